@@ -1,14 +1,14 @@
 import CloudKitWebServices
 import Foundation
 
-/// One call of the admin API: `POST /admin/1/{noun}/{verb}`, bodies and replies in JSON.
+/// One call of the admin API: `POST /admin/1/{noun}/{verb}`, with bodies and replies in JSON.
 struct AdminCall: Sendable {
   var body: Data
   /// The administrator, for the audit log.
   var by: String
-  /// Where the call came from.
+  /// The address of the caller.
   var sender: SenderAddress?
-  /// Whether the server's own token was given, which belongs to no account.
+  /// Whether the caller sent the operator's token, which belongs to no account.
   var isOperator = false
 
   func read<Body: Decodable>(_ type: Body.Type = Body.self) throws -> Body {
@@ -17,13 +17,13 @@ struct AdminCall: Sendable {
 
   func write(_ reply: some Encodable) throws -> Data { try WireCoding.encode(reply) }
 
-  /// The reply of a call that has nothing to say.
+  /// The reply of a call without a result.
   static let done = Data("{}".utf8)
 }
 
-/// Which part of a long list is wanted.
+/// The requested page of a long list.
 package struct AdminPage: Codable, Sendable {
-  /// The last line of the page before.
+  /// The last line of the previous page.
   package var after: String?
   package var limit: Int?
 
@@ -39,11 +39,11 @@ package struct AdminPage: Codable, Sendable {
 struct AdminSignIn: Decodable {
   var userName: String
   var password: String
-  /// Of the second factor, where the account has one.
+  /// The code of the second factor, if the account has one.
   var code: String?
 }
 
-/// What it answers.
+/// The reply of a sign-in.
 package struct AdminSession: Codable, Hashable, Sendable {
   /// For the header `Authorization: Bearer …`.
   package var token: String

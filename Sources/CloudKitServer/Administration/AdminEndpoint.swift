@@ -1,7 +1,8 @@
 /// The calls of the admin API: `POST /admin/1/{noun}/{verb}`.
 ///
-/// This is the one list of them. Each noun's function switches over its verbs without a default, and the
-/// tests of rights go through ``all``: a new call is compiled, and tested with every bearer, or not there.
+/// This is the one list of them. Each noun's function switches over its verbs without a default,
+/// and the tests of rights iterate over ``all``: a new call cannot compile unhandled, and is tested
+/// with every kind of caller.
 package enum AdminEndpoint: Hashable, Sendable {
   package enum Audit: String, CaseIterable, Sendable { case list }
 
@@ -28,7 +29,7 @@ package enum AdminEndpoint: Hashable, Sendable {
     case rotateKey = "rotate-key"
   }
 
-  /// The one noun whose call takes a password instead of a bearer token.
+  /// The one noun whose call is authenticated by a password instead of a bearer token.
   package enum Session: String, CaseIterable, Sendable { case start }
 
   package enum Tokens: String, CaseIterable, Sendable { case create, list, own, remove }
@@ -53,7 +54,7 @@ package enum AdminEndpoint: Hashable, Sendable {
   case tokens(Tokens)
   case users(Users)
 
-  /// Reads the two last parts of a path.
+  /// Parses the last two parts of a path.
   package init?(noun: String, verb: String) {
     func read<Verb: RawRepresentable<String>>(_ make: (Verb) -> AdminEndpoint) -> AdminEndpoint? {
       Verb(rawValue: verb).map(make)

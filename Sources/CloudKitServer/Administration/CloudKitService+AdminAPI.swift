@@ -3,10 +3,10 @@ import Foundation
 
 /// The admin API: for the command line and the dashboard.
 ///
-/// It takes a bearer token in a header and nothing that a browser sends by itself, and answers only
-/// under names that the server knows as its own, so that no page elsewhere can use it.
+/// It requires a bearer token in a header, which no browser sends by itself, and answers only under
+/// the server's own names, so that no foreign page can use it.
 extension CloudKitService {
-  /// The container that stands in sessions of administrators; no real one has this name.
+  /// The container in sessions of administrators; no real container has this name.
   private static let administration = "/admin"
 
   func respondToAdministrator(
@@ -29,7 +29,7 @@ extension CloudKitService {
         try await administrator(request)
       }
     }
-    // Unknown calls are named to administrators only.
+    // Only administrators receive an error that names the unknown call.
     guard let endpoint else {
       throw ErrorDictionary(
         .notFound,
@@ -45,7 +45,7 @@ extension CloudKitService {
     return WebServiceResponse(status: 200, headers: ["cache-control": "no-store"], body: reply)
   }
 
-  /// Each noun's calls stand in a file of their own.
+  /// Each noun's calls are in a file of their own.
   private func administer(
     _ endpoint: AdminEndpoint,
     _ call: AdminCall,
@@ -66,7 +66,7 @@ extension CloudKitService {
     }
   }
 
-  // MARK: Who asks
+  // MARK: Authentication
 
   /// The administrator that the bearer token stands for; use renews a session.
   func administrator(

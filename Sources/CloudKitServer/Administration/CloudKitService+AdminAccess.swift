@@ -5,7 +5,7 @@ import Foundation
 extension CloudKitService {
   /// An API token as an administrator sees it.
   package struct APITokenDescription: Codable, Hashable, Sendable {
-    /// The first characters of it; the whole token was shown when it was made.
+    /// Its first characters; the whole token was shown when it was created.
     package var prefix: String
     /// Nil: any container of the environment.
     package var container: String?
@@ -81,7 +81,7 @@ extension CloudKitService {
     }
   }
 
-  /// Scheme, host and port as browsers send them, nothing after.
+  /// Whether the text is scheme, host and port as browsers send them, without a path.
   private static func isOrigin(_ text: String) -> Bool {
     guard let parts = URLComponents(string: text), parts.scheme != nil, parts.host != nil else {
       return false
@@ -136,7 +136,7 @@ extension CloudKitService {
     return try call.write(AuditReply(lines: found.lines, last: found.last))
   }
 
-  /// How the server does, in figures.
+  /// The server's status in figures.
   package struct ServerStatus: Codable, Hashable, Sendable {
     package var baseURL: String
     package var containers: [String]
@@ -156,23 +156,23 @@ extension CloudKitService {
   }
 
   private struct KeyRotation: Decodable {
-    /// Nothing that the former keys signed is to open anything.
+    /// Whether texts that the former keys sealed become invalid.
     var leaked: Bool?
   }
 
-  /// Makes new keys for encrypted fields and for signing; returns the field key's ID.
+  /// Creates new keys for encrypted fields and for signing; returns the field key's ID.
   func rotateKeys(formerHaveLeaked: Bool) throws -> String {
     let id = try vault.rotate(now: now, formerHaveLeaked: formerHaveLeaked)
     signer.use(vault.signingKeys)
     return id
   }
 
-  /// Makes a new operator's token, and refuses the former one from now on.
+  /// Creates a new operator's token, and refuses the former one from now on.
   func renewAdministratorToken() throws {
     guard let renew = configuration.renewAdministratorToken else {
       throw AdministrationError(description: "This server keeps no operator's token.")
     }
-    // One after the other: of two at once, the file and the server must keep the same one.
+    // Serialized: with two calls at once, the file and the server must keep the same token.
     try administratorToken.withLock { $0 = try renew() }
   }
 

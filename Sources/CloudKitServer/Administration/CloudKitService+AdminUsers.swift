@@ -1,9 +1,9 @@
 import CloudKitWebServices
 import Foundation
 
-/// Admin calls about people.
+/// Admin calls about users.
 extension CloudKitService.AccountChanges {
-  /// What is changed, for the log.
+  /// The names of the changed properties, for the log.
   fileprivate var names: String {
     [
       password == nil ? nil : "password", givenName == nil ? nil : "given name",
@@ -40,11 +40,11 @@ extension CloudKitService {
   }
 
   private struct SignedInUser: Decodable {
-    /// Nil: the administrator who asks.
+    /// Nil for the calling administrator.
     var userName: String?
     var container: String
     var device: String?
-    /// Without a device: whether the token lives for weeks.
+    /// Without a device: whether the token is valid for weeks.
     var isKept: Bool?
   }
 
@@ -131,9 +131,10 @@ extension CloudKitService {
     }
   }
 
-  /// Others find a person by the address, so that two people cannot have the same.
+  /// Throws if another account has the address: users are found by it.
   ///
-  /// One that its holder typed does not keep the owner out: an administrator knows better.
+  /// An address that its holder only typed does not block its owner: an administrator can verify
+  /// it.
   private func checkAddress(_ address: String?, isFreeFor userName: String) throws {
     guard let address, !address.isEmpty else { return }
     let other = try storage.read { snapshot in
@@ -155,7 +156,7 @@ extension CloudKitService {
     var userRecordName: String?
   }
 
-  /// An administrator who acts as another person leaves a line in the log.
+  /// Acting as another user is recorded in the audit log.
   private func signInForAdministrator(_ call: AdminCall) async throws -> Data {
     let user: SignedInUser = try call.read()
     guard NameRules.isContainerName(user.container, limits) else {

@@ -3,7 +3,7 @@ import Effects
 import Foundation
 import WatershedSQLite
 
-/// A backup on the disk: checked, and put back.
+/// A backup on disk, which can be verified and restored.
 package struct BackupFolder: Sendable {
   private let url: URL
 
@@ -59,10 +59,10 @@ package struct BackupFolder: Sendable {
     return try databaseProblems(manifest)
   }
 
-  /// Asks SQLite, and looks for every file that a record uses.
+  /// Runs SQLite's integrity check, and checks that every file used by a record exists.
   private func databaseProblems(_ manifest: BackupManifest) throws -> [String] {
     let database = url.appendingPathComponent(CloudKitService.databaseFileName)
-    // Not a file is made in the backup.
+    // Immutable, so that no file is created in the backup.
     let connection = try SQLiteConnection(path: database.path, mode: .immutable)
     var problems = try Self.integrityProblems(connection).map { "the database: \($0)" }
     let paths = Set(manifest.files.map(\.path))
@@ -75,7 +75,7 @@ package struct BackupFolder: Sendable {
     return problems + (try keyProblems(connection))
   }
 
-  /// Whether the backup's keys open what its database holds.
+  /// Checks that the backup's keys decrypt the fields in its database.
   private func keyProblems(_ connection: SQLiteConnection) throws -> [String] {
     let known = try Self.fingerprints(connection).fieldKeys
     let file = url.appendingPathComponent(CloudKitService.keyFileName)
@@ -90,7 +90,7 @@ package struct BackupFolder: Sendable {
     }
   }
 
-  /// What the database knows of keys and asset store; nothing where an older server wrote it.
+  /// The database's fingerprints of keys and asset store; empty if an older server wrote it.
   static func fingerprints(_ connection: SQLiteConnection) throws -> StorageFingerprints {
     let kept = try connection.query("SELECT value FROM service WHERE name = 'fingerprints'") {
       $0.blob(0)
@@ -103,11 +103,12 @@ package struct BackupFolder: Sendable {
     try connection.query("PRAGMA integrity_check(20)") { $0.text(0) }.filter { $0 != "ok" }
   }
 
-  /// Puts the backup into a data folder that is empty or not there yet and, where the configuration
-  /// names them, into an empty PostgreSQL and a bucket: whatever engine it was made from.
+  /// Restores the backup into a data folder that is empty or missing and, if the configuration
+  /// names them, into an empty PostgreSQL and a bucket, regardless of the engine that it was made
+  /// from.
   ///
-  /// The storage begins a new incarnation: clients that know newer data than the backup compare, and
-  /// send again what the server lost; all others go on.
+  /// The storage begins a new incarnation: clients with newer data than the backup compare, and
+  /// send again what the server lost; all others continue.
   package func restore(to folder: URL, configuration: ServiceConfiguration) async throws {
     let problems = try problems()
     guard problems.isEmpty else {
@@ -138,11 +139,12 @@ package struct BackupFolder: Sendable {
         let storage = try SQLiteStorage(folder: folder, effects: configuration.effects)
         defer { storage.close() }
         try storage.branchOff()
-        // The restored server has an asset store of its own, which its first start enters.
+        // The restored server has an asset store of its own, whose fingerprint its first start
+        // records.
         try storage.changeFingerprints { $0.assetStore = nil }
       }
     } catch {
-      // Half of it must not keep the next attempt out.
+      // An incomplete restore must not prevent the next attempt.
       for name in (try? manager.contentsOfDirectory(atPath: folder.path)) ?? [] where name != "lock"
       {
         try? manager.removeItem(at: folder.appendingPathComponent(name))
@@ -176,7 +178,7 @@ package struct BackupFolder: Sendable {
       attributes: PrivateFile.folderAttributes
     )
     try manager.copyItem(at: source, to: target)
-    // A backup may have been copied about, and its files opened to others on the way.
+    // A backup may have been copied, and its files made readable for others.
     try manager.setAttributes(PrivateFile.attributes, ofItemAtPath: target.path)
   }
 
@@ -199,10 +201,10 @@ package struct BackupFolder: Sendable {
     }
   }
 
-  /// Brings the backup's database into a PostgreSQL.
+  /// Copies the backup's database into PostgreSQL.
   private func fill(_ database: String, _ effects: Effects) throws {
     let manager = FileManager.default
-    // A copy: opening it brings it to this server's format, and a backup stays as it was made.
+    // A copy: opening it migrates it to this server's format, and the backup must stay unchanged.
     let place = manager.temporaryDirectory.appendingPathComponent(
       "watershed-restore-\(effects.uuid().uuidString)"
     )

@@ -2,18 +2,18 @@ import CloudKitWebServices
 import Crypto
 import Foundation
 
-/// What a backup holds, file by file, so that a damaged one is noticed.
+/// The list of a backup's files with checksums, to detect damage.
 package struct BackupManifest: Codable, Hashable, Sendable {
   package static let fileName = "manifest.json"
 
   package struct File: Codable, Hashable, Sendable {
-    /// Within the backup's folder.
+    /// Relative to the backup's folder.
     package var path: String
     package var size: Int64
     /// SHA-256 in hexadecimal.
     package var checksum: String
 
-    /// Whether the path stays in the folder that it is looked up in.
+    /// Whether the path stays inside its folder.
     var isInside: Bool {
       let parts = path.split(separator: "/", omittingEmptySubsequences: false)
       return !parts.contains { $0.isEmpty || $0 == "." || $0 == ".." } && !path.contains("\0")
@@ -39,7 +39,7 @@ package struct BackupManifest: Codable, Hashable, Sendable {
   }
 }
 
-/// Why a backup was not made or not put back, in a sentence.
+/// Why a backup was not made or not restored, as a sentence.
 package struct BackupError: Error, Hashable, Sendable, CustomStringConvertible {
   package var description: String
 }

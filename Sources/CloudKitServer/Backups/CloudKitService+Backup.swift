@@ -2,7 +2,7 @@ import CloudKitWebServices
 import Foundation
 import Synchronization
 
-/// Backups of a running server: the database as of one moment, the files it refers to, the keys.
+/// Backups of a running server: a snapshot of the database, the files it refers to, the keys.
 extension CloudKitService {
   static let databaseFileName = "watershed.sqlite"
   static let keyFileName = "field-keys.json"
@@ -10,8 +10,8 @@ extension CloudKitService {
 
   /// Writes a backup to a folder that does not exist yet.
   ///
-  /// The database comes first. Files never change, and one that a record stops using meanwhile stays
-  /// for the grace of assets, so what the copy refers to is there.
+  /// The database is copied first. Files never change, and a file that a record stops using in
+  /// between is kept for the grace period of assets, so all files that the copy refers to exist.
   @discardableResult
   package func backUp(to folder: URL) async throws -> BackupManifest {
     let manager = FileManager.default
@@ -43,7 +43,7 @@ extension CloudKitService {
       try manager.moveItem(at: partial, to: folder)
       return manifest
     } catch {
-      // Half a backup must not be taken for one.
+      // An incomplete backup must not be mistaken for a complete one.
       try? manager.removeItem(at: partial)
       throw error
     }
@@ -51,7 +51,7 @@ extension CloudKitService {
 
   private func write(backup folder: URL) async throws -> BackupManifest {
     let database = folder.appendingPathComponent(Self.databaseFileName)
-    // Beside the writes: the copy of a large database takes its time.
+    // On another lane than the writes: copying a large database takes long.
     try await effects.lane("server backup").run { [storage] in try storage.copy(to: database) }
     var paths = [Self.databaseFileName]
     for partition in try await assets.partitions() {
@@ -107,7 +107,7 @@ extension CloudKitService {
     guard let path = request["path"], path.hasPrefix("/") else {
       throw AdministrationError(description: "Name the backup's folder by its whole path.")
     }
-    // An administrator's password must not be a way to write files of the machine.
+    // An administrator's password must not allow writing files of the machine.
     guard call.isOperator else {
       throw AdministrationError(
         description: "A backup needs the operator's token, which is in the server's data folder."
@@ -123,7 +123,7 @@ extension CloudKitService {
   }
 }
 
-/// What there is to say about a backup.
+/// The summary of a backup.
 package struct BackupSummary: Codable, Hashable, Sendable {
   package var path: String
   package var files: Int

@@ -1,36 +1,36 @@
 import CloudKitWebServices
 
-/// What a sync token says inside its seal.
+/// The sealed contents of a sync token.
 struct ChangeToken: Codable, Hashable, Sendable {
-  /// Of the server; set when it is sealed.
+  /// The server's incarnation; set when it is sealed.
   var incarnation = ""
-  /// Who it was given to; set when it is sealed.
+  /// The user it was issued to; set when it is sealed.
   var principal = ""
   var partition: PartitionID
-  /// Nil for the token of a whole database; a recreated zone has another number.
+  /// Nil for the token of a database; a recreated zone has another number.
   var zone: ZoneNumber?
   var counter: ChangeNumber
-  /// Within the moment of joining or leaving a share, and in the list of a database's zones the
-  /// zone within a batch; nil: after all of the number.
+  /// The order among changes with the same number: when joining or leaving a share, and in the list
+  /// of a database's zones; nil: after all of them.
   var place: ChangeNumber?
-  /// While a listing newest first has more pages: exclusive upper end of the next.
+  /// While a listing newest first has more pages: the exclusive upper end of the next page.
   var ceiling: ZoneFeed.Position?
-  /// While it has more pages: where the listing began, for the token at its end.
+  /// While it has more pages: the position where the listing began, for the token at its end.
   var top: ChangeNumber?
-  /// While a first listing has more pages: where it began.
+  /// While a first listing has more pages: the position where it began.
   ///
-  /// What is gone since then is told, so older traces need not be there.
+  /// Later deletions are reported, so earlier tombstones are not needed.
   var began: ChangeNumber?
   /// While a listing has more pages: the counter when its newest page was read.
   ///
-  /// What changed up to then was passed over at its former place and awaited at its new one. In data that
-  /// went back to before that change, it stands at the former place again.
+  /// A record that changed up to then was skipped at its former position and expected at its new
+  /// one. In restored data that lacks this change, the record is at the former position again.
   var seen: ChangeNumber?
-  /// The stay in a zone that is shared as a whole.
+  /// The participation in a zone that is shared as a whole.
   var stay: ChangeNumber?
   /// The incarnation of the storage when the token was read; not sealed.
   var readIn: String?
-  /// Of the shared database: partition, zone and newest change of each zone, one after the other.
+  /// For the shared database: partition, zone and newest change of each zone, in sequence.
   var sharedZones: [Int64]?
 
   init(
@@ -53,7 +53,7 @@ struct ChangeToken: Codable, Hashable, Sendable {
     }
   }
 
-  /// The place in the list of a database's zones.
+  /// The position in the list of a database's zones.
   var zoneListPosition: ZoneListPosition {
     get {
       place.map { ZoneListPosition(change: counter, zone: ZoneNumber($0.rawValue)) }
@@ -65,7 +65,7 @@ struct ChangeToken: Codable, Hashable, Sendable {
     }
   }
 
-  /// The newest change of each partition that the holder knows of.
+  /// The newest change of each partition that the client has received.
   var knownChanges: [(PartitionID, ChangeNumber)] {
     guard let sharedZones else {
       return [(partition, max(counter, top ?? .zero, began ?? .zero, seen ?? .zero))]
@@ -75,10 +75,10 @@ struct ChangeToken: Codable, Hashable, Sendable {
     }
   }
 
-  /// Given to a client that knew nothing, before it heard of anything.
+  /// Whether it was issued to a client without a token, before any change was reported.
   var isFirst: Bool { counter == .zero }
 
-  /// Short keys: a client stores one for each zone and sends it with each request.
+  /// Short keys: a client stores a token for each zone and sends it with each request.
   private enum CodingKeys: String, CodingKey {
     case incarnation = "i"
     case principal = "u"
@@ -95,7 +95,7 @@ struct ChangeToken: Codable, Hashable, Sendable {
   }
 }
 
-/// The bytes of the encoder, which would take longer than ten records of the feed it is for.
+/// Writes the encoder's bytes directly: the encoder takes longer than ten records of the feed.
 extension ChangeToken: JSONWritable {
   func write(to json: inout JSONWriter) {
     json.beginObject()
@@ -126,7 +126,7 @@ extension ChangeToken: JSONWritable {
   }
 }
 
-/// Nor is it read by the decoder.
+/// Reads them without the decoder.
 extension ChangeToken: JSONReadable {
   init(reading json: inout JSONReader) throws(JSONReader.Unusual) {
     var partition: Int64?
@@ -145,7 +145,7 @@ extension ChangeToken: JSONReadable {
       case "t": top = ChangeNumber(try json.raw())
       case "u": principal = try json.string()
       case "z": zone = ZoneNumber(try json.raw())
-      // Rarer ones.
+      // Rare keys.
       default: throw JSONReader.Unusual()
       }
     }
@@ -156,7 +156,7 @@ extension ChangeToken: JSONReadable {
 }
 
 extension JSONReader {
-  /// A number that is a type of its own.
+  /// Reads a number for a type that wraps one.
   fileprivate mutating func raw() throws(Unusual) -> Int64 {
     var members = Members()
     guard try next(&members) == "rawValue" else { throw Unusual() }
@@ -167,7 +167,7 @@ extension JSONReader {
 }
 
 extension JSONWriter {
-  /// A number that is a type of its own.
+  /// Writes a number of a type that wraps one.
   fileprivate mutating func member(_ name: String, raw number: Int64?) {
     guard let number else { return }
     key(name)
@@ -186,14 +186,14 @@ extension CloudKitService {
     return try signer.seal(token, for: .changeToken)
   }
 
-  /// What a client's token says; nil for a client that knows nothing.
+  /// The contents of a client's token; nil for a client without one.
   ///
-  /// A token of a former incarnation is one of this incarnation where all that it knows is in both
-  /// histories. Called outside of a read: the storage may be asked.
+  /// A token of a former incarnation is valid in this one if all changes that it contains are in
+  /// both histories. Called outside of a read, because it may read the storage.
   func open(_ text: String?) throws -> ChangeToken? {
     guard let text, !text.isEmpty else { return nil }
     guard var token = signer.open(text, as: ChangeToken.self, for: .changeToken) else {
-      // Sealed by a server with another secret.
+      // Sealed by a server with other keys.
       throw ErrorDictionary(
         .badRequest,
         "Unknown sync continuation type",
@@ -212,7 +212,7 @@ extension CloudKitService {
     return token
   }
 
-  /// The token to go on from, where it is for this database or zone and not over.
+  /// The token to continue from, if it belongs to this database or zone and has not expired.
   func check(
     _ token: ChangeToken?,
     zone: ZoneNumber?,
@@ -233,7 +233,7 @@ extension CloudKitService {
     guard token.incarnation == storage.incarnation || token.readIn == storage.incarnation else {
       throw ErrorDictionary(.tryAgainLater, "the storage has just gone over to another history")
     }
-    // A token that knows more than the server does is from before a backup was put back.
+    // A token with newer changes than the server has is from before a backup was restored.
     guard token.incarnation == storage.incarnation, token.counter <= counter,
       (token.top ?? .zero) <= counter
     else { throw Self.expiredToken(.otherIncarnation) }

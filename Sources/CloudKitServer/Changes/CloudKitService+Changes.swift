@@ -26,7 +26,7 @@ extension CloudKitService {
         options.feed = zone.feed.filled(from: request.feed)
         let mark = json.mark
         do {
-          // The zones of a request share the room of one reply.
+          // The zones of a request share the byte limit of one reply.
           let left = limits.bytesPerPage - json.count
           try write(changes: options, context, bytes: left, control, to: &json)
         } catch var error as ErrorDictionary {
@@ -41,14 +41,15 @@ extension CloudKitService {
     }
   }
 
-  /// Refuses a request that names a zone twice: each time it would be read and sent again.
+  /// Throws if a request names a zone twice: it would be read and sent twice.
   private func checkOncePerZone(
     _ zones: [ZoneID],
     _ context: RequestContext
   ) throws(ErrorDictionary) {
     var seen: Set<ZoneID> = []
     for zone in zones {
-      // All zones of a private database are the caller's, however the owner is spelled.
+      // All zones of a private database belong to the caller, regardless of how the owner is
+      // written.
       let owner = context.scope == .shared ? zone.ownerRecordName : nil
       let plain = ZoneID(zoneName: zone.zoneName, ownerRecordName: owner)
       guard seen.insert(plain).inserted else {
@@ -72,7 +73,7 @@ extension CloudKitService {
     let mark = json.mark
     let reads = try foreseen(options, try? sent.get(), context, bytes)
     try storage.read(foreseeing: reads, control: control) { snapshot in
-      // Of a run whose connection broke.
+      // Remove the incomplete output of an attempt whose connection failed.
       json.takeBack(to: mark)
       let database = try target(of: [options.zoneID], context, snapshot)
       let zones = ZoneDirectory(database, context)
@@ -109,9 +110,9 @@ extension CloudKitService {
     }
   }
 
-  /// What a page is made of.
+  /// The rows that a page needs, to prefetch them in one query.
   ///
-  /// A token names the zone and what its holder knows, so with one it is all that will be asked.
+  /// A token has the zone and the position, so with one the prefetch is complete.
   private func foreseen(
     _ options: ZoneChangesOptions,
     _ token: ChangeToken?,
@@ -122,7 +123,7 @@ extension CloudKitService {
     let id = try partition(context)
     var reads: [ForeseenRead] = [.zones(id, named: [options.zoneID.zoneName]), .database(id)]
     if let token, let zone = token.zone, token.partition == id, bytes > 0,
-      // What is wrong with a request is said in its turn.
+      // An invalid value is reported later, when the option is checked.
       let limit = try? pageSize(options.feed.resultsLimit)
     {
       let range = FeedPage.range(
@@ -136,7 +137,8 @@ extension CloudKitService {
     return reads
   }
 
-  /// Traces of what is gone are kept for a time only, and a stay in a shared zone begins anew.
+  /// Throws if tombstones that the token needs have been removed, or if the participation in a
+  /// shared zone began again.
   private func checkFreshness(
     _ token: ChangeToken,
     _ row: StoredZone?,
@@ -177,7 +179,7 @@ extension CloudKitService {
     json.endArray()
   }
 
-  /// A client's wish within the limit; some send 0 for none of their own.
+  /// The client's page size within the limit; some clients send 0 for the default.
   func pageSize(_ wish: Int?) throws(ErrorDictionary) -> Int {
     guard let wish, wish != 0 else { return limits.recordsPerReply }
     guard wish > 0 else {

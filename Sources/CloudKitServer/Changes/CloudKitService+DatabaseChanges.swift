@@ -1,7 +1,7 @@
 import CloudKitWebServices
 import Foundation
 
-/// The feed of a database: which zones have changed.
+/// The feed of a database: the zones that have changed.
 extension CloudKitService {
   /// `changes/database`, or the older `zones/changes` with its own name for the token.
   func databaseChanges(
@@ -21,7 +21,7 @@ extension CloudKitService {
         ? try sharedChanges(token, id, limit, context, snapshot)
         : try privateChanges(token, id, limit, context, snapshot)
     }
-    // Strict readers of `changes/database` refuse a key that is not its own.
+    // Strict clients of `changes/database` refuse an unknown key.
     if isOlder { response.metaSyncToken = response.syncToken }
     return try WireCoding.encode(response)
   }
@@ -40,16 +40,16 @@ extension CloudKitService {
     if isMoreComing { rows.removeLast() }
     var next = ChangeToken(zone: nil, id, counter: database.counter)
     if isMoreComing {
-      // Within a change too: the zones that one batch wrote may be on two pages.
+      // Also within one change: the zones that one batch wrote may be on two pages.
       next.zoneListPosition =
         rows.last.map { ZoneListPosition(change: $0.change, zone: $0.number) }
         ?? token.zoneListPosition
       next.seen = max(token.seen ?? .zero, database.counter)
-      // The pages of a first listing do not tell of zones that came and went before it.
+      // The pages of a first listing omit zones that were created and deleted before it.
       next.began = token.began ?? (token.isFirst ? database.counter : nil)
     }
     let isFirst = token.isFirst || token.began != nil
-    // Strict readers of this reply refuse keys that are not documented.
+    // Strict clients of this reply refuse undocumented keys.
     let shared = context.isExtended ? try wholeShares(of: rows, id, snapshot) : []
     let zones = rows.compactMap { row -> ItemResult<ZoneDictionary>? in
       if row.ending != nil, isFirst, row.change <= token.began ?? database.counter { return nil }
@@ -72,7 +72,7 @@ extension CloudKitService {
 
   // MARK: The shared database
 
-  /// What a client knows of the zones that are shared with it, by partition and zone.
+  /// A client's position in a zone that is shared with it, by partition and zone.
   private struct KnownZone: Hashable {
     var partition: PartitionID
     var zone: ZoneNumber
@@ -99,8 +99,8 @@ extension CloudKitService {
     let links = try shareLinks(context, snapshot)
     let zones = try linkedZones(links, user, snapshot)
     let linked = Set(zones.map { KnownZone(partition: $0.partition, zone: $0.row.number) })
-    // The zone of an account that was purged so long ago that its links are gone too: not even its
-    // name is known any more. Without a token the client sees which zones are left.
+    // The zone belonged to an account that was purged so long ago that its links were removed too:
+    // even its name is no longer known. Without a token the client lists the zones that are left.
     guard known.keys.allSatisfy(linked.contains) else { throw Self.expiredToken() }
     let open = Set(zones.filter(\.isOpen).map { "\($0.owner)/\($0.row.name)" })
     var results: [ItemResult<ZoneDictionary>] = []
@@ -119,7 +119,7 @@ extension CloudKitService {
         guard known[key].map({ $0 < newest }) ?? true else { continue }
       } else {
         guard known[key] != nil else { continue }
-        // Another zone of that name is shared by the same person: it is not gone.
+        // The same owner shares another zone of that name: it was not deleted.
         if open.contains("\(zone.owner)/\(zone.row.name)") {
           known[key] = nil
           continue
@@ -144,8 +144,8 @@ extension CloudKitService {
     )
   }
 
-  /// The newest thing that a participant can see of a zone: what else its owner does there does not
-  /// show.
+  /// The newest change that a participant can see in a zone: the owner's other changes there are
+  /// not visible.
   private func newestChange(
     in zone: SharedZone,
     _ snapshot: any StorageSnapshot
@@ -166,7 +166,7 @@ extension CloudKitService {
 }
 
 extension StoredZone.Ending {
-  /// What clients with the capability header are told of it.
+  /// The error code for clients with the capability header.
   var code: ErrorExtensionCode? {
     switch self {
     case .deleted: nil

@@ -1,10 +1,10 @@
 import CloudKitWebServices
 import Foundation
 
-/// What a server does now and then.
+/// Periodic maintenance.
 extension CloudKitService {
-  /// Forgets what was deleted long ago, whose older tokens have expired, and replies that no device
-  /// will ask for again.
+  /// Removes old tombstones, whose tokens have expired, and kept replies that no device will
+  /// request again.
   package func collectTraces() async throws {
     let oldest = now - Int64(limits.traceLifetime * 1000)
     let oldestReply = now - Int64(limits.replyLifetime * 1000)
@@ -29,25 +29,25 @@ extension CloudKitService {
     }
   }
 
-  /// Forgets commit events that every process has read long since.
+  /// Removes commit events that every process has read.
   package func forgetNews() async throws {
     let oldest = now - Int64(limits.eventLifetime * 1000)
     try await writing.run { [storage] in try storage.forgetEvents(before: oldest) }
   }
 
-  /// Looks for the commits of other processes every few seconds, behind whatever word the storage
-  /// gives, and tidies up once an hour; returns when it is cancelled or the server stops.
+  /// Checks for commits of other processes every few seconds, besides the storage's notifications,
+  /// and runs the housekeeping once an hour; returns when it is cancelled or the server stops.
   package func runMaintenance() async {
     var sinceTidying = 0.0
     do {
-      // Left by a server that stopped in the middle, this one or another.
+      // Left incomplete by a server that stopped, this one or another.
       try await finishErasings()
     } catch {
       logger.error("erasing did not go on", metadata: ["error": "\(error)"])
     }
     while !isClosed {
       do { try await effects.clock.sleep(seconds: limits.newsInterval) } catch { return }
-      // Storage that does not answer now may do so next time; requests tell of it.
+      // If the storage does not respond now, the next round may succeed; requests report the error.
       try? await deliverNews()
       sinceTidying += limits.newsInterval
       guard sinceTidying >= 3600 else { continue }

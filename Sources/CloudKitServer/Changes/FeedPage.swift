@@ -1,15 +1,15 @@
 import CloudKitWebServices
 
-/// One page of a zone's feed, and the token that goes on after it.
+/// One page of a zone's feed, and the token for the next.
 struct FeedPage {
-  /// Where a page ends.
+  /// The limits of a page.
   struct Size {
     var records: Int
     var bytes: Int
-    /// How many bytes a record will have in the reply.
+    /// The bytes of a record in the reply.
     var weight: (RecordRow) -> Int
 
-    /// How many of the items are the page: one at least, wherever there is one.
+    /// The number of items in the page: at least one, if there is one.
     func count(of items: [ZoneFeed.Item]) -> Int {
       var sum = 0
       for (index, item) in items.prefix(records).enumerated() {
@@ -24,7 +24,7 @@ struct FeedPage {
   let isMoreComing: Bool
   let token: ChangeToken
 
-  /// A page without anything: the reply has no room left, and the token stays where it was.
+  /// An empty page: the reply has no bytes left, and the token keeps its position.
   init(postponing token: ChangeToken) {
     items = []
     isMoreComing = true
@@ -47,8 +47,9 @@ struct FeedPage {
     )
     range.bytes = size.bytes
     var found = try feed.items(range)
-    // What has come since the counter was read is for the next page: what came before it may be
-    // missing here. It ends a page, and begins one that is newest first.
+    // Changes after the counter was read belong to the next page, because earlier changes may be
+    // missing here. Such an item ends a page, or is skipped at the start of one that is newest
+    // first.
     let isNewer = { (item: ZoneFeed.Item) in item.position.change > counter }
     if !isReversed { found.removeAll(where: isNewer) }
     let count = size.count(of: found)
@@ -82,7 +83,7 @@ struct FeedPage {
     items = try Self.withoutReturned(found, feed)
   }
 
-  /// What a page after a token is made of: one more than the page, which tells that more is coming.
+  /// The range of a page after a token: one item more than the page, to detect that more follow.
   static func range(
     _ token: ChangeToken,
     isReversed: Bool,
@@ -99,7 +100,8 @@ struct FeedPage {
     )
   }
 
-  /// Something gone that the reader sees again, by another way, comes in its place there.
+  /// Removes a deletion whose record the reader sees again through another share, at a later
+  /// position.
   private static func withoutReturned(
     _ items: [ZoneFeed.Item],
     _ feed: ZoneFeed

@@ -1,19 +1,19 @@
 import CloudKitWebServices
 
-/// What happened in a zone as one reader sees it: records and what is gone, in one order.
+/// The changes of a zone as one reader sees them: records and deletions, in one order.
 ///
-/// Everything is ordered by change numbers. For a participant of a hierarchical share what was
-/// there when they joined happened at that moment, one after the other, and so did what they lost
-/// when they left: a position is a change number and a place within it.
+/// Everything is ordered by change numbers. For a participant of a hierarchical share, the records
+/// that existed when they joined changed at that moment, in sequence, and so did the records that
+/// they lost when they left: a position is a change number and a place within it.
 struct ZoneFeed {
   struct Position: Hashable, Comparable, Codable {
     var change: ChangeNumber
-    /// Zero for what simply happened; else the place within the moment of joining or leaving.
+    /// Zero for an ordinary change; otherwise the order among the records of joining or leaving.
     var place: ChangeNumber = .zero
 
     static let start = Position(change: .zero)
 
-    /// After everything that happened at a number.
+    /// The position after all changes with a number.
     static func end(of change: ChangeNumber) -> Position {
       Position(change: change, place: ChangeNumber(.max))
     }
@@ -32,7 +32,7 @@ struct ZoneFeed {
     enum Content {
       case record(RecordRow)
       case gone(RecordKey, type: String)
-      /// It was gone before the reader came; they do not learn its name.
+      /// It was deleted before the reader joined; its name is not revealed.
       case hidden
     }
 
@@ -40,18 +40,18 @@ struct ZoneFeed {
     var content: Content
   }
 
-  /// A stretch: both ends exclusive.
+  /// A range of positions; both ends are exclusive.
   struct Range {
     var after: Position
     var before: Position?
     var isReversed = false
-    /// Whether the reader knows nothing, and so needs no deletions.
+    /// Whether the reader has no token, and so needs no deletions.
     var isFirst = false
     var limit: Int
-    /// Records behind so many bytes need not be read, but for the first.
+    /// Records beyond this many bytes need not be read, except the first.
     var bytes = Int.max
 
-    /// All that happened in a zone within it.
+    /// The changes in a zone within the range.
     func changes(of zone: ZoneNumber) -> ChangeRange {
       ChangeRange(
         zone: zone,
@@ -68,10 +68,10 @@ struct ZoneFeed {
   let snapshot: any StorageSnapshot
   let partition: PartitionID
   let zone: ZoneNumber
-  /// Nil: the owner, who sees everything.
+  /// Nil for the owner, who sees everything.
   let view: ZoneView?
 
-  /// Up to `limit` items in order, the newest first where reversed.
+  /// Up to `limit` items in order, newest first if reversed.
   func items(_ range: Range) throws -> [Item] {
     guard let view else { return try wholeZone(range, since: nil) }
     if view.isWhole { return try wholeZone(range, since: view.wholeSince ?? .zero) }
@@ -92,7 +92,7 @@ struct ZoneFeed {
     }
   }
 
-  // MARK: A stay in a share
+  // MARK: Participation in a share
 
   private func items(of stay: ZoneView.Stay, _ range: Range) throws -> [Item] {
     let isOpen = stay.left == nil && view?.permissions[stay.share] != nil
@@ -107,7 +107,7 @@ struct ZoneFeed {
     return items
   }
 
-  /// What was there when they joined.
+  /// The records that existed when the participant joined.
   private func arrivals(_ stay: ZoneView.Stay, _ range: Range) throws -> [Item] {
     guard let span = places(at: stay.joined, range, through: stay.joined) else { return [] }
     return try snapshot.members(in: partition, span.range(zone, stay.share, range)).map { record in
@@ -118,7 +118,7 @@ struct ZoneFeed {
     }
   }
 
-  /// What came in or changed since.
+  /// The records that were added or changed since.
   private func changes(_ stay: ZoneView.Stay, _ range: Range) throws -> [Item] {
     guard let span = numbers(from: stay.joined, range, through: nil) else { return [] }
     return try snapshot.members(in: partition, span.range(zone, stay.share, range)).map { record in
@@ -129,7 +129,7 @@ struct ZoneFeed {
     }
   }
 
-  /// What went out of the share while they took part.
+  /// The records that left the share during the participation.
   private func departures(_ stay: ZoneView.Stay, _ range: Range) throws -> [Item] {
     guard let span = numbers(from: stay.joined, range, through: stay.left) else { return [] }
     return try snapshot.departures(in: partition, span.range(zone, stay.share, range)).map {
@@ -137,7 +137,7 @@ struct ZoneFeed {
     }
   }
 
-  /// What was there when they left, and is theirs to see no more.
+  /// The records that existed when the participant left, and that they no longer see.
   private func farewells(
     _ stay: ZoneView.Stay,
     _ left: ChangeNumber,
@@ -158,9 +158,9 @@ struct ZoneFeed {
     )
   }
 
-  // MARK: Stretches
+  // MARK: Ranges of the storage
 
-  /// The storage's stretch: after one number, through another.
+  /// A range in the storage: after one number, through another.
   private struct Span {
     var after: ChangeNumber
     var through: ChangeNumber?
@@ -178,7 +178,7 @@ struct ZoneFeed {
     }
   }
 
-  /// The part of a moment's places that is within the range.
+  /// The places of a moment that are within the range.
   private func places(
     at moment: ChangeNumber,
     _ range: Range,
@@ -187,7 +187,7 @@ struct ZoneFeed {
     var span = Span(after: .zero, through: last)
     if range.after.change > moment { return nil }
     if range.after.change == moment {
-      // The plain change of the moment comes before its places.
+      // The ordinary change of the moment comes before its places.
       span.after = range.after.place
     }
     if let before = range.before {
@@ -200,7 +200,7 @@ struct ZoneFeed {
     return span
   }
 
-  /// The plain changes after a moment that are within the range.
+  /// The ordinary changes after a moment that are within the range.
   private func numbers(
     from joined: ChangeNumber,
     _ range: Range,
@@ -208,7 +208,7 @@ struct ZoneFeed {
   ) -> Span? {
     var span = Span(after: max(joined, range.after.change), through: last)
     if let before = range.before {
-      // Places of a moment come after its plain change.
+      // Places of a moment come after its ordinary change.
       let end = before.place > .zero ? before.change : ChangeNumber(before.change.rawValue - 1)
       span.through = min(span.through ?? end, end)
     }

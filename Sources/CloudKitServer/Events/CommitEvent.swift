@@ -1,6 +1,6 @@
 import CloudKitWebServices
 
-/// What one commit changed, for whoever watches the server.
+/// The changes of one commit, for observers of the server.
 package struct CommitEvent: Hashable, Sendable {
   package var container: String
   package var environment: ContainerEnvironment

@@ -2,7 +2,7 @@ import CloudKitWebServices
 import Crypto
 import Foundation
 
-/// Server-to-server keys: adding them, and the requests they sign.
+/// Server-to-server keys: adding them, and verifying their requests.
 extension CloudKitService {
   /// A key as an administrator sees it.
   package struct ServerKeyDescription: Codable, Hashable, Sendable {
@@ -15,7 +15,7 @@ extension CloudKitService {
     package var created: Int64
   }
 
-  /// Lets the holder of a private key in; `publicKey` is PEM.
+  /// Registers a public key, `publicKey` in PEM, whose private key can then sign requests.
   package func addServerKey(
     publicKey: String,
     name: String,
@@ -69,7 +69,7 @@ extension CloudKitService {
     }
   }
 
-  /// Ends a key; requests it signs are refused from now on.
+  /// Removes a key; its requests are refused from now on.
   package func removeServerKey(_ id: String) async throws {
     try await write { [storage] in
       guard try storage.read({ try $0.entry(ServerKey.key(id)) }) != nil else {
@@ -145,7 +145,7 @@ extension CloudKitService {
     )
   }
 
-  /// Answers a signed request once; the same one again gets the same answer.
+  /// Answers a signed request once; a repeated one gets the same reply.
   func answerOnce(
     _ mark: SignatureMark,
     _ answer: () async throws -> WebServiceResponse
@@ -173,10 +173,10 @@ extension CloudKitService {
   }
 }
 
-/// What a request's signature is remembered by.
+/// Identifies a request's signature.
 struct SignatureMark: Hashable, Sendable {
   var name: String
-  /// Milliseconds since 1970; later its date alone has it refused.
+  /// Milliseconds since 1970; afterwards the request is refused because of its date.
   var expires: Int64
 
   var key: DirectoryEntry.Key { DirectoryEntry.Key(.signature, name) }
@@ -196,7 +196,7 @@ extension ServerKey {
 }
 
 extension Endpoint {
-  /// People are looked up by people: a key has no address book.
+  /// Whether keys may call the endpoint: only users may look up people.
   fileprivate var isOpenToKeys: Bool {
     switch self {
     case .discoverUsers, .lookupUsersByEmail, .lookupUsersByID, .lookupContacts: false

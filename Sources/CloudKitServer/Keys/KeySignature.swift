@@ -2,19 +2,20 @@ import CloudKitWebServices
 import Crypto
 import Foundation
 
-/// The three headers that a server-to-server key signs a request with, taken apart.
+/// The three headers of a request that a server-to-server key signed, parsed.
 struct KeySignature: Sendable {
   static let keyIDHeader = "x-apple-cloudkit-request-keyid"
   static let dateHeader = "x-apple-cloudkit-request-iso8601date"
   static let signatureHeader = "x-apple-cloudkit-request-signaturev1"
 
   var keyID: String
-  /// As it was sent: the message is made of these characters.
+  /// As received: the signed message contains these characters.
   var dateText: String
   var date: Date
   var signature: P256.Signing.ECDSASignature
 
-  /// Nil where the request names no key; throws where it names one and the rest does not hold.
+  /// Returns nil if the request names no key; throws if it names one and the other headers are
+  /// invalid.
   init?(_ headers: [String: String]) throws(ErrorDictionary) {
     guard let keyID = headers[Self.keyIDHeader] else { return nil }
     guard let dateText = headers[Self.dateHeader], let date = Self.date(dateText) else {
@@ -31,10 +32,11 @@ struct KeySignature: Sendable {
     self.signature = signature
   }
 
-  /// Names this signature: the key and the first of its two numbers, which no second one shares.
+  /// Identifies this signature: the key and the first of its two numbers, which no other signature
+  /// shares.
   ///
-  /// The second number has two valid forms, and DER several for either; a name made of those would
-  /// let a replay pass as another signature.
+  /// The second number has two valid values, and DER several encodings of each; with those in the
+  /// identifier, a replay could pass as another signature.
   var name: String {
     var hash = SHA256()
     hash.update(data: Data(keyID.utf8))
@@ -45,7 +47,7 @@ struct KeySignature: Sendable {
 
   /// Whether the key signed this request.
   ///
-  /// Clients disagree about an empty body: most hash nothing, one leaves the hash out.
+  /// Clients differ for an empty body: most hash the empty data, one omits the hash.
   func isValid(_ request: WebServiceRequest, by key: P256.Signing.PublicKey) -> Bool {
     let hash = Data(SHA256.hash(data: request.body)).base64EncodedString()
     let hashes = request.body.isEmpty ? [hash, ""] : [hash]
@@ -54,7 +56,7 @@ struct KeySignature: Sendable {
     }
   }
 
-  /// `Z`, an offset, or fractions of a second: all of them are sent.
+  /// Parses `Z`, an offset, or fractions of a second: clients send all of them.
   static func date(_ text: String) -> Date? {
     let styles = [
       Date.ISO8601FormatStyle(timeZone: .gmt),
@@ -68,14 +70,14 @@ struct KeySignature: Sendable {
   }
 }
 
-/// Reads ECDSA signatures in any of the encodings that are about.
+/// Reads ECDSA signatures in any encoding that clients use.
 enum DERSignature {
   private static let width = 32
 
   /// Both numbers, 32 bytes each.
   ///
-  /// Stricter readers refuse a missing or a superfluous leading zero and long forms of lengths; real
-  /// encoders write them.
+  /// Stricter readers refuse a missing or superfluous leading zero and long forms of lengths;
+  /// existing encoders write them.
   static func raw(_ der: Data) -> Data? {
     guard (6...128).contains(der.count) else { return nil }
     var bytes = ArraySlice(der)

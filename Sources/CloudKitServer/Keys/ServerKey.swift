@@ -4,7 +4,7 @@ import Foundation
 
 /// A server-to-server key: the public half of an ECDSA key on P-256, for one container's environment.
 ///
-/// It is its own user: what it writes has that creator, and its subscriptions belong to it.
+/// It is its own user: its records have that creator, and its subscriptions belong to it.
 struct ServerKey: Codable, Hashable, Sendable {
   var id: String
   var name: String
@@ -16,10 +16,10 @@ struct ServerKey: Codable, Hashable, Sendable {
   /// Milliseconds since 1970.
   var created: Int64
 
-  /// What stands for the key among the accounts of a container's users.
+  /// The account identifier of a key among a container's users.
   static func account(of id: String) -> String { "server-key:\(id)" }
 
-  /// The ID of the key that an account stands for; nil for a person's.
+  /// The key's ID in an account identifier; nil for a user's.
   static func id(ofAccount account: String) -> String? {
     let prefix = Self.account(of: "")
     return account.hasPrefix(prefix) ? String(account.dropFirst(prefix.count)) : nil
@@ -27,7 +27,7 @@ struct ServerKey: Codable, Hashable, Sendable {
 
   static func key(_ id: String) -> DirectoryEntry.Key { DirectoryEntry.Key(.serverKey, id) }
 
-  /// Reads a public key, or a private one whose public half is taken.
+  /// Reads a public key, or a private one, of which it returns the public half.
   static func readPEM(_ text: String) -> P256.Signing.PublicKey? {
     if let key = try? P256.Signing.PublicKey(pemRepresentation: text) { return key }
     guard text.contains("PRIVATE KEY"),

@@ -2,20 +2,20 @@ import CloudKitWebServices
 import Foundation
 import Synchronization
 
-/// Signatures that were used lately, with the replies they got.
+/// Recently used signatures, with the replies to their requests.
 ///
-/// A signature is good for one request. The same request again, which a network may well bring, gets
-/// the reply of the first time; nothing is done or read twice.
+/// A signature is valid for one request. A repeated request, which may be a network retry, gets the
+/// first reply; nothing is executed or read twice.
 final class SignatureLedger: Sendable {
   enum Claim {
-    /// Not seen before; the caller reports the reply with `settle`.
+    /// The signature is new; the caller passes the reply to `settle`.
     case first
     case repeated(WebServiceResponse)
     /// Used before, and the reply was too large to keep.
     case spent
-    /// The first one is still at work.
+    /// The first request is still running.
     case running
-    /// More signatures than can be remembered.
+    /// The limit of signatures is reached.
     case full
   }
 
@@ -27,15 +27,15 @@ final class SignatureLedger: Sendable {
 
   private struct State {
     var entries: [String: Entry] = [:]
-    /// Names in the order of their claims, for forgetting.
+    /// Names in the order of their claims, for eviction.
     var order: [(name: String, expires: Int64)] = []
     var head = 0
     var bytes = 0
   }
 
-  /// Names must be remembered as long as their date is good; this bounds their memory.
+  /// Names must be kept while their date is valid; this limits their memory.
   private static let limit = 200_000
-  /// Bytes of kept replies.
+  /// The limit of all kept replies, in bytes.
   private static let replyLimit = 32 * 1_048_576
   /// A larger reply is not kept.
   private static let largestReply = 2 * 1_048_576
@@ -56,9 +56,10 @@ final class SignatureLedger: Sendable {
     }
   }
 
-  /// Forgets a signature whose request was refused for a passing reason.
+  /// Forgets a signature whose request was refused for a transient reason.
   ///
-  /// The same request is to be answered when it comes again. What it wrote nevertheless is known by the storage.
+  /// The request is executed when it is repeated. The storage detects changes that it wrote
+  /// nevertheless.
   func release(_ name: String) {
     state.withLock { state in
       guard state.entries[name]?.isRunning == true else { return }

@@ -1,30 +1,31 @@
 import Foundation
 
-/// A key that texts of the server are sealed with: tokens, receipts, addresses that are rights.
+/// A key that seals the server's texts: tokens, receipts, capability URLs.
 ///
-/// It is kept in the server's key file beside the keys of encrypted fields. In the database it would
-/// let whoever reads a dump, a replica or an old backup's database sign in as anybody.
+/// It is stored in the server's key file beside the keys of encrypted fields. In the database,
+/// anyone who reads a dump, a replica or an old backup could sign in as any user with it.
 struct SigningKey: Codable, Hashable, Sendable {
   var id: String
   /// 32 bytes.
   var key: Data
-  /// Milliseconds since 1970 after which a newer key seals; nil: this is the newest.
+  /// Milliseconds since 1970 at which a newer key replaced it; nil for the newest.
   var retired: Int64?
 
-  /// Milliseconds in which what a retired key has sealed is still good for anything: longer than any
-  /// address or seal lives, but for change tokens and the like.
+  /// Milliseconds for which texts that a retired key has sealed stay valid: longer than any URL or
+  /// seal is valid, except change tokens and similar positions.
   static let overlap: Int64 = 24 * 60 * 60 * 1000
-  /// Keys that are kept; one more forgets the oldest, whose change tokens then have expired.
+  /// The number of keys that are kept; a further one removes the oldest, whose change tokens then
+  /// expire.
   static let limit = 16
 }
 
 extension KeyRing {
-  /// The signing keys, the newest last.
+  /// The signing keys, newest last.
   var signingKeys: [SigningKey] { signing ?? [] }
 
-  /// Makes a signing key that seals from now on.
+  /// Adds a signing key that seals from now on.
   ///
-  /// What the former key sealed stays good for the overlap, unless the key has leaked.
+  /// Texts that the former key sealed stay valid for the overlap, unless the key has leaked.
   mutating func addSigningKey(_ key: Data, now: Int64, formerHasLeaked: Bool = false) {
     var keys = signingKeys
     for index in keys.indices where keys[index].retired == nil { keys[index].retired = now }

@@ -1,8 +1,8 @@
 import CloudKitWebServices
 
-/// How large a request's body may be: by its route, and less where it shows no right.
+/// The largest body of a request: by its route, and less without credentials.
 extension CloudKitService {
-  /// Bytes; `request` needs no body yet.
+  /// In bytes; `request` needs no body yet.
   ///
   /// A token is not looked up here: this runs before the body has come, and on a thread that must not
   /// wait. What a credential raises the limit to arrives once `refusalBeforeBody(of:)` has checked it.

@@ -3,14 +3,14 @@ import Foundation
 
 /// The body of a request, as a client sent it.
 package enum ClientBody {
-  /// Called with each type that a body of the current task's requests is read as: fuzzers make their
-  /// bodies of the types.
+  /// Called with each type as which a body of the current task's requests is decoded: fuzzers
+  /// generate bodies from the types.
   @TaskLocal package static var observer: (@Sendable (any Decodable.Type) -> Void)?
 
-  /// Reads a body; one that cannot be read is refused with the place that is wrong.
+  /// Decodes a body; the error for an invalid one names the invalid part.
   ///
-  /// What the storage holds is decoded by `WireCoding` itself: if that cannot be read, no client is at
-  /// fault, and the decoder's words are for the log.
+  /// Values of the storage are decoded by `WireCoding` itself: if that fails, the client is not the
+  /// cause, and the decoder's error goes to the log.
   static func decode<Value: Decodable>(
     _ type: Value.Type,
     from body: Data

@@ -62,7 +62,7 @@ extension CloudKitService {
     }
     var headers: [String: String] = [:]
     if context.principal != nil, context.signature == nil, let token = target.webAuthToken {
-      // Not rotated: parallel calls and simple clients keep working with one token.
+      // Not rotated: parallel requests and simple clients keep working with one token.
       headers[WebServiceName.webAuthTokenHeader] = token
     }
     return WebServiceResponse(status: 200, headers: headers, body: body)
@@ -101,7 +101,7 @@ extension CloudKitService {
   }
 }
 
-/// A body and who sent it.
+/// A body and its sender.
 private struct APICall {
   var context: RequestContext
   var body: Data
@@ -110,14 +110,14 @@ private struct APICall {
     try ClientBody.decode(Body.self, from: body)
   }
 
-  /// For reads without parameters, which are sent with an empty body or by GET too.
+  /// For reads without parameters, which clients also send with an empty body or with GET.
   func readOrEmpty<Body: Decodable>() throws -> Body {
     try ClientBody.decode(Body.self, from: body.isEmpty ? Data("{}".utf8) : body)
   }
 }
 
 extension RequestTarget {
-  /// The user token; signed out, CloudKit JS 1 sends the word `null`.
+  /// The user token; after a sign-out, CloudKit JS 1 sends the text `null`.
   var webAuthToken: String? {
     for name in [WebServiceName.webAuthToken, WebServiceName.session] {
       if let token = query[name], !token.isEmpty, token != "null" { return token }

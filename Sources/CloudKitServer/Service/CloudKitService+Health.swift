@@ -1,14 +1,14 @@
 import Foundation
 
-/// How the service does, for those who watch over it.
+/// The health of the service, for monitoring.
 extension CloudKitService {
-  /// Whether the storage answers and nobody stops the server.
+  /// Whether the storage responds and the server is not stopping.
   package func isReady() async -> Bool {
     guard !isClosed else { return false }
     return (try? storage.read { try $0.containers() }) != nil
   }
 
-  /// Figures that only the service knows, in Prometheus' text format.
+  /// The service's own metrics, in Prometheus' text format.
   package var metricsText: String {
     """
     # HELP watershed_ready Whether the storage answers.

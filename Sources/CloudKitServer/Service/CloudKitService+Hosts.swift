@@ -1,11 +1,11 @@
 import CloudKitWebServices
 import Foundation
 
-/// Under which names the server answers: one that somebody else's name server makes up for this
-/// machine would let pages of theirs read what is shown here.
+/// The names under which the server answers: if a foreign name server resolves its own name to this
+/// machine (DNS rebinding), pages under that name could otherwise read replies.
 extension CloudKitService {
-  /// Whether the request came under a name of this server: the machine itself, the address clients
-  /// are told, an address in figures, or a name of the configuration.
+  /// Whether the request's host is this server: localhost, the base URL's host, an IP address, or a
+  /// configured name.
   func isOwnHost(_ request: WebServiceRequest) -> Bool {
     guard let header = request.headers["host"] else { return true }
     guard let host = URLComponents(string: "http://\(header)")?.host?.lowercased() else {
@@ -13,13 +13,14 @@ extension CloudKitService {
     }
     let name = host.trimmingCharacters(in: Self.brackets)
     let own = URLComponents(string: baseURL)?.host?.lowercased()
-    // A page cannot bind an address in figures to another machine, as it can a name of its own.
+    // DNS rebinding works with names, not with IP addresses.
     return Self.isAddress(name) || name == "localhost" || host == own
       || configuration.allowedHosts.contains(name)
   }
 
-  /// The same for pages that people open, but where nobody has said what the server is called any
-  /// name will do: one that listens on this machine alone, or on every address.
+  /// The same for pages that users open, except that any name is accepted if neither the base URL
+  /// nor the configuration names the server: one that listens on this machine alone, or on every
+  /// address.
   func isPageHost(_ request: WebServiceRequest) -> Bool {
     if isOwnHost(request) { return true }
     let own = (URLComponents(string: baseURL)?.host ?? "").lowercased()
@@ -27,12 +28,12 @@ extension CloudKitService {
     return configuration.allowedHosts.isEmpty && (Self.isAddress(own) || own == "localhost")
   }
 
-  /// The page that refuses a host name which is not the server's; nil where it is.
+  /// The page that refuses a foreign host name; nil for a name of the server.
   package func hostRefusal(_ request: WebServiceRequest) -> WebServiceResponse? {
     isPageHost(request) ? nil : strangeHostPage(request)
   }
 
-  /// What a page's visitor is told under a name that is not the server's.
+  /// The page for a request under a foreign host name.
   func strangeHostPage(_ request: WebServiceRequest) -> WebServiceResponse {
     AccountPage(
       title: "Not this server's name",
@@ -42,11 +43,11 @@ extension CloudKitService {
     ).response(status: 403, nonce: nonce)
   }
 
-  /// Whether a page of another site sent a form: it could sign a visitor in to an account that is not
-  /// theirs, and keep what they write there.
+  /// Whether a page of another site sent a form: it could sign a user in to an account of the
+  /// attacker, who then reads what the user writes there.
   ///
-  /// Browsers say it in `Sec-Fetch-Site`; older ones name the page in `Origin`, which is `null` for our
-  /// own pages, since they send no referrer. Programs that are no browsers say neither.
+  /// Browsers send `Sec-Fetch-Site`; older ones send the page in `Origin`, which is `null` for our
+  /// own pages, since they send no referrer. Other programs send neither.
   func isForeignForm(_ request: WebServiceRequest) -> Bool {
     guard request.method == "POST" else { return false }
     if let site = request.headers["sec-fetch-site"]?.lowercased() {
@@ -58,7 +59,7 @@ extension CloudKitService {
     return !own.contains { $0.flatMap { URLComponents(string: $0)?.host?.lowercased() } == page }
   }
 
-  /// What a visitor is told whose form came from elsewhere.
+  /// The page for a form that another site sent.
   func foreignFormPage() -> WebServiceResponse {
     AccountPage(
       title: "Not sent from here",

@@ -1,12 +1,12 @@
 import CloudKitWebServices
 import Foundation
 
-/// What has to be done now and then, whether or not anybody asks.
+/// The periodic work of a server.
 extension CloudKitService {
-  /// Finishes what a server has left in the middle, removes what has expired and purges accounts
-  /// whose time has come.
+  /// Finishes work that a server left incomplete, removes expired rows and purges accounts whose
+  /// deletion is due.
   ///
-  /// Safe to run again, after a crash in the middle and in several processes at once.
+  /// Safe to repeat, after a crash during the work and in several processes at once.
   package func housekeep() async throws {
     let time = now
     try await write {

@@ -74,9 +74,9 @@ extension CloudKitService {
       return try await respondToTransfer(request) { sink in
         if !body.isEmpty { try await sink(body) }
       }.collected()
-    // A stream needs a connection, and is opened there; what comes here could not be opened.
+    // A stream is opened at its connection; a request that arrives here could not be opened.
     case .events: return try await countingFailures(of: request) { throw refusalOfEvents(target) }
-    // The HTTP adapter answers these: its pages need a process.
+    // The HTTP adapter handles these: they need a process.
     case .landing, .health, .healthz, .metrics, .ready, .readyz: throw Self.noHandler
     }
   }
@@ -86,7 +86,7 @@ extension CloudKitService {
     "could not find handler for endpoint"
   )
 
-  /// What a browser asks before a request that is not simple.
+  /// The reply to a CORS preflight request.
   func preflight(_ request: WebServiceRequest) -> WebServiceResponse {
     WebServiceResponse(
       status: 204,
@@ -99,10 +99,10 @@ extension CloudKitService {
     )
   }
 
-  /// An error in the words for clients; what they must not read goes to the log.
+  /// Converts an error to one that clients may read; the details go to the log.
   func dictionary(of error: any Error, uuid: String) -> ErrorDictionary {
     if let error = error as? ErrorDictionary { return error }
-    // Storage gave up: a full disk, a damaged file or row. The client's data is not at fault.
+    // The storage failed: a full disk, a damaged file or row. The client's data is not the cause.
     logger.error(
       "the request could not be answered",
       metadata: ["requestID": "\(uuid)", "error": "\(error)"]
@@ -110,7 +110,7 @@ extension CloudKitService {
     return Self.storageFailure(error)
   }
 
-  /// Turns any error into the reply that tells of it.
+  /// Converts any error to its reply.
   func failure(_ error: any Error, uuid: String) -> WebServiceResponse {
     var dictionary = dictionary(of: error, uuid: uuid)
     dictionary.uuid = uuid
@@ -180,7 +180,7 @@ extension CloudKitService {
     response.headers["x-content-type-options"] = "nosniff"
     response.headers[WebServiceName.requestUUID] = uuid
     response.headers["x-apple-cloudkit-version"] = "1.0"
-    // Records and names of people are for the client alone; a reply that may be kept says so itself.
+    // Records and names of people must not be cached; a cacheable reply has its own header.
     if response.headers["cache-control"] == nil { response.headers["cache-control"] = "no-store" }
     if baseURL.hasPrefix("https:") {
       response.headers["strict-transport-security"] = HTMLPage.transportSecurity
@@ -194,7 +194,7 @@ extension CloudKitService {
     if request.headers["origin"] != nil { response.headers["vary"] = "Origin" }
   }
 
-  /// Whether scripts of a page from another origin may read a reply.
+  /// Whether scripts of a page with another origin may read a reply.
   private func mayRead(_ origin: String, _ request: WebServiceRequest, _ route: Route) -> Bool {
     switch route.rules.origins {
     case .any: return true

@@ -6,7 +6,7 @@ import Synchronization
 
 /// The service as a library: a request value in, a response value out.
 ///
-/// It has no sockets; whoever has them turns bytes into `WebServiceRequest` and back. The same code
+/// It has no sockets; an adapter turns bytes into `WebServiceRequest` and back. The same code
 /// serves production, tests and the in-process transport.
 package final class CloudKitService: Sendable {
   package let limits: ServiceLimits
@@ -25,26 +25,27 @@ package final class CloudKitService: Sendable {
   let exports = RunningExports()
   let matchers = SubscriptionMatchers()
   let sequenceDevices = SequenceDevices()
-  /// Reads that may look at much wait for threads of their own.
+  /// Reads that may examine many records run on threads of their own.
   let reads: ReadQueue
-  /// Writes queue here instead of blocking threads of the pool on the disk.
+  /// The lane of writes, so that threads of the pool do not block on the disk.
   var writing: Lane { writers[0] }
-  /// As many as the storage can use at a time; a partition's writes queue in one of them.
+  /// As many lanes as the storage can use at a time; a partition's writes are queued in one of
+  /// them.
   private let writers: [Lane]
-  /// The event up to which this process's listeners have been given everything.
+  /// The event up to which this process's listeners were notified.
   let newsPosition: Mutex<EventPosition>
-  /// The incarnation of the storage that this position belongs to.
+  /// The incarnation of the storage to which this position belongs.
   let newsIncarnation: Mutex<String>
-  /// Delivers events to listeners, one after the other.
+  /// Delivers events to listeners, one at a time.
   let telling: Lane
   let announcements = AnnouncementLedger()
-  /// Notes of this process's commits whose delivery failed.
+  /// Notifications of this process's commits whose delivery failed.
   let undelivered = Mutex<[CommitNote]>([])
-  /// Passwords are hashed one at a time, behind a bounded queue.
+  /// Passwords are hashed one at a time, from a bounded queue.
   let hashing: HashingQueue
-  /// Mails that wait to be sent; nil where the server sends none.
+  /// Queued mails; nil if the server sends none.
   let mail: MailQueue?
-  /// Opens the admin API; it can be renewed while the server runs.
+  /// The bearer token of the admin API; it can be renewed while the server runs.
   let administratorToken: Mutex<String?>
   let auditedFailures = Mutex(AuditedFailures())
   private let address: Mutex<String>
@@ -54,7 +55,7 @@ package final class CloudKitService: Sendable {
 
   var isClosed: Bool { closed.load(ordering: .acquiring) }
 
-  /// Where clients reach the server, without a slash at the end.
+  /// The URL at which clients reach the server, without a trailing slash.
   package var baseURL: String {
     get { address.withLock { $0 } }
     set {
@@ -62,10 +63,10 @@ package final class CloudKitService: Sendable {
     }
   }
 
-  /// The host of that address, as people know it.
+  /// The host of that URL, for users.
   var host: String { URLComponents(string: baseURL)?.host ?? "localhost" }
 
-  /// Opens the data, and refuses to where the asset store is not the data's.
+  /// Opens the data, and throws if the asset store belongs to other data.
   package static func open(
     _ configuration: ServiceConfiguration
   ) async throws -> CloudKitService {
@@ -79,8 +80,8 @@ package final class CloudKitService: Sendable {
     }
   }
 
-  /// Opens the data folder, or starts empty in memory; whether the asset store is the data's is
-  /// checked by `open`.
+  /// Opens the data folder, or starts empty in memory; `open` checks whether the asset store
+  /// belongs to the data.
   package init(_ configuration: ServiceConfiguration) throws {
     self.configuration = configuration
     limits = configuration.limits
@@ -139,12 +140,12 @@ package final class CloudKitService: Sendable {
   package func shutdown() async {
     closed.store(true, ordering: .releasing)
     notifications.close()
-    // What is looked up for mails needs the storage.
+    // Mails look up recipients in the storage.
     await mail?.close()
     _ = try? await writing.run { [storage] in storage.close() }
   }
 
-  /// Word of commits; of its own this process has told its listeners by itself.
+  /// Handles a commit notification of the storage; commits of this process were delivered already.
   private func hear(_ news: StorageNews) {
     switch news {
     case .directory:
@@ -154,7 +155,8 @@ package final class CloudKitService: Sendable {
       telling.async { [weak self] in self?.endUnboundListeners() }
     case .events:
       guard !writers.contains(where: \.isCurrent) else { return }
-      // Storage that does not answer now may do so with the next news, or the next maintenance.
+      // If the storage does not respond now, the next notification or the next maintenance delivers
+      // the events.
       telling.async { [weak self] in try? self?.deliverNewsInLane() }
     }
   }
@@ -162,9 +164,9 @@ package final class CloudKitService: Sendable {
   /// Milliseconds since 1970.
   var now: Int64 { effects.now.wireMilliseconds }
 
-  /// Loads, decides and commits; again when what it was decided on has changed meanwhile.
+  /// Loads, decides and commits; repeated if the loaded rows were changed in between.
   ///
-  /// Writes that name the same partition never meet within this process.
+  /// Writes to the same partition are serialized within this process.
   func write<Result: Sendable>(
     to partition: PartitionID? = nil,
     _ decide: @escaping @Sendable () throws -> (WriteBatch?, Result)
@@ -193,7 +195,8 @@ package final class CloudKitService: Sendable {
       scope: context.scope,
       owner: try context.owner()
     )
-    // An API token may be for all containers: a name that its bearer made up gets no rows.
+    // An API token may be for all containers: for a name that its bearer made up, no rows are
+    // created.
     guard context.principal != nil || context.signature != nil else {
       return try storage.knownPartition(key) ?? .empty
     }

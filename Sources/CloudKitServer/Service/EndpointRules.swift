@@ -1,13 +1,13 @@
 import CloudKitWebServices
 
-/// Who may call a documented endpoint, and how.
+/// The callers of a documented endpoint, and the form of its requests.
 struct EndpointRules: Hashable, Sendable {
   enum Callers: Sendable {
-    /// Anyone with an API token, whichever database the path names.
+    /// Any caller with an API token, for any database in the path.
     case anyone
-    /// In the public database anyone; in the private and shared ones a signed-in user.
+    /// Any caller for the public database; a signed-in user for the private and shared ones.
     case users
-    /// As `users`, and in the shared database also a visitor of a share that its owner opened to
+    /// As `users`, and for the shared database also a visitor of a share that its owner opened to
     /// everyone.
     case usersAndVisitors
   }
@@ -15,14 +15,14 @@ struct EndpointRules: Hashable, Sendable {
   var callers: Callers
   /// A read without parameters, which clients also send as `GET`.
   var allowsGet = false
-  /// Nothing is written: the read ends when its client has left.
+  /// Nothing is written: the read ends when its client disconnects.
   var isRead = false
-  /// The path names a database.
+  /// Whether the path names a database.
   var needsDatabase = true
 }
 
 extension Endpoint {
-  /// One row for each endpoint: without one, an endpoint does not compile.
+  /// The rules of each endpoint: an endpoint without them does not compile.
   var rules: EndpointRules {
     switch self {
     case .lookupRecords, .queryRecords, .changedRecords, .zoneChanges, .databaseChanges,
@@ -41,10 +41,10 @@ extension Endpoint {
 }
 
 extension EndpointRules {
-  /// Refuses a caller whom the rules do not admit.
+  /// Throws for a caller whom the rules do not allow.
   ///
-  /// The one place that keeps private and shared databases from callers who are not signed in; rights
-  /// within a database are checked where its rows are read.
+  /// This is the only check that keeps callers without a signed-in user out of private and shared
+  /// databases; rights within a database are checked where its rows are read.
   func admit(_ context: RequestContext) throws(ErrorDictionary) {
     switch callers {
     case .anyone: return

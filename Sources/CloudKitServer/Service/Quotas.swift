@@ -2,7 +2,7 @@ import CloudKitWebServices
 import Foundation
 import Synchronization
 
-/// How much databases hold, as of a moment ago.
+/// The size of databases, as of a recent count.
 final class QuotaLedger: Sendable {
   private struct Usage {
     var bytes: Int64
@@ -10,9 +10,9 @@ final class QuotaLedger: Sendable {
     var counted: Int64
   }
 
-  /// Milliseconds after which a database is counted again: a quota is a fence, not a balance.
+  /// Milliseconds until a database is counted again: a quota may be exceeded a little.
   private static let freshness: Int64 = 60_000
-  /// Bounds the memory; forgetting costs one count.
+  /// Limits the memory; an evicted database is counted again.
   private static let limit = 10_000
 
   /// The people whose records in a public database take their whole share.
@@ -137,7 +137,7 @@ extension CloudKitService {
   /// What a file takes of a quota: its bytes, and a block of the disk for what belongs to it.
   static func room(of size: Int64) -> Int64 { size + 4096 }
 
-  /// Bytes of a database's records and files.
+  /// The bytes of a database's records and files.
   func usedBytes(in partition: PartitionID) async throws -> Int64 {
     if let known = quotas.bytes(in: partition, now: now) { return known }
     let records = try storage.read { try $0.recordBytes(in: partition) }

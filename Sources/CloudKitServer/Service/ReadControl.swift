@@ -2,10 +2,10 @@ import CloudKitWebServices
 import Effects
 import Synchronization
 
-/// Ends a read: its request was cancelled, or its time is over.
+/// Ends a read whose request was cancelled, or whose time limit is exceeded.
 ///
-/// SQLite asks in the middle of a statement, a query between two batches of records. PostgreSQL is
-/// sent a request to end the statement that it runs.
+/// SQLite checks it during a statement, a query between two batches of records. To PostgreSQL a
+/// cancel request for the running statement is sent.
 package final class ReadControl: Sendable {
   private let clock: any EffectClock
   private let end: Double
@@ -22,14 +22,14 @@ package final class ReadControl: Sendable {
     stop.withLock { $0 }?()
   }
 
-  /// Runs the body; a cancellation meanwhile calls `stop`, which must not wait.
+  /// Runs the body; a cancellation in between calls `stop`, which must not block.
   func stopping<Result>(
     by stop: @escaping @Sendable () -> Void,
     _ body: () throws -> Result
   ) throws -> Result {
     self.stop.withLock { $0 = stop }
     defer { self.stop.withLock { $0 = nil } }
-    // A cancellation before did not find it.
+    // An earlier cancellation did not call it.
     try check()
     return try body()
   }
@@ -39,7 +39,7 @@ package final class ReadControl: Sendable {
   package func check() throws { if isOver { throw ReadOver() } }
 }
 
-/// A read was ended before it was done.
+/// A read was ended before it was complete.
 struct ReadOver: Error {
   var dictionary: ErrorDictionary {
     ErrorDictionary(

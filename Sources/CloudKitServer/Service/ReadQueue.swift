@@ -2,8 +2,8 @@ import CloudKitWebServices
 import Effects
 import Synchronization
 
-/// Where requests read that may look at many records: a few threads beside the pool, so that slow
-/// reads never keep the pool from other requests.
+/// Runs reads that may examine many records on a few threads besides the pool, so that slow reads
+/// never keep the pool from other requests.
 ///
 /// A reader is a person, or a site of callers who are not signed in. One reader has no more than
 /// half of the threads and a bounded number of places in the queue. Threads that become free go to the
@@ -19,7 +19,7 @@ final class ReadQueue: Sendable {
     var idle: [Lane]
     var running: [String: Int] = [:]
     var waiting: [String: [Waiter]] = [:]
-    /// The readers that wait, the next in turn first.
+    /// The readers with queued reads, the next in turn first.
     var turns: [String] = []
     var count = 0
     var nextID: UInt64 = 0
@@ -30,7 +30,7 @@ final class ReadQueue: Sendable {
       count += 1
     }
 
-    /// Takes a waiter out of the queue, by its place among those of its reader.
+    /// Removes a queued read, by its index among those of its reader.
     mutating func remove(at index: Int, of reader: String) -> Waiter? {
       guard var own = waiting[reader], own.indices.contains(index) else { return nil }
       let waiter = own.remove(at: index)
@@ -40,7 +40,7 @@ final class ReadQueue: Sendable {
       return waiter
     }
 
-    /// The next read that may begin; its reader's next turn comes after all others'.
+    /// Removes the next read that may start; its reader is then last in turn.
     mutating func next(mostPerReader: Int) -> (reader: String, waiter: Waiter)? {
       let index = turns.firstIndex { running[$0, default: 0] < mostPerReader }
       guard let index else { return nil }
@@ -66,11 +66,11 @@ final class ReadQueue: Sendable {
     mostWaitingPerReader = waitingPerReader
   }
 
-  /// Reads that wait for a thread.
+  /// The number of queued reads.
   var waitingCount: Int { state.withLock { $0.count } }
 
-  /// Runs the body on one of the threads when the reader's turn has come; a task that is cancelled
-  /// before leaves the queue.
+  /// Runs the body on one of the threads in the reader's turn; a task that is cancelled before is
+  /// removed from the queue.
   func run<Result: Sendable>(
     for reader: String,
     _ body: @escaping @Sendable () throws -> Result
@@ -95,10 +95,10 @@ final class ReadQueue: Sendable {
     }
   }
 
-  /// Gives the read a thread, refuses it, or puts it into the queue; nil where it waits.
+  /// Assigns a thread to the read, refuses it, or queues it; nil if it was queued.
   private func begin(_ waiter: Waiter, _ reader: String) -> Result<Lane, any Error>? {
     state.withLock { state in
-      // Under the lock: a cancellation from now on finds the waiter in the queue.
+      // Under the lock: a later cancellation finds the read in the queue.
       guard !Task.isCancelled else { return .failure(ReadOver()) }
       if state.running[reader, default: 0] < mostPerReader, let lane = state.idle.popLast() {
         state.running[reader, default: 0] += 1
@@ -139,7 +139,7 @@ final class ReadQueue: Sendable {
 }
 
 extension CloudKitService {
-  /// Reads beside the pool, for so long and no longer than the request lives.
+  /// Runs a read on the read queue, with a time limit and until the request is cancelled.
   func reading<Result: Sendable>(
     _ context: RequestContext,
     _ body: @escaping @Sendable (ReadControl) throws -> Result
@@ -149,7 +149,7 @@ extension CloudKitService {
     do {
       return try await withTaskCancellationHandler {
         try await reads.run(for: reader) {
-          // A request that ended while it waited reads nothing.
+          // A request that was cancelled while it was queued reads nothing.
           try control.check()
           return try body(control)
         }

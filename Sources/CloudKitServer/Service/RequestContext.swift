@@ -1,18 +1,18 @@
 import CloudKitWebServices
 
-/// Who asks, and for which database.
+/// The sender of a request, and the database of the path.
 struct RequestContext: Sendable {
   var container: String
   var environment: ContainerEnvironment
   var scope: DatabaseScope
   var principal: Principal?
-  /// Where nobody is signed in: at which share they look.
+  /// If no user is signed in: the public share that is visited.
   var visit: PublicVisit?
-  /// Of the app that asks; empty where a key has signed the request.
+  /// The token of the app; empty if a key has signed the request.
   var apiToken = ""
   /// The client sent the capability header.
   var isExtended: Bool
-  /// Names the device, so that it is not told of its own changes.
+  /// Identifies the device, so that it is not notified of its own changes.
   var clientID: String?
   var wantsSyncToken: Bool
   /// The site that the request came from; empty for a request of this process.
@@ -22,7 +22,7 @@ struct RequestContext: Sendable {
   /// Set where a server-to-server key signed the request.
   var signature: SignatureMark?
 
-  /// The signed-in person, or the error that sends a client to the sign-in page.
+  /// The signed-in user, or the error that sends a client to the sign-in page.
   func user() throws(ErrorDictionary) -> Principal {
     guard let principal else {
       throw ErrorDictionary(
@@ -34,7 +34,7 @@ struct RequestContext: Sendable {
     return principal
   }
 
-  /// Refuses a request that was made for another user, before it reads or writes anything.
+  /// Throws for a request that was made for another user, before it reads or writes anything.
   ///
   /// A client sets the header in all requests of one operation, so that an operation that began
   /// before another user signed in does not continue in that user's databases.
@@ -52,13 +52,13 @@ struct RequestContext: Sendable {
     }
   }
 
-  /// As whom the shared database is read: a person, or whoever visits a share.
+  /// The user name under which the shared database is read: a user's, or a visitor's.
   func participant() throws(ErrorDictionary) -> String {
     if let visit { return visit.reader }
     return try user().userRecordName
   }
 
-  /// Whose database it is; the public one needs nobody.
+  /// The owner of the database; the public one has none.
   func owner() throws(ErrorDictionary) -> String {
     scope == .public ? "" : try user().userRecordName
   }
@@ -66,19 +66,18 @@ struct RequestContext: Sendable {
   var reader: String { principal?.userRecordName ?? visit?.reader ?? "" }
 }
 
-/// A signed-in person as one container knows them.
+/// A signed-in user in one container.
 struct Principal: Hashable, Sendable {
   var account: String
   var userRecordName: String
-  /// The digest of the user token; nil where another proof stands for one.
+  /// The digest of the user token; nil with other credentials.
   var session: String?
-  /// The device's grant that the user token belongs to; nil for a page's.
+  /// The device's grant to which the user token belongs; nil for a page's.
   var grant: String?
 }
 
 extension CloudKitService {
-  /// A device's name of itself, which is kept with every record that it saves; nil for what is too
-  /// long to be one.
+  /// A device's own name, which is stored with every record that it saves; nil if it is too long.
   func deviceName(_ text: String) -> String? {
     text.utf8.count <= limits.nameLength ? text : nil
   }

@@ -1,7 +1,7 @@
 import CloudKitWebServices
 import Foundation
 
-/// The path and query of a request, taken apart.
+/// The path and query of a request, parsed.
 package struct RequestTarget: Sendable {
   var path: String
   var parts: [String]
@@ -16,11 +16,12 @@ package struct RequestTarget: Sendable {
 
   var first: String { parts.first ?? "" }
 
-  /// Items of a query or a form; our pages have ten, and no client's query has more than twenty.
+  /// The limit of items in a query or a form; our pages have ten, and no client's query has more
+  /// than twenty.
   static let itemLimit = 100
 
-  /// Reads `a=b&c=d` as queries and HTML forms write it; the first of equal names counts, and items
-  /// beyond the limit are not read.
+  /// Parses `a=b&c=d` as in queries and HTML forms; of equal names the first is used, and items
+  /// beyond the limit are ignored.
   static func form(_ text: String, plusIsSpace: Bool = false) -> [String: String] {
     var items: [String: String] = [:]
     for item in text.split(separator: "&", maxSplits: itemLimit).prefix(itemLimit) {
@@ -35,7 +36,7 @@ package struct RequestTarget: Sendable {
   }
 
   private static func unescape(_ text: some StringProtocol) -> String {
-    // Most parts have nothing to take back, and Foundation copies each of them twice.
+    // Most parts have no escapes, and Foundation copies each of them twice.
     guard text.utf8.contains(UInt8(ascii: "%")) else { return String(text) }
     return text.removingPercentEncoding ?? String(text)
   }

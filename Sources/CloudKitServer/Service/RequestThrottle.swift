@@ -2,7 +2,8 @@ import CloudKitWebServices
 import Foundation
 import Synchronization
 
-/// Counts requests, a bucket of tokens for each sender: it fills at the rate and holds one burst.
+/// Limits the rate of requests with a token bucket for each sender: it is refilled at the rate and
+/// holds one burst.
 final class RequestThrottle: Sendable {
   private struct Bucket {
     var rate: Double
@@ -11,7 +12,7 @@ final class RequestThrottle: Sendable {
     /// Milliseconds since 1970.
     var filled: Int64
 
-    /// Adds the tokens of the time that has passed.
+    /// Adds the tokens for the elapsed time.
     mutating func fill(now: Int64) {
       let passed = max(0, Double(now - filled) / 1000)
       tokens = min(burst, tokens + passed * rate)
@@ -19,13 +20,13 @@ final class RequestThrottle: Sendable {
     }
   }
 
-  /// Bounds the memory.
+  /// The most senders that are kept.
   private let limit: Int
   private let buckets = Mutex<[String: Bucket]>([:])
 
   init(limit: Int = 100_000) { self.limit = limit }
 
-  /// Takes tokens of the sender's bucket; seconds to wait where it has fewer.
+  /// Takes tokens from the sender's bucket; returns the seconds to wait if it has fewer.
   func delay(
     for sender: String,
     rate: Double,
@@ -63,8 +64,8 @@ final class RequestThrottle: Sendable {
 
   /// Forgets full buckets, which lose nothing, and beyond them those that were used longest ago.
   ///
-  /// A sender that is forgotten has a full bucket again, so one that keeps sending must stay known
-  /// however many others come. A tenth goes at a time: the walk is then rare.
+  /// An evicted sender has a full bucket again, so an active sender must be kept regardless of the
+  /// number of others. A tenth is evicted at a time, so that the scan is rare.
   private static func evict(_ buckets: inout [String: Bucket], _ limit: Int, _ now: Int64) {
     buckets = buckets.filter { _, bucket in
       var bucket = bucket
@@ -80,7 +81,7 @@ final class RequestThrottle: Sendable {
 }
 
 extension CloudKitService {
-  /// Refuses a request of a user or a network that sent too many.
+  /// Throws for a request of a user or a network over the rate.
   func throttle(_ context: RequestContext, _ request: WebServiceRequest) throws {
     guard let principal = context.principal else { return try throttleAddress(request) }
     guard let rate = limits.requestsPerSecond, rate > 0 else { return }
@@ -93,8 +94,8 @@ extension CloudKitService {
     if let seconds { throw Self.tooMany("requests, slow down", seconds) }
   }
 
-  /// Refuses an address that calls pages and account endpoints too often, before anything is read
-  /// of the request's body or looked up.
+  /// Throws for an address that requests pages and account endpoints over the rate, before the
+  /// request's body is read or anything is looked up.
   func throttleAddress(_ request: WebServiceRequest) throws {
     guard let rate = limits.requestsPerSecond, rate > 0 else { return }
     let seconds = delay("address", of: request, rate: rate, burst: limits.requestBurst)
@@ -130,10 +131,10 @@ extension CloudKitService {
     ErrorDictionary(.throttled, "too many \(what)", retryAfter: seconds)
   }
 
-  /// Counts a token, a key or a sealed URL that opens nothing against the network that sent it, with
-  /// the network's other requests without a person; beyond the rate it is refused as throttled.
+  /// Counts an invalid token, key or sealed URL against the sender's network, together with the
+  /// network's other requests without a user; over the rate it is refused as throttled.
   ///
-  /// What opens something is not held up by what else its network sends.
+  /// Requests with valid credentials are not limited by those of their network.
   func countingFailures<Result>(
     of request: WebServiceRequest,
     _ body: () async throws -> Result
@@ -148,7 +149,7 @@ extension CloudKitService {
     }
   }
 
-  /// Refuses a person who looks up more people than an address book has.
+  /// Throws for a user who looks up more people than an address book has.
   func throttleLookups(of count: Int, _ user: Principal) throws {
     let perHour = Double(limits.peopleLookedUpPerHour)
     if let seconds = requests.delay(
@@ -162,7 +163,8 @@ extension CloudKitService {
     }
   }
 
-  /// Refuses an address that makes accounts or guesses links in quantity: ten, then one a minute.
+  /// Throws for an address that creates accounts or guesses links in quantity: ten, then one a
+  /// minute.
   func throttleStrangers(_ request: WebServiceRequest) throws {
     let seconds = delay("stranger", of: request, rate: 1.0 / 60, burst: 10)
     if let seconds { throw Self.tooMany("attempts from this address", seconds) }

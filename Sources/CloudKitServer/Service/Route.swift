@@ -1,22 +1,22 @@
 import CloudKitWebServices
 
-/// What the path of a request leads to.
+/// The handler of a request's path.
 ///
-/// This is the one list of paths that the server answers. Routing, body limits, cross-origin replies,
-/// host checks, labels of metrics and the redaction of logged paths all read ``rules``: a new path does
-/// not compile before it has declared each of them.
+/// This is the one list of paths that the server answers. Routing, body limits, cross-origin
+/// replies, host checks, labels of metrics and the redaction of logged paths all read ``rules``: a
+/// new path does not compile without each of them.
 package enum Route: Hashable, Sendable {
   /// A documented endpoint, `/database/1/…` or `/device/1/…`.
   case api(WebServicePath, Endpoint)
   /// A path below `/database` or `/device` that names no endpoint.
   case unknownEndpoint
-  /// Any other path that is answered, by its first part.
+  /// Any other path, by its first part.
   case section(Section)
   case unknown
 
   /// The paths beside the documented endpoints, by their first part.
   package enum Section: String, CaseIterable, Sendable {
-    // Pages that people open.
+    // Pages that users open.
     case activate
     case deleteAccount = "delete-account"
     case forgotPassword = "forgot-password"
@@ -29,7 +29,7 @@ package enum Route: Hashable, Sendable {
     // Calls of apps and of administrators.
     case account
     case admin
-    // Addresses that are rights in themselves.
+    // Paths that are capabilities themselves.
     case accountData = "account-data"
     case assets
     case events
@@ -62,46 +62,47 @@ package enum Route: Hashable, Sendable {
   }
 }
 
-/// What holds for all requests of one route, whatever their outcome.
+/// The rules for all requests of one route, regardless of their outcome.
 package struct RouteRules: Hashable, Sendable {
-  /// How the body is taken in and the reply is given.
+  /// How the body is received and the reply is sent.
   package enum Exchange: Sendable {
-    /// Both in one piece.
+    /// Both in memory.
     case whole
-    /// The reply may take as long as a long poll; it ends when the client leaves or the server stops.
+    /// The reply may take as long as a long poll; it ends when the client disconnects or the server
+    /// stops.
     case poll
-    /// The body passes through to the asset store and is never in memory as a whole.
+    /// The body is streamed to the asset store and is never in memory as a whole.
     case transfer
     /// A `GET` opens a stream of events.
     case events
   }
 
-  /// Which pages of other origins may read a reply.
+  /// The origins whose pages may read a reply.
   package enum Origins: Sendable {
-    /// Those that the request's API token allows.
+    /// The origins of the request's API token.
     case ofToken
-    /// Any: the URL itself is the right.
+    /// Any: the URL itself is the capability.
     case any
     case none
   }
 
-  /// How large a body may be; ``ServiceLimits`` has the figures.
+  /// The largest body; ``ServiceLimits`` has the figures.
   package enum Body: Sendable {
     /// Forms of pages, calls about accounts.
     case form
     case administration
     case request
-    /// A file that passes through.
+    /// A file that is streamed.
     case file
   }
 
   package var exchange = Exchange.whole
   package var origins = Origins.none
   package var body: Body
-  /// A page on which a person types a password or grants a right: served under the server's own names
-  /// alone.
+  /// A page on which a user types a password or grants access: served only under the server's own
+  /// names.
   package var isPage = false
-  /// Answered while the server stops, so that clients learn that it does.
+  /// Answered while the server stops, so that clients are notified of it.
   package var isAnsweredWhileStopping = false
   /// An answer to a GET uses something up, a notification or a link: a HEAD does not stand for one.
   package var isUsedUp = false
@@ -112,7 +113,7 @@ package struct RouteRules: Hashable, Sendable {
 }
 
 extension Route {
-  /// Whether nothing is written for a request of the route.
+  /// Whether a request of the route writes nothing.
   package var isRead: Bool {
     if case .api(_, let endpoint) = self { endpoint.rules.isRead } else { false }
   }
@@ -172,7 +173,7 @@ extension Route.Section {
 }
 
 extension ServiceLimits {
-  /// Bytes that a body of a route may have.
+  /// The largest body of a route, in bytes.
   package func bytes(_ body: RouteRules.Body) -> Int {
     switch body {
     case .form: formSize

@@ -1,25 +1,25 @@
 import Foundation
 
-/// The network that a request came from, as far as one sender can choose addresses in it.
+/// The network of a request's sender, which one sender cannot change.
 ///
-/// An IPv4 address stands for itself. Of an IPv6 address the first 64 bits count: a provider gives
-/// at least that network to each customer, who then has 2^64 addresses to send from.
+/// An IPv4 address is a network of its own. Of an IPv6 address the first 64 bits count: a provider
+/// assigns at least that network to each customer, who then has 2^64 addresses to send from.
 package struct SenderAddress: Hashable, Sendable {
-  /// Names the network in keys of counters.
+  /// The network in keys of counters.
   package let network: String
-  /// Names the site: an IPv4 address, or the first 48 bits of an IPv6 address, which is the most that
-  /// providers give to one customer (RFC 6177).
+  /// The site: an IPv4 address, or the first 48 bits of an IPv6 address, which is the most that
+  /// providers assign to one customer (RFC 6177).
   package let site: String
-  /// The address as it stands in the log.
+  /// The address as it was received, for the log.
   let text: String
 
-  /// The address as messages for other tools show it: one that is none might hold anything.
+  /// The address in messages for other tools; a text that is no address is not shown.
   var shown: String { network == "unknown" ? "an unknown address" : Self.withoutPort(text) }
 
-  /// Whether the site has more than this network.
+  /// Whether the site contains more than this network.
   var isPartOfSite: Bool { site != network }
 
-  /// Reads an address with or without a port and brackets; nil where there is none, as for a request
+  /// Parses an address with or without a port and brackets; nil if there is none, as for a request
   /// of this process.
   package init?(_ text: String?) {
     guard let text, !text.isEmpty else { return nil }
@@ -39,7 +39,7 @@ package struct SenderAddress: Hashable, Sendable {
   }
 
   private static func network(of text: String) -> String? {
-    // Enough for any address with a zone index.
+    // Long enough for any address with a zone index.
     guard text.utf8.count <= 64 else { return nil }
     var four = in_addr()
     if inet_pton(AF_INET, text, &four) == 1 {
@@ -49,7 +49,7 @@ package struct SenderAddress: Hashable, Sendable {
     let plain = String(text.prefix { $0 != "%" })
     guard inet_pton(AF_INET6, plain, &six) == 1 else { return nil }
     let bytes = withUnsafeBytes(of: &six) { Data($0) }
-    // An IPv4 address in IPv6's form counts as what it is.
+    // An IPv4-mapped address is treated as the IPv4 address.
     let mapped = Data(count: 10) + Data([0xFF, 0xFF])
     return (bytes.starts(with: mapped) ? bytes.suffix(4) : bytes.prefix(8)).hexadecimal
   }

@@ -2,51 +2,53 @@ import Effects
 import Foundation
 import Logging
 
-/// What a server is made of.
+/// The configuration of a server.
 package struct ServiceConfiguration: Sendable {
-  /// Where everything is kept; nil keeps it in memory.
+  /// The folder of all data; nil keeps it in memory.
   package var dataFolder: URL?
-  /// A PostgreSQL as `postgresql://…` instead of a file in the data folder; several servers can
-  /// share it.
+  /// The URL of a PostgreSQL database, `postgresql://…`, instead of a file in the data folder;
+  /// several servers can share it.
   package var database: String?
-  /// Where clients reach the server, such as `http://127.0.0.1:8080`; it can be set later.
+  /// The URL at which clients reach the server, such as `http://127.0.0.1:8080`; it can be set
+  /// later.
   package var baseURL: String
   package var limits: ServiceLimits
   package var effects: Effects
-  /// Takes queries in development that the documented index rules refuse: without a filter, and
+  /// Accepts queries in development that the documented index rules refuse: without a filter, and
   /// without indexes.
   package var allowsUnindexedQueriesInDevelopment: Bool
-  /// Who may make an account.
+  /// Who may create an account.
   package var registration: RegistrationPolicy
   /// Whom others find by an address or a number.
   package var discovery = DiscoveryPolicy.everyone
   /// What takes mails; nil: the server sends none.
   package var mailSender: (any MailSender)?
-  /// Another service that people can sign in at; nil: only here.
+  /// Another service at which users can sign in; nil: only here.
   package var identityProvider: (any IdentityProvider)?
-  /// Opens the admin API; nil leaves it to the accounts of administrators.
+  /// The bearer token of the admin API; nil allows only accounts of administrators.
   package var administratorToken: String?
-  /// Replaces that token where it is kept, and gives the new one; nil where it is kept nowhere.
+  /// Replaces that token in its file, and returns the new one; nil if it is in no file.
   package var renewAdministratorToken: (@Sendable () throws -> String)?
-  /// Host names that the admin API and the pages for people answer under, besides the machine's own
-  /// and the base URL's.
+  /// Host names under which the admin API and the pages are served, besides the machine's own and
+  /// the base URL's.
   package var allowedHosts: [String]
   package var logger: Logger
-  /// Where assets are kept; nil: in the data folder.
+  /// The store of assets; nil: in the data folder.
   package var assetStore: (any AssetStore)?
-  /// Where assets are fetched from, such as `https://files.example.org`; nil: the base URL.
+  /// The URL from which assets are downloaded, such as `https://files.example.org`; nil: the base
+  /// URL.
   ///
-  /// An origin of their own keeps whatever a file does in a browser away from the server's pages.
+  /// With an origin of its own, active content in a file has no access to the server's pages.
   package var assetURL: String?
-  /// The keys of encrypted fields; nil: a file in the data folder, beside the database.
+  /// The file of the keys of encrypted fields; nil: a file in the data folder, beside the database.
   package var keyFile: URL?
-  /// Where the keys of encrypted fields are; nil in memory.
+  /// The file of the keys of encrypted fields; nil in memory.
   package var fieldKeyFile: URL? {
     keyFile ?? dataFolder?.appendingPathComponent(CloudKitService.keyFileName)
   }
-  /// What stands between the service and the storage that it opens: a test has commits fail there.
+  /// Wraps the storage that the service opens: a test makes commits fail there.
   var storage: (@Sendable (any Storage) -> any Storage)?
-  /// Told of every commit to records and zones.
+  /// Called after every commit to records and zones.
   package var onCommit: (@Sendable (CommitEvent) -> Void)?
 
   package init(

@@ -1,80 +1,80 @@
-/// Everything that is bounded, with the documented figures as defaults.
+/// All limits of the service, with the documented figures as defaults.
 package struct ServiceLimits: Hashable, Sendable {
   /// Operations of one `records/modify`, items of one look-up, tokens of one `assets/upload`.
   package var itemsPerRequest = 200
   /// Records of one reply.
   package var recordsPerReply = 200
-  /// Bytes of records in one page of a feed or a query, as they will be written.
+  /// Bytes of records in one page of a feed or a query, as written to the reply.
   ///
-  /// A page that reaches them ends there, with a token or marker for the rest; it holds one record at
-  /// least.
+  /// A page that reaches them ends there, with a token or marker for the rest; it has at least one
+  /// record.
   package var bytesPerPage = 16 * 1_048_576
-  /// Bytes of records that one look-up, or the reply of one `records/modify`, may hold.
+  /// Bytes of records that one look-up, or the reply of one `records/modify`, may have.
   ///
-  /// It has no further page, so a larger one is refused and the client asks for fewer records.
+  /// It has no further page, so a larger one is refused and the client requests fewer records.
   package var bytesPerReply = 64 * 1_048_576
   /// Filters of one query.
   package var clausesPerQuery = 100
-  /// Fields in the order of one query: each is computed for every record that is looked at.
+  /// Sort descriptors of one query: each field is computed for every record that is examined.
   package var sortKeysPerQuery = 3
-  /// Values of all filters of one query together: each is a place in an index to be looked up.
+  /// Values of all filters of one query together: each is a look-up in an index.
   package var valuesPerQuery = 2000
   /// Values, or words, of one filter.
   package var valuesPerFilter = 1000
-  /// Records that one query looks at before it answers with what it has and a marker.
+  /// Records that one query examines before it returns those found so far and a marker.
   package var recordsScanned = 10_000
-  /// The same where no index has the order and the records are put in order in memory: beyond as
-  /// many, each stretch of them is in order by itself.
+  /// The same if no index has the order and the records are sorted in memory: above this number,
+  /// each portion of them is sorted by itself.
   package var recordsOrdered = 50_000
-  /// Seconds that one look-up, query or feed may read; the time in line counts.
+  /// Seconds that one look-up, query or feed may read, including the time in the queue.
   package var readTime = 20.0
-  /// Threads that these reads have beside the pool; one person has half of them at most.
+  /// Threads of these reads besides the pool; one user has at most half of them.
   package var readThreads = 4
-  /// Reads that may wait for a thread; a further one is asked to come again.
+  /// Reads that may be queued for a thread; a further one gets TRY_AGAIN_LATER.
   package var waitingReads = 1000
   /// The same for one person, or for one site of callers who are not signed in.
   package var waitingReadsPerReader = 100
-  /// Records that a filter may leave for them to be put in order in memory; where it leaves more,
-  /// the index of the order is walked instead.
+  /// Records that match a filter and are sorted in memory; if more match, the index of the order is
+  /// scanned instead.
   package var recordsSortedInMemory = 1000
   /// Bytes of a record's fields, assets not counted.
   package var recordSize = 1_048_576
   /// Bytes of one file.
   package var assetSize = 50 * 1_048_576
-  /// Bytes of any request but an upload: 200 records of full size in base64 would be more, and
-  /// nobody sends that.
+  /// Bytes of any request except an upload: 200 records of full size in base64 would be more, but
+  /// no client sends that.
   package var requestSize = 64 * 1_048_576
-  /// The same for requests that name neither a user token nor a server key: reads of a public
-  /// database are small.
+  /// The same for requests without a user token or server key: reads of a public database are
+  /// small.
   package var anonymousRequestSize = 1_048_576
-  /// Bytes of a form of a page, or of a call about an account: a few names, a password, a link.
+  /// Bytes of a page's form, or of a call about an account: a few names, a password, a link.
   package var formSize = 64 * 1024
   /// Bytes of an administrator's call: the largest is a schema, about a kilobyte for each type.
   package var administrationSize = 4 * 1_048_576
-  /// Records that one record's deletion may take along directly.
+  /// Records that the deletion of one record may directly cascade to.
   package var deleteSelfReferrers = 750
-  /// Records that the deletions of one request may take along in all, through references to
-  /// references: they are read in the lane of the writers, which others wait for.
+  /// Records that the deletions of one request may cascade to in all, through references to
+  /// references: they are read in the lane of the writers, which other writes wait for.
   package var recordsPerCascade = 10_000
-  /// Records above one another, from a record up to the one without a parent, and levels below a
-  /// record that comes into a share: each level is read by itself.
+  /// Levels of parents from a record to its root, and levels below a record that is added to a
+  /// share: each level is read by itself.
   package var parentDepth = 1000
   /// Characters of record and zone names.
   package var nameLength = 255
-  /// Living zones of one database.
+  /// Existing zones of one database.
   package var zonesPerDatabase = 1000
-  /// People who take part in one share, beside its owner.
+  /// Participants of one share, besides its owner.
   package var participantsPerShare = 100
-  /// People who ask to take part in one share; more are not heard before these are answered.
+  /// Pending requests to take part in one share; further requests are refused.
   package var requestersPerShare = 100
-  /// People who may not ask to take part in one share any more.
+  /// Users whose requests to take part in one share are blocked.
   package var blockedPerShare = 1000
-  /// Records that one request may bring into shares or out of them, beyond those it saves: their
-  /// names are held in memory.
+  /// Records that one request may add to or remove from shares, besides those it saves: their names
+  /// are kept in memory.
   package var recordsPerShareChange = 200_000
-  /// Seconds that an upload URL lives.
+  /// Seconds that an upload URL is valid.
   package var uploadURLLifetime = 15.0 * 60
-  /// Uploads that one person may have under way at a time.
+  /// Concurrent uploads of one user.
   package var openUploads = 32
   /// Bytes of files in a second that one person may upload on average; an upload that has begun ends,
   /// the next one waits.
@@ -86,103 +86,103 @@ package struct ServiceLimits: Hashable, Sendable {
   package var replyLifetime = 2.0 * 365 * 24 * 60 * 60
   /// Devices of one user, in one database, whose replies are kept; the longest unused goes first.
   package var sequenceDevices = 64
-  /// People whom one user may look up within an hour, by address, number or record name.
+  /// People that one user may look up within an hour, by address, number or record name.
   package var peopleLookedUpPerHour = 1000
-  /// Containers that one person may sign in to.
+  /// Containers that one user may sign in to.
   package var containersPerUser = 100
   /// Subscriptions of one user in one database: each may be matched with every save.
   package var subscriptionsPerUser = 500
   /// Bytes of one subscription.
   package var subscriptionSize = 32 * 1024
-  /// Seconds that a download URL lives.
+  /// Seconds that a download URL is valid.
   package var downloadURLLifetime = 60.0 * 60
-  /// Seconds in which an uploaded file must be saved in a record.
+  /// Seconds within which an uploaded file must be saved in a record.
   package var receiptLifetime = 24.0 * 60 * 60
-  /// Seconds that a sign-in lives that is not kept; use renews it.
+  /// Seconds that a session without "stay signed in" is valid; use renews it.
   package var sessionLifetime = 30.0 * 60
-  /// Seconds that a sign-in lives that is kept; use renews it.
+  /// Seconds that a session with "stay signed in" is valid; use renews it.
   package var keptSessionLifetime = 14.0 * 24 * 60 * 60
-  /// Seconds that the page of a person's own account stays open.
+  /// Seconds that the page of a user's own account stays signed in.
   package var ownPageLifetime = 15.0 * 60
-  /// Seconds after which a sign-in that is not kept ends however much it is used: a copied token must
-  /// not live for ever.
+  /// Seconds after which a session without "stay signed in" ends regardless of its use: a copied
+  /// token must not be valid forever.
   package var sessionAge = 24.0 * 60 * 60
-  /// Seconds after which a kept one does.
+  /// Seconds after which one with "stay signed in" ends.
   package var keptSessionAge = 90.0 * 24 * 60 * 60
-  /// Seconds after which a device that does not listen is forgotten.
+  /// Seconds after which a device that does not listen is removed.
   package var deviceLifetime = 90.0 * 24 * 60 * 60
-  /// Devices of one person in a container's environment; one more forgets the one that has not
+  /// Devices of one user in a container's environment; a further one replaces the one that has not
   /// listened for longest.
   package var devicesPerUser = 50
   /// Seconds after which a long poll answers `null`.
   package var longPollTimeout = 45.0
-  /// Seconds that traces of deleted records are kept; older change tokens have expired.
+  /// Seconds that tombstones of records are kept; older change tokens have expired.
   package var traceLifetime = 90.0 * 24 * 60 * 60
   /// Seconds that commit events are kept for other processes.
   package var eventLifetime = 60.0 * 60
-  /// Seconds between two looks for the commits of other processes.
+  /// Seconds between two checks for commits of other processes.
   package var newsInterval = 2.0
 
   // Passwords
-  /// Sign-ins with a wrong password before a name rests for one network: an IPv4 address or 64 bits
-  /// of an IPv6 address.
+  /// Sign-ins with a wrong password before a name is locked for one network: an IPv4 address or 64
+  /// bits of an IPv6 address.
   package var failedSignIns = 10
   /// The same for one network over all names: a family or a school shares an address.
   package var failedSignInsPerNetwork = 30
-  /// The same for one site over all names: 48 bits of an IPv6 address, which one customer of a
-  /// provider may have whole.
+  /// The same for one site over all names: 48 bits of an IPv6 address, all of which one customer of
+  /// a provider may have.
   package var failedSignInsPerSite = 120
   /// The same for one name from one site.
   ///
-  /// Networks that the name was signed in from are counted in neither of the two: in some places a
-  /// site is many customers.
+  /// Networks from which the name has signed in are excluded from this and from the limit per
+  /// account: in some places a site is many customers.
   package var failedSignInsOfNamePerSite = 30
-  /// The same for one name over all networks that it was not signed in from: NIST SP 800-63B allows
-  /// at most 100.
+  /// The same for one name over all networks from which it has not signed in: NIST SP 800-63B
+  /// allows at most 100.
   package var failedSignInsPerAccount = 100
-  /// Seconds that a name or a network rests.
+  /// Seconds that a name or a network is locked.
   package var signInPause = 15.0 * 60
-  /// Seconds that a name rests for all networks that it was not signed in from, and in which its
-  /// failures are counted: OWASP's ASVS allows 100 an hour.
+  /// Seconds that a name is locked for all networks from which it has not signed in, and within
+  /// which its failures are counted: OWASP's ASVS allows 100 an hour.
   package var accountPause = 60.0 * 60
-  /// Wrong codes of an account's second factor, after right passwords and from all networks together,
-  /// before no code is taken for a while.
+  /// Wrong codes of an account's second factor, after right passwords and from all networks
+  /// together, before codes are refused for a while.
   package var failedCodes = 10
-  /// Seconds of that: with three of a million codes good at a time, who has the password finds one
-  /// within years.
+  /// Seconds that codes are refused: with three of a million codes valid at a time, an attacker
+  /// with the password needs years to find one.
   package var codePause = 60.0 * 60
-  /// Seconds that a network stays known to a name after a sign-in.
+  /// Seconds that a network counts as known for a name after a sign-in.
   package var knownNetworkLifetime = 90.0 * 24 * 60 * 60
   /// The cost of scrypt for a password, a power of two: 32,768 takes 32 MB.
   package var passwordRounds = 32_768
-  /// How often scrypt repeats its work, one after the other: with 32,768 rounds three times are what
-  /// OWASP asks for, in a quarter of the memory of its other choice (131,072 rounds, once).
+  /// The parallelization of scrypt, computed sequentially: OWASP recommends three with 32,768
+  /// rounds, which needs a quarter of the memory of its other choice (131,072 rounds, once).
   package var passwordRepetitions = 3
   /// Characters that a new password has at least and at most; those that are guessed first are
   /// refused.
   package var passwordRule = PasswordRule()
-  /// Sign-ins that may wait for the one lane that hashes passwords: ten seconds' work.
+  /// Sign-ins that may be queued for the one lane that hashes passwords: ten seconds' work.
   package var waitingHashes = 40
-  /// The same for one network, so that none takes the whole queue.
+  /// The same for one network, so that none fills the whole queue.
   package var waitingHashesPerNetwork = 8
   /// The same for one site, 48 bits of an IPv6 address.
   package var waitingHashesPerSite = 12
-  /// Of all of them, places that are kept for names that were signed in from the sender's network
-  /// before, and for calls of the server's own process.
+  /// The places of the queue that are reserved for names that have signed in from the sender's
+  /// network before, and for calls of the server's own process.
   package var waitingHashesOfKnown = 10
-  /// Of the kept places, how many one network may take.
+  /// The reserved places that one network may take.
   package var waitingHashesPerKnownNetwork = 3
-  /// Seconds that the date of a signed request may be off, either way.
+  /// Seconds that the date of a signed request may differ, in either direction.
   package var signatureWindow = 600.0
-  /// Seconds that a device may stay away before it must sign in again; each use starts them anew.
+  /// Seconds after which an unused refresh token expires; each use renews it.
   package var refreshTokenLifetime = 180.0 * 24 * 60 * 60
-  /// Seconds that the link of an invitation works.
+  /// Seconds that the link of an invitation is valid.
   package var invitationLifetime = 7.0 * 24 * 60 * 60
-  /// Seconds that the link of a password reset works.
+  /// Seconds that the link of a password reset is valid.
   package var passwordResetLifetime = 60.0 * 60
-  /// Seconds that the link works which confirms an e-mail address.
+  /// Seconds that the link which confirms an e-mail address is valid.
   package var addressVerificationLifetime = 24.0 * 60 * 60
-  /// Seconds that the link to a person's own data works.
+  /// Seconds that the link to a user's own data is valid.
   package var exportLinkLifetime = 15.0 * 60
   /// Downloads of people's own data at a time; each holds a page of records in memory.
   ///
@@ -193,30 +193,30 @@ package struct ServiceLimits: Hashable, Sendable {
   package var exportRate = 16 * 1024
   /// Mails that may wait to be sent, and as many requests for one before they are looked up.
   package var waitingMails = 500
-  /// Of these, notices of changes; each of the two classes fills its own places alone.
+  /// The places for notices of changes; notices and other mails each have their own places.
   package var waitingNotices = 100
-  /// Seconds after which a mail is given up that no mail server takes.
+  /// Seconds after which a mail that no mail server accepts is discarded.
   package var mailLifetime = 24.0 * 60 * 60
-  /// Mails that people may ask for to one address in an hour, links that confirm it and links to a new
-  /// password each, and links that one account may ask for.
+  /// Mails that users may request to one address in an hour, for address confirmations and password
+  /// resets each, and links that one account may request.
   package var mailsPerAddress = 5
-  /// The same over all addresses, of each of the two kinds.
+  /// The same over all addresses, for each of the two kinds.
   package var mailsPerHour = 1000
-  /// Seconds between an account's deletion and the removal of what it owns.
+  /// Seconds between an account's deletion and the removal of its data.
   package var purgeDelay = 30.0 * 24 * 60 * 60
-  /// Seconds that the audit log goes back.
+  /// Seconds that entries of the audit log are kept.
   package var auditLifetime = 400.0 * 24 * 60 * 60
-  /// The same for sign-ins that failed, which strangers cause.
+  /// The same for failed sign-ins, which anyone can cause.
   package var auditFailureLifetime = 30.0 * 24 * 60 * 60
-  /// Sign-ins that failed within an hour and have a line, of accounts and of unknown names each.
+  /// Failed sign-ins within an hour that are logged, for accounts and for unknown names each.
   package var auditedFailuresPerHour = 1000
-  /// Of these, lines of one account, and lines of one network; the first one of an account in an hour
-  /// is there in any case.
+  /// The limit of these for one account, and for one network; the first of an account in an hour is
+  /// always logged.
   package var auditedFailuresPerShare = 100
-  /// Requests that one user, or one address that is not signed in, may send in a second on average;
-  /// none: as many as they like.
+  /// Average requests per second that one user, or one address without a signed-in user, may send;
+  /// nil: no limit.
   package var requestsPerSecond: Double?
-  /// Requests that they may send at once.
+  /// Requests that they may send in a burst.
   package var requestBurst = 200.0
   /// How many times as much the networks of one site may send together: 48 bits of an IPv6 address,
   /// which one customer of a provider may have whole.
@@ -224,10 +224,10 @@ package struct ServiceLimits: Hashable, Sendable {
   /// Bytes that one user's databases may hold in a container, assets included; none: no
   /// limit.
   ///
-  /// Each row counts 100 or 200 bytes beside its content, and each file 4,096, so that
-  /// nothing is free by being empty.
+  /// Each row counts 100 or 200 bytes besides its content, and each file 4,096, so that empty ones
+  /// count too.
   package var userQuota: Int64?
-  /// Bytes that a container's public database may hold; none: no limit.
+  /// Bytes that a container's public database may have; nil: no limit.
   package var publicQuota: Int64?
   /// Bytes of a container's public database that one person may fill with records that they make, and
   /// the same in files that they upload to it, which come back over `assetGrace`; none: no limit.

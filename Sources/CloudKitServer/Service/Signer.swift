@@ -4,18 +4,18 @@ import Effects
 import Foundation
 import Synchronization
 
-/// Makes texts that only this server can make: change tokens, receipts, capability URLs.
+/// Seals texts that only this server can create: change tokens, receipts, capability URLs.
 ///
-/// The newest key seals. Older ones open what they sealed as long as that is good, so that a new key
-/// signs no person out and lets no client begin again.
+/// The newest key seals. Older ones open what they sealed as long as that is valid, so that a new
+/// key signs no user out and expires no client's tokens.
 final class Signer: Sendable {
-  /// What a text is good for; one made for one purpose never serves another.
+  /// The purpose of a text; a text for one purpose is never valid for another.
   enum Purpose: String, CaseIterable {
     case changeToken, continuation, upload, receipt, download, shareAcceptance, signIn, identity,
       identityTicket, publicVisit, unownedDevice
   }
 
-  /// A signing key, and of each purpose the key made of it.
+  /// A signing key, and the keys derived from it for each purpose.
   private struct Derived: Sendable {
     var source: SigningKey
     var keys: [Purpose: SymmetricKey]
@@ -41,23 +41,23 @@ final class Signer: Sendable {
   }
 
   private struct State: Sendable {
-    /// The newest first.
+    /// Newest first.
     var keys: [Derived]
-    /// When the file was read again last, in seconds of uptime.
+    /// When the file was last read again, in seconds of uptime.
     var reread: Double?
   }
 
-  /// Seconds between two looks at the file for a text that no known key opens.
+  /// Seconds between two reads of the file for a text that no known key opens.
   private static let pause = 5.0
 
   private let state: Mutex<State>
-  /// What earlier versions kept in the database: whoever has read one can seal with it, so it opens
-  /// nothing that is a right.
+  /// The key that earlier versions stored in the database: a client that read the database can seal
+  /// with it, so it opens no text that grants access.
   private let former: SigningKey?
   private let clock: any EffectClock
   private let readAgain: @Sendable () -> [SigningKey]?
 
-  /// `reread` gives the keys of the file, which another server may have changed.
+  /// `reread` returns the keys of the file, which another server may have changed.
   init(
     keys: [SigningKey],
     former secret: Data?,
@@ -74,20 +74,21 @@ final class Signer: Sendable {
     (keys.reversed() + [former].compactMap(\.self)).map { Derived($0) }
   }
 
-  /// Takes the keys of a ring that has changed.
+  /// Adopts the keys of a ring that has changed.
   func use(_ keys: [SigningKey]) {
     state.withLock { $0.keys = Self.derived(keys, former) }
   }
 
-  /// Seals a value: nobody else can make the text, change it or read it.
+  /// Seals a value: no one else can create, change or read the text.
   ///
-  /// What a token counts is the business of the database's owner, not of whoever holds it.
+  /// The counters in a token are not meant for its holder, only for the database's owner.
   func seal(_ value: some Encodable, for purpose: Purpose) throws -> String {
     let payload = try WireCoding.encode(value)
     guard let key = state.withLock({ $0.keys.first?.keys[purpose] }) else {
       throw KeyRing.MissingKey(id: "signing")
     }
-    // One value has one text; a nonce made of the payload under the key never serves two payloads.
+    // Equal values have equal texts; a nonce derived from the payload with the key is never used
+    // for two payloads.
     let nonce = try AES.GCM.Nonce(
       data: Data(HMAC<SHA256>.authenticationCode(for: payload, using: key)).prefix(12)
     )
@@ -96,14 +97,15 @@ final class Signer: Sendable {
     return purpose.isKeptAsBytes ? bytes.base64EncodedString() : bytes.base64URL
   }
 
-  /// The value, or nil where the text is not one of this server's for this purpose.
+  /// The value, or nil if the text was not sealed by this server for this purpose.
   func open<Value: Decodable>(
     _ text: String,
     as type: Value.Type,
     for purpose: Purpose
   ) -> Value? {
     let bytes = purpose.isKeptAsBytes ? Data(base64Encoded: text) : Data(base64URL: text)
-    // Base64 has several texts for some bytes; a text that is good once must not come in another form.
+    // Base64 has several texts for some bytes; a text that is valid once must not be accepted in
+    // another form.
     guard let bytes, purpose.isKeptAsBytes || bytes.base64URL == text,
       let box = try? AES.GCM.SealedBox(combined: bytes),
       let payload = payload(of: box, for: purpose) ?? payloadAfterReading(of: box, for: purpose)
@@ -121,7 +123,7 @@ final class Signer: Sendable {
     return nil
   }
 
-  /// Looks whether another server has turned the keys.
+  /// Reads the file again, in case another server has rotated the keys.
   private func payloadAfterReading(of box: AES.GCM.SealedBox, for purpose: Purpose) -> Data? {
     let uptime = clock.uptime
     let isDue = state.withLock { state in
@@ -140,14 +142,14 @@ final class Signer: Sendable {
 }
 
 extension Signer.Purpose {
-  /// Some clients read Apple's tokens as base64, keep the bytes, and write them as base64 again.
+  /// Some clients decode Apple's tokens from base64, keep the bytes, and encode them again.
   fileprivate var isKeptAsBytes: Bool { self == .changeToken || self == .continuation }
 
-  /// Whether texts of this purpose stay good for longer than keys overlap.
+  /// Whether texts of this purpose stay valid for longer than keys overlap.
   ///
-  /// They say where a reader stopped, or which device waits without a user, and are of use to those
-  /// alone who may read there by other proofs: a copied key opens nothing with them. A receipt names a
-  /// file, so one that is sealed with a copied key must not be good.
+  /// They contain the position of a reader, or identify a device without a user, and are only
+  /// useful together with other credentials: a copied key grants nothing with them. A receipt names
+  /// a file, so one that is sealed with a copied key must not be valid.
   fileprivate var outlivesKeys: Bool {
     switch self {
     case .changeToken, .continuation, .unownedDevice: true
@@ -168,7 +170,7 @@ extension Data {
     return String(decoding: text, as: UTF8.self)
   }
 
-  /// Base64 with the alphabet for URLs and without padding.
+  /// Base64 with the URL-safe alphabet and without padding.
   var base64URL: String {
     base64EncodedString().replacing("+", with: "-").replacing("/", with: "_")
       .replacing("=", with: "")

@@ -1,6 +1,6 @@
 extension String {
-  /// The text as a terminal or a line of a log may get it: control characters, ends of lines and those
-  /// that turn the direction of writing are spelled out.
+  /// The text with control characters, line ends and bidirectional controls escaped, for a terminal
+  /// or a line of a log.
   package var spelledOut: String {
     guard !unicodeScalars.allSatisfy({ $0.value >= 0x20 && $0.value < 0x7F }) else { return self }
     var shown = ""

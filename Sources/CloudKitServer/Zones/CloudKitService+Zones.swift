@@ -140,7 +140,7 @@ extension CloudKitService {
 
   private typealias ZonesOutcome = ([ZonePlan.Result], CommitNote?)
 
-  /// Who takes part in shares of zones that go.
+  /// The participants in shares of zones that are being deleted.
   func participants(
     of zones: [StoredZone],
     _ id: PartitionID,
@@ -155,8 +155,8 @@ extension CloudKitService {
     return users.sorted()
   }
 
-  /// Ends a zone on behalf of its owner or an administrator; clients with the capability header
-  /// learn the reason.
+  /// Deletes a zone on behalf of its owner or an administrator; clients with the capability header
+  /// receive the reason.
   package func endZone(
     named name: String,
     container: String,
@@ -250,7 +250,7 @@ extension CloudKitService {
 
   // MARK: Shares of whole zones
 
-  /// The zones of one's own database that are shared as a whole.
+  /// The zones of the caller's own database that are shared as a whole.
   func wholeShares(
     of zones: [StoredZone],
     _ id: PartitionID,
@@ -272,8 +272,8 @@ extension CloudKitService {
 }
 
 extension RequestContext {
-  /// The error as this client may see it: extensions only for those who asked, zones by their whole
-  /// ID, and one key that says what it is about, as readers of the documented shapes expect.
+  /// The error for this client: extensions only for clients that requested them, zones with their
+  /// full ID, and one key that identifies its subject, as clients of the documented formats expect.
   func stripped(_ error: ErrorDictionary) -> ErrorDictionary {
     var error = error
     error.zoneID = error.zoneID.map(written)
@@ -283,7 +283,7 @@ extension RequestContext {
     return error
   }
 
-  /// A zone's ID as replies write it, also where there is no such zone.
+  /// A zone's ID as in replies, also if there is no such zone.
   private func written(_ zone: ZoneID) -> ZoneID {
     let owner = zone.ownerRecordName.flatMap { ZoneID.isCaller($0) ? nil : $0 }
     return ZoneDirectory.id(named: zone.zoneName, owner: owner ?? (scope == .public ? "" : reader))

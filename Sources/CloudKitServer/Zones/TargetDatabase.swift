@@ -1,14 +1,14 @@
 import CloudKitWebServices
 
-/// The database that the zones of a request are in: the caller's own, the public one, or that of
-/// somebody who shares with them.
+/// The database of a request's zones: the caller's own, the public one, or that of an owner who
+/// shares with the caller.
 struct TargetDatabase: Sendable {
   var id: PartitionID
   /// The user record name; empty for the public database.
   var owner: String
-  /// The zones asked for, as far as the caller may know of them.
+  /// The requested zones, as far as the caller may see them.
   var rows: [StoredZone]
-  /// What the caller sees, in somebody else's database.
+  /// What the caller may see, in another owner's database.
   var views: [ZoneNumber: ZoneView]?
 
   func sees(_ record: StoredRecord) -> Bool {
@@ -17,10 +17,10 @@ struct TargetDatabase: Sendable {
 }
 
 extension CloudKitService {
-  /// Finds the database of some zones, all of one owner.
+  /// Finds the database of zones that have one owner.
   ///
-  /// In the shared database rights are read at the owner, here and on every request: a link says
-  /// only where to look.
+  /// For the shared database, rights are read in the owner's database, here and on every request: a
+  /// link only locates it.
   func target(
     of zones: [ZoneID],
     _ context: RequestContext,
@@ -72,7 +72,7 @@ extension CloudKitService {
     return TargetDatabases(byOwner: byOwner, isOne: false)
   }
 
-  /// The zones that links lead to and that are open to the person now.
+  /// The zones of links that the user may access now.
   func openZones(
     _ links: [StoredShareLink],
     _ user: String,
@@ -81,7 +81,7 @@ extension CloudKitService {
     try linkedZones(links, user, snapshot).filter { $0.isOpen }
   }
 
-  /// The zones that links lead to, in the order of their partitions and numbers.
+  /// The zones of links, in the order of their partitions and numbers.
   func linkedZones(
     _ links: [StoredShareLink],
     _ user: String,
@@ -130,7 +130,7 @@ extension CloudKitService {
 /// The databases of one request's zones.
 struct TargetDatabases: Sendable {
   var byOwner: [String: TargetDatabase]
-  /// All zones are in one, whoever they name as their owner.
+  /// Whether all zones are in one database, regardless of the owner that they name.
   var isOne: Bool
 
   func owner(of zone: ZoneID) -> String { isOne ? "" : zone.ownerRecordName ?? "" }
@@ -143,7 +143,7 @@ struct TargetDatabases: Sendable {
   }
 }
 
-/// A zone that somebody shares with the caller, or did.
+/// A zone that another owner shares with the caller, or did.
 struct SharedZone: Sendable {
   var partition: PartitionID
   var owner: String

@@ -1,7 +1,7 @@
 import CloudKitWebServices
 import Foundation
 
-/// The zones of one request: names to rows and back.
+/// Maps the names of one request's zones to rows, and back.
 struct ZoneDirectory: Sendable {
   private let rows: [String: StoredZone]
   private let context: RequestContext
@@ -17,9 +17,9 @@ struct ZoneDirectory: Sendable {
     self.owner = owner
   }
 
-  /// The zone's number, or the error for a zone that is not there.
+  /// The zone's number; throws if the zone does not exist.
   func number(of zone: ZoneID) throws(ErrorDictionary) -> ZoneNumber {
-    // In the shared database a zone that is not shared with the caller is one that is not there.
+    // In the shared database a zone that is not shared with the caller is treated as missing.
     guard zone.ownerRecordName == nil || isOwner(zone.ownerRecordName) else {
       throw missing(
         zone,
@@ -84,7 +84,7 @@ struct ZoneDirectory: Sendable {
     }
   }
 
-  /// The zone's ID as replies write it.
+  /// The zone's ID as in replies.
   func id(named name: String) -> ZoneID { Self.id(named: name, owner: owner) }
 
   static func id(named name: String, owner: String) -> ZoneID {

@@ -1,6 +1,6 @@
 import CloudKitWebServices
 
-/// Decides what `zones/modify` does, operation by operation.
+/// Decides the result of `zones/modify`, operation by operation.
 struct ZonePlan {
   enum Result: Sendable {
     case saved(StoredZone)
@@ -32,7 +32,7 @@ struct ZonePlan {
     self.limits = limits
   }
 
-  /// What to write; nil where nothing changes.
+  /// The batch to write; nil if nothing changes.
   var batch: WriteBatch? {
     guard !changedNames.isEmpty else { return nil }
     var batch = WriteBatch(partition: id)
@@ -76,7 +76,7 @@ struct ZonePlan {
   }
 
   private mutating func create(_ name: String, _ zone: ZoneID) -> Result {
-    // As native clients expect: a zone that is there already is a success.
+    // As native clients expect, saving an existing zone succeeds.
     if let row = rows[name], row.ending == nil { return .saved(row) }
     guard NameRules.isZoneName(name, limits) else {
       return .failed(ErrorDictionary(.badRequest, "invalid zone name", zoneID: zone))
