@@ -1,33 +1,33 @@
 import Foundation
 
-/// Keeps the bytes of assets, each in a file that is written once and never changed.
+/// Stores the bytes of assets, each in a file that is written once and never changed.
 ///
-/// Names of files are random: who forges a checksum names nobody's file.
+/// File names are random: a forged checksum does not select another user's file.
 package protocol AssetStore: Sendable {
-  /// Starts to write a file; it is there when the upload was finished, and not a moment earlier.
+  /// Starts to write a file, which exists only after the upload is finished.
   func begin(_ place: AssetPlace) async throws -> any AssetUpload
-  /// The size of a file in bytes; nil where there is none.
+  /// The size of a file in bytes; nil if it does not exist.
   func size(of place: AssetPlace) async throws -> Int64?
-  /// Hands a part of a file to the sink, piece by piece, as fast as the sink takes it.
+  /// Passes part of a file to the sink in pieces, as fast as the sink accepts them.
   func read(
     _ place: AssetPlace,
     _ range: Range<Int64>,
     into sink: @Sendable (Data) async throws -> Void
   ) async throws
-  /// Removes a file; one that is not there is fine.
+  /// Removes a file; succeeds if it does not exist.
   func remove(_ place: AssetPlace) async throws
   /// The partitions that have files.
   func partitions() async throws -> [PartitionID]
   func files(in partition: PartitionID) async throws -> [StoredAssetFile]
-  /// The name that the store keeps of itself; nil until it was given one.
+  /// The identity stored in the store; nil before it is set.
   func identity() async throws -> String?
-  /// Gives the store its name, unless it has one.
+  /// Stores the identity, unless the store has one.
   func keep(identity: String) async throws
-  /// Removes what uploads that were cut off left behind before the date.
+  /// Removes the remains of uploads that were interrupted before the date.
   func removeRemains(before date: Date) async throws
 }
 
-/// Where a file is.
+/// The location of a file.
 package struct AssetPlace: Hashable, Sendable {
   package var partition: PartitionID
   package var file: String
@@ -37,10 +37,10 @@ package struct AssetPlace: Hashable, Sendable {
     self.file = file
   }
 
-  /// Whether a name is one that this server gives to files.
+  /// Whether a name has the format of this server's file names.
   ///
-  /// A file store makes a path of it, so a name from a sealed text is checked too: whoever has a key that
-  /// sealed it must not choose a path.
+  /// A file store makes a path of it, so names in sealed texts are checked too: a leaked former key
+  /// must not allow choosing a path.
   static func isFileName(_ name: String) -> Bool {
     (16...128).contains(name.utf8.count)
       && name.utf8.allSatisfy { byte in
@@ -50,7 +50,7 @@ package struct AssetPlace: Hashable, Sendable {
   }
 }
 
-/// A file as a list shows it.
+/// A file in a listing.
 package struct StoredAssetFile: Hashable, Sendable {
   package var name: String
   package var size: Int64
@@ -66,8 +66,8 @@ package struct StoredAssetFile: Hashable, Sendable {
 /// A file that is being written, by one task.
 package protocol AssetUpload: Sendable {
   func write(_ data: Data) async throws
-  /// Makes the file appear, whole and for good.
+  /// Makes the complete file visible and durable.
   func finish() async throws
-  /// Leaves nothing behind.
+  /// Removes everything that was written.
   func cancel() async
 }

@@ -2,12 +2,12 @@ import CloudKitWebServices
 import Foundation
 
 extension AssetValue {
-  /// The file that holds the bytes; assets of earlier versions are named by their digest.
+  /// The name of the file; assets of earlier versions are named by their digest.
   var fileName: String? {
     blob ?? AssetDigest(checksum: fileChecksum)?.bytes.hexadecimal
   }
 
-  /// As clients see it: where the bytes are is the server's business.
+  /// The value for clients, without the file's location.
   var withoutPlace: AssetValue {
     var value = self
     value.blob = nil
@@ -15,9 +15,9 @@ extension AssetValue {
   }
 }
 
-/// What an upload URL permits.
+/// The sealed contents of an upload URL.
 struct UploadPermit: Codable, Hashable, Sendable {
-  /// One file for each.
+  /// Each permit is for one file.
   var id: String
   var partition: PartitionID
   var scope: DatabaseScope
@@ -28,7 +28,7 @@ struct UploadPermit: Codable, Hashable, Sendable {
   var credential: GivingCredential?
 }
 
-/// What an upload proves: these bytes are here, for this partition.
+/// The sealed proof of an upload: these bytes are stored, for this partition.
 struct UploadReceipt: Codable, Hashable, Sendable {
   var partition: PartitionID
   var file: String
@@ -37,7 +37,7 @@ struct UploadReceipt: Codable, Hashable, Sendable {
   var expires: Int64
 }
 
-/// What a download URL permits.
+/// The sealed contents of a download URL.
 struct DownloadPermit: Codable, Hashable, Sendable {
   var partition: PartitionID
   var file: String

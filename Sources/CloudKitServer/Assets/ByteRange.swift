@@ -1,9 +1,9 @@
-/// What a `Range` header asks of a file (RFC 9110, 14).
+/// The part of a file that a `Range` header requests (RFC 9110, 14).
 enum ByteRange: Hashable {
-  /// No header, one that cannot be read, or several ranges at once: the whole file is right for all.
+  /// No header, an invalid one, or several ranges at once: the whole file is a valid reply to all.
   case whole
   case part(Range<Int64>)
-  /// The file has nothing there.
+  /// The file has no bytes in the range.
   case unsatisfiable
 
   init(_ header: String?, size: Int64) {
@@ -34,7 +34,7 @@ enum ByteRange: Hashable {
     return Substring(text.filter { $0 != " " && $0 != "\t" })
   }
 
-  /// Digits alone; a number beyond all sizes counts as the greatest.
+  /// Parses digits alone; a number beyond all sizes is treated as the maximum.
   private static func number(_ text: Substring) -> Int64? {
     guard !text.isEmpty, text.utf8.allSatisfy({ (48...57).contains($0) }) else { return nil }
     return Int64(text) ?? .max - 1

@@ -1,13 +1,13 @@
 import CloudKitWebServices
 import Foundation
 
-/// Files that no record uses any more.
+/// Removes files that no record uses.
 ///
-/// A file goes only after it was seen unused for a grace that is longer than any URL to it lives and
-/// any backup that refers to it is kept. When it was first seen so is noted; a use takes the note
-/// back. A fresh file is left alone as long as its receipt is good.
+/// A file is removed only after it was seen unused for a grace period that is longer than any URL
+/// to it is valid and any backup that refers to it is kept. The time when it was first seen unused
+/// is recorded, and removed by a use. A new file is kept as long as its receipt is valid.
 extension CloudKitService {
-  /// Looks at every file once.
+  /// Checks every file once.
   ///
   /// Safe to run in several processes at once, and again after a crash.
   package func collectAssetGarbage() async throws {
@@ -41,7 +41,7 @@ extension CloudKitService {
         try await assets.remove(AssetPlace(partition, file.name))
         batch.removedEntries.append(key)
       } else if file.written < fresh {
-        // The entry's revision is the time: it is all there is to say.
+        // The entry's revision is the time: it has no other content.
         batch.savedEntries.append(DirectoryEntry(key, owner: owner, revision: now))
       }
     }
@@ -51,7 +51,7 @@ extension CloudKitService {
     try await write { (written, ()) }
   }
 
-  /// How many files there are, used or not.
+  /// The number of files, used or not.
   package func assetFileCount() async throws -> Int {
     var count = 0
     for partition in try await assets.partitions() {

@@ -1,10 +1,12 @@
 import Foundation
 
-/// Which asset store belongs to the data.
+/// The asset store that belongs to the data.
 extension CloudKitService {
-  /// Enters the asset store where the data knows of none; another store than the data's is refused.
+  /// Records the asset store's identity if the data has none; throws for another store than the
+  /// data's.
   ///
-  /// The store gets its name first: after a crash between the two steps, the next start enters it.
+  /// The store gets its identity first: after a crash between the two steps, the next start records
+  /// it.
   func bindAssetStore() async throws {
     let known = try storage.changeFingerprints { $0.assetStore }
     var found = try await assets.identity()
@@ -21,9 +23,9 @@ extension CloudKitService {
   }
 }
 
-/// The asset store of a server is not the one of the data that it opens.
+/// The asset store of a server does not belong to the data that it opens.
 package struct AssetStoreMismatch: Error, Hashable, CustomStringConvertible {
-  /// Whether the store has no identity, as a new or unmounted folder has none.
+  /// Whether the store has no identity, such as a new or unmounted folder.
   package var isEmpty: Bool
 
   package var description: String {

@@ -3,11 +3,11 @@ import Crypto
 import Foundation
 import Synchronization
 
-/// A reply whose body may come piece by piece.
+/// A reply whose body may be streamed.
 package struct StreamedResponse: Sendable {
   package enum Body: Sendable {
     case whole(Data)
-    /// The length in bytes, nil if it is unknown before the end; the closure writes to its sink.
+    /// The length in bytes, or nil if it is unknown until the end; the closure writes to its sink.
     case stream(
       Int64?,
       @Sendable (_ sink: @escaping @Sendable (Data) async throws -> Void) async throws -> Void
@@ -31,12 +31,12 @@ package struct StreamedResponse: Sendable {
     self.body = body
   }
 
-  /// Whether the length of the body is unknown before its end.
+  /// Whether the length of the body is unknown until its end.
   package var isUnbounded: Bool {
     if case .stream(nil, _) = body { true } else { false }
   }
 
-  /// The same in one piece, for whoever has no stream.
+  /// The reply with its whole body in memory, for callers without a stream.
   func collected() async throws -> WebServiceResponse {
     var response = WebServiceResponse(status: status, headers: headers)
     switch body {
@@ -50,7 +50,7 @@ package struct StreamedResponse: Sendable {
   }
 }
 
-/// Bytes that come from a stream, one piece after the other.
+/// Collects the pieces of a stream.
 private final class DataBox: Sendable {
   private let content = Mutex(Data())
 
@@ -59,13 +59,13 @@ private final class DataBox: Sendable {
   func append(_ more: Data) { content.withLock { $0.append(more) } }
 }
 
-/// Hands the pieces of a request's body to its sink.
+/// Passes the pieces of a request's body to its sink.
 package typealias BodySource =
   @Sendable (_ sink: @escaping @Sendable (Data) async throws -> Void) async throws -> Void
 
-/// The capability URLs: no file is ever in memory as a whole.
+/// Serves the capability URLs: no file is ever in memory as a whole.
 extension CloudKitService {
-  /// Answers a request below `/assets/` or `/account-data/`; the body is read from the source.
+  /// Responds to a request below `/assets/` or `/account-data/`; the body is read from the source.
   package func respondToTransfer(
     _ request: WebServiceRequest,
     body: @escaping BodySource
@@ -109,7 +109,7 @@ extension CloudKitService {
     }
   }
 
-  // MARK: Up
+  // MARK: Upload
 
   private func upload(
     _ body: BodySource,
@@ -137,7 +137,7 @@ extension CloudKitService {
     if let first = try firstUpload(of: permit) {
       return try await countingOpen(permit) { try await repeated(body, form, first, permit) }
     }
-    // A form has a little more than its file.
+    // A form is a little longer than its file.
     let announced = request.headers["content-length"].flatMap { Int64($0) }
     let room = try await beginUpload(
       announced: announced.map { min(max($0, 0), Int64(limits.assetSize)) },
@@ -170,7 +170,7 @@ extension CloudKitService {
       fileChecksum: digest.checksum,
       size: size,
       // Apple's service encrypts files and needs both; here they only complete the documented
-      // shape, for clients that expect it.
+      // format, for clients that expect it.
       wrappingKey: Data(SHA256.hash(data: Data(digest.checksum.utf8)).prefix(16))
         .base64EncodedString(),
       referenceChecksum: digest.checksum,
@@ -179,10 +179,10 @@ extension CloudKitService {
     return try uploaded(try await keepOnce(value, upload, place, permit), permit)
   }
 
-  /// Answers an upload whose URL was used: the first reply again, if it is the same file.
+  /// Replies to an upload whose URL was already used: with the first reply, if it is the same file.
   ///
-  /// The bytes are compared as they come and kept nowhere, and those beyond the first file's size are
-  /// not looked at.
+  /// The bytes are compared as they are received and not stored; those beyond the first file's size
+  /// are ignored.
   private func repeated(
     _ body: BodySource,
     _ form: MultipartFile?,
@@ -215,7 +215,7 @@ extension CloudKitService {
     )
   }
 
-  // MARK: Down
+  // MARK: Download
 
   private func download(
     _ request: WebServiceRequest,
@@ -234,7 +234,7 @@ extension CloudKitService {
     guard let size = try await assets.size(of: place) else {
       throw ErrorDictionary(.notFound, "the asset is no longer there")
     }
-    // A file never changes, so its name is its version.
+    // A file never changes, so its name is its entity tag.
     let tag = "\"\(permit.file)\""
     var headers = [
       WebServiceName.contentType: "application/octet-stream",
@@ -282,14 +282,14 @@ extension CloudKitService {
   }
 }
 
-/// Counts and hashes the file among what arrives.
+/// Counts and hashes the file in the received body.
 private final class AssetArrival: Sendable {
   private struct State {
     var form: MultipartFile?
     var hash = SHA256()
     var size = 0
 
-    /// The bytes, if they are any and still within the limit.
+    /// The bytes, if there are any within the limit.
     mutating func add(_ data: Data, limit: Int) -> Data? {
       size = min(size + data.count, limit + 1)
       guard size <= limit, !data.isEmpty else { return nil }
@@ -306,12 +306,12 @@ private final class AssetArrival: Sendable {
     state = Mutex(State(form: form))
   }
 
-  /// Bytes of the file that have arrived.
+  /// The received bytes of the file.
   var size: Int { state.withLock { $0.size } }
 
   var fits: Bool { state.withLock { $0.size <= limit } }
 
-  /// What to write of the piece.
+  /// The bytes of a piece to be written.
   func take(_ data: Data) throws -> Data? {
     try state.withLock { state in
       let part = try state.form?.take(data) ?? data
@@ -319,7 +319,7 @@ private final class AssetArrival: Sendable {
     }
   }
 
-  /// What is to be written when everything has arrived.
+  /// The remaining bytes after the whole body was received.
   func finish() throws -> Data? {
     try state.withLock { state in
       guard let rest = try state.form?.finish() else { return nil }

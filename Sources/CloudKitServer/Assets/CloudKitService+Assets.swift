@@ -2,7 +2,7 @@ import CloudKitWebServices
 import Crypto
 import Foundation
 
-/// Asset endpoints and the capability URLs they hand out.
+/// Asset endpoints and the capability URLs that they return.
 extension CloudKitService {
   func uploadAssets(_ request: UploadTokensRequest, _ context: RequestContext) async throws -> Data
   {
@@ -77,13 +77,13 @@ extension CloudKitService {
     return try WireCoding.encode(RereferenceAssetsResponse(assets: results))
   }
 
-  /// Files lie where their records do: with the owner of the zone.
+  /// Files are stored in the partition of their records: that of the zone's owner.
   private func uploadPartition(_ zone: ZoneID?, _ context: RequestContext) throws -> PartitionID {
     let zone = zone ?? .defaultZone
     return try storage.read { snapshot in
       let database = try target(of: [zone], context, snapshot)
       let number = try ZoneDirectory(database, context).number(of: zone)
-      // In somebody else's database what may be written is said by the shares.
+      // In another owner's database the shares determine the write permission.
       if let views = database.views,
         views[number]?.permissions.values.contains(where: \.canWrite) != true
       {
@@ -93,7 +93,7 @@ extension CloudKitService {
     }
   }
 
-  /// Proof that the asset's bytes are here; nil for a value that names no file.
+  /// The receipt for the asset's bytes; nil for a value without a file.
   func receipt(_ id: PartitionID, for asset: AssetValue) throws -> String? {
     guard let file = asset.fileName, let checksum = asset.fileChecksum else { return nil }
     return try signer.seal(
@@ -108,8 +108,8 @@ extension CloudKitService {
     )
   }
 
-  /// The asset as a reply shows it: without its place, with a URL that lives for a while, and as long
-  /// as the credential that it is given to.
+  /// The asset in a reply: without its location, with a URL that is valid for a limited time, and
+  /// no longer than the credential of the caller.
   func downloadable(
     _ asset: AssetValue,
     _ id: PartitionID,
@@ -127,6 +127,6 @@ extension CloudKitService {
     return value
   }
 
-  /// Where files are fetched from: an origin of their own, where the configuration names one.
+  /// The base URL of downloads: an origin of their own, if the configuration has one.
   private var assetURL: String { configuration.assetURL ?? baseURL }
 }

@@ -2,7 +2,7 @@ import CloudKitWebServices
 import Foundation
 import Synchronization
 
-/// What is under way of uploads: how much room they may take, and how many a person has.
+/// The uploads in progress: their reserved bytes, and their number per user.
 final class UploadLedger: Sendable {
   private struct State {
     var bytes: [PartitionID: Int64] = [:]
@@ -16,7 +16,7 @@ final class UploadLedger: Sendable {
     case full
   }
 
-  /// Counts an upload that begins.
+  /// Counts a starting upload.
   func open(_ permit: UploadPermit, limit: Int) throws(Refusal) {
     let isRefused = state.withLock { state in
       guard state.open[permit.user, default: 0] < limit else { return true }
@@ -26,7 +26,7 @@ final class UploadLedger: Sendable {
     if isRefused { throw .tooMany }
   }
 
-  /// Takes room of what is left beside other uploads; nil: no limit.
+  /// Reserves bytes of the remaining quota besides other uploads; nil: no limit.
   func take(_ bytes: Int64, _ permit: UploadPermit, left: Int64?) throws(Refusal) {
     let isRefused = state.withLock { state in
       if let left, state.bytes[permit.partition, default: 0] + bytes > left { return true }
@@ -36,7 +36,7 @@ final class UploadLedger: Sendable {
     if isRefused { throw .full }
   }
 
-  /// Ends an upload and gives back the room that it took.
+  /// Ends an upload and releases its reserved bytes.
   func close(_ permit: UploadPermit, _ bytes: Int64) {
     state.withLock { state in
       let open = state.open[permit.user, default: 1] - 1
@@ -47,7 +47,7 @@ final class UploadLedger: Sendable {
   }
 }
 
-/// The room that one upload has taken of its database's quota.
+/// The bytes that one upload has reserved of its database's quota.
 final class UploadRoom: Sendable {
   let permit: UploadPermit
   fileprivate let taken = Mutex<Int64>(0)
@@ -55,10 +55,11 @@ final class UploadRoom: Sendable {
   init(_ permit: UploadPermit) { self.permit = permit }
 }
 
-/// An upload URL is good for one file: the room for it is taken when it begins to arrive, and what
-/// arrived is noted under the permit's ID.
+/// An upload URL is valid for one file: its bytes are reserved when the upload begins, and the
+/// stored file is recorded under the permit's ID.
 extension CloudKitService {
-  /// Begins an upload; its room is taken at once where its size was announced, else as it arrives.
+  /// Begins an upload; its bytes are reserved at once if its size is known, else as they are
+  /// received.
   func beginUpload(announced: Int64?, _ permit: UploadPermit) async throws -> UploadRoom {
     do throws(UploadLedger.Refusal) {
       try uploads.open(permit, limit: limits.openUploads)
@@ -77,12 +78,12 @@ extension CloudKitService {
 
   func endUpload(_ room: UploadRoom) { uploads.close(room.permit, room.taken.withLock { $0 }) }
 
-  /// Takes room for so many bytes of an upload in all.
+  /// Reserves bytes for the given total of an upload.
   func extend(_ room: UploadRoom, to bytes: Int64) async throws {
     let missing = Self.room(of: bytes) - room.taken.withLock { $0 }
     guard missing > 0 else { return }
     do {
-      // In blocks, so that few pieces ask.
+      // In blocks, so that few pieces need a reservation.
       try await take(max(missing, Self.uploadBlock), room)
     } catch is ErrorDictionary where missing < Self.uploadBlock {
       try await take(missing, room)
@@ -113,10 +114,10 @@ extension CloudKitService {
     }
   }
 
-  /// Bytes that an upload of unknown size takes at a time.
+  /// The bytes that an upload of unknown size reserves at a time.
   private static let uploadBlock: Int64 = 1_048_576
 
-  /// What was uploaded with a permit before; nil where it is new.
+  /// The file uploaded earlier with a permit; nil if there is none.
   func firstUpload(of permit: UploadPermit) throws -> AssetValue? {
     let key = DirectoryEntry.Key(.upload, permit.id)
     return try storage.read { try $0.entry(key) }.map {
@@ -219,10 +220,10 @@ extension CloudKitService {
     return try await body()
   }
 
-  /// Keeps a file that has arrived, the first one of its permit.
+  /// Records a received file as the first one of its permit.
   ///
-  /// The same file again is answered with the first one: a client whose reply was lost repeats the
-  /// upload. Another file is refused.
+  /// A repeated upload of the same file returns the first one: a client whose reply was lost
+  /// repeats the upload. Another file is refused.
   func keepOnce(
     _ value: AssetValue,
     _ upload: any AssetUpload,
@@ -252,7 +253,7 @@ extension CloudKitService {
       quotas.add(Self.room(of: value.size ?? 0), in: permit.partition)
       return value
     }
-    // Two came at once.
+    // Two uploads ran at once.
     try await assets.remove(place)
     return try same(value, as: first)
   }

@@ -9,15 +9,15 @@ import Musl
 import Darwin
 #endif
 
-/// Files in a folder for each partition.
+/// Stores files in a folder for each partition.
 package final class FolderAssetStore: AssetStore {
   private static let partialExtension = "partial"
-  /// Bytes read at once.
+  /// Bytes per read.
   private static let chunkSize: Int64 = 262_144
 
   private let folder: URL
   private let writes = Atomic<UInt64>(0)
-  /// Called between the listing of a folder and the look at its files: for tests.
+  /// Called between listing a folder and reading its files' attributes: for tests.
   private let afterListing: (@Sendable (URL) -> Void)?
 
   package init(folder: URL, afterListing: (@Sendable (URL) -> Void)? = nil) throws {
@@ -30,10 +30,10 @@ package final class FolderAssetStore: AssetStore {
     )
   }
 
-  /// Makes the folder of a file and the partition's above it.
+  /// Creates the folder of a file and the partition's above it.
   ///
-  /// A folder is an entry of the one above: until that is on the disk too, a power cut takes the new
-  /// folder away with every file in it.
+  /// A folder is an entry of its parent: until the parent is flushed, a power failure can lose the
+  /// new folder with every file in it.
   private func makeFolder(_ prefix: URL) throws {
     guard !FileManager.default.fileExists(atPath: prefix.path) else { return }
     try FileManager.default.createDirectory(
@@ -120,7 +120,7 @@ package final class FolderAssetStore: AssetStore {
 
   package func identity() async throws -> String? { try Self.identity(of: folder) }
 
-  /// The identity of the store in a folder, which is not made if it is not there.
+  /// The identity of the store in a folder, which is not created if it is missing.
   static func identity(of folder: URL) throws -> String? {
     let identityFile = identityFile(of: folder)
     guard FileManager.default.fileExists(atPath: identityFile.path) else { return nil }
@@ -139,7 +139,7 @@ package final class FolderAssetStore: AssetStore {
         ofItemAtPath: Self.identityFile(of: folder).path
       )
     } catch let error as CocoaError where error.code == .fileWriteFileExists {
-      // Another server was first; both read the one name.
+      // Another server was first; both read the same identity.
     }
   }
 
@@ -165,7 +165,7 @@ package final class FolderAssetStore: AssetStore {
       afterListing?(prefixFolder)
       for name in files {
         let url = prefixFolder.appendingPathComponent(name)
-        // An upload that ended has another name now, and what was removed has none.
+        // A finished upload has been renamed since, and a removed one does not exist.
         let known = try Self.unlessGone { try manager.attributesOfItem(atPath: url.path) }
         guard let attributes = known else { continue }
         let file = StoredAssetFile(
@@ -179,7 +179,7 @@ package final class FolderAssetStore: AssetStore {
     return found
   }
 
-  /// The result, or nil where the file or the folder went meanwhile.
+  /// The result, or nil if the file or the folder was removed in between.
   private static func unlessGone<Result>(_ body: () throws -> Result) throws -> Result? {
     do {
       return try body()
@@ -191,9 +191,9 @@ package final class FolderAssetStore: AssetStore {
   }
 }
 
-/// A rename makes the file appear whole or not at all; flushing file and folder makes it stay.
+/// A rename makes the complete file visible; flushing file and folder makes it durable.
 private final class FolderUpload: AssetUpload, @unchecked Sendable {
-  // Unchecked: one task uses an upload, call after call.
+  // Unchecked: one task uses an upload, one call at a time.
   private let handle: FileHandle
   private let partial: URL
   private let file: URL
@@ -218,7 +218,7 @@ private final class FolderUpload: AssetUpload, @unchecked Sendable {
   }
 
   func cancel() async {
-    // What stays is removed by the next housekeeping.
+    // A file that is left is removed by the next housekeeping.
     try? handle.close()
     try? FileManager.default.removeItem(at: partial)
   }

@@ -1,7 +1,7 @@
 import Foundation
 import Synchronization
 
-/// Assets of a server that keeps nothing.
+/// The assets of a server without persistent storage.
 package final class MemoryAssetStore: AssetStore {
   private struct File {
     var data: Data
@@ -56,7 +56,7 @@ package final class MemoryAssetStore: AssetStore {
 
   package func keep(identity: String) async throws { name.withLock { $0 = $0 ?? identity } }
 
-  /// Uploads that are cut off leave nothing.
+  /// Interrupted uploads leave nothing.
   package func removeRemains(before date: Date) async throws {}
 }
 

@@ -1,35 +1,34 @@
 import CloudKitWebServices
 import Foundation
 
-/// Takes the file out of a `multipart/form-data` body, piece by piece.
+/// Extracts the file from a `multipart/form-data` body, piece by piece.
 ///
-/// Some clients upload a file as a browser's form does. The first part is the file; what follows
-/// it is passed over. A body that does not begin with the boundary its type names is the file
-/// itself.
+/// Some clients upload a file like a browser's form. The first part is the file; what follows is
+/// ignored. A body that does not begin with the boundary of its content type is the file itself.
 struct MultipartFile: Sendable {
   private enum State {
-    /// Before the boundary has been seen whole.
+    /// Before the complete boundary was received.
     case start
-    /// Among the part's header fields.
+    /// In the part's header fields.
     case head
     case content
-    /// Behind the file.
+    /// After the file.
     case end
-    /// It was no form.
+    /// The body is no form.
     case plain
   }
 
-  /// Bytes that the lines before the file may have.
+  /// The most bytes of the lines before the file.
   private static let headLimit = 16_384
 
   private let boundary: Data
   private var state = State.start
-  /// What has come and is not decided yet.
+  /// Received bytes that are not classified yet.
   private var held = Data()
-  /// Bytes of the head that `held` begins with.
+  /// The bytes of the head at the start of `held`.
   private var headRest = 0
 
-  /// Nil where the type names no form, or no boundary for it.
+  /// Returns nil if the content type is no form, or has no boundary.
   init?(contentType: String?) {
     guard let contentType else { return nil }
     let parts = contentType.split(separator: ";").map { $0.trimmingCharacters(in: .whitespaces) }
@@ -38,12 +37,12 @@ struct MultipartFile: Sendable {
     else { return nil }
     let name = parameter.dropFirst("boundary=".count)
       .trimmingCharacters(in: CharacterSet(charactersIn: "\""))
-    // 70 characters are what the standard allows; a boundary of any length would have to be held.
+    // The standard allows 70 characters; a longer boundary would need unlimited buffering.
     guard (1...70).contains(name.utf8.count) else { return nil }
     boundary = Data("--\(name)".utf8)
   }
 
-  /// The bytes of the file that are known now.
+  /// The bytes of the file that are certain so far.
   mutating func take(_ data: Data) throws(ErrorDictionary) -> Data {
     if state == .end { return Data() }
     if state == .plain { return data }
@@ -59,11 +58,11 @@ struct MultipartFile: Sendable {
     }
   }
 
-  /// What is left when everything has come.
+  /// The remaining bytes after the whole body was received.
   mutating func finish() throws(ErrorDictionary) -> Data {
     switch state {
     case .end, .plain: return Data()
-    // Less than a boundary has come.
+    // Less than a boundary was received.
     case .start: return held
     case .head, .content:
       throw ErrorDictionary(.badRequest, "the multipart body is incomplete")
@@ -86,7 +85,7 @@ struct MultipartFile: Sendable {
       }
       return
     }
-    // The line break that ends the head may be the one that begins the ending of an empty file.
+    // The line break that ends the head may also begin the ending of an empty file.
     headRest = 2
     held = Data(held[(range.upperBound - headRest)...])
     state = .content
@@ -99,7 +98,7 @@ struct MultipartFile: Sendable {
       defer { held = Data() }
       return Data(held[..<range.lowerBound].dropFirst(headRest))
     }
-    // The ending may have come in part.
+    // Part of the ending may have been received.
     let safe = held.count - (ending.count - 1)
     guard safe > headRest else { return Data() }
     let content = Data(held.prefix(safe).dropFirst(headRest))

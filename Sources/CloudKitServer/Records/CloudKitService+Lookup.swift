@@ -19,7 +19,8 @@ extension CloudKitService {
   ) throws -> Data {
     let named = request.records.map { $0.zoneID ?? request.zoneID ?? .defaultZone }
     return try storage.read(control) { snapshot in
-      // The request's own zone too: its token may be asked for, whatever zones the records name.
+      // Include the request's own zone: its token may be requested, whatever zones the records
+      // name.
       let asked = named + [request.zoneID ?? .defaultZone]
       let databases = try targets(of: asked, context, snapshot)
       var keys: [Result<RecordKey, any Error>] = []
@@ -28,7 +29,7 @@ extension CloudKitService {
         keys.append(
           Result {
             let zones = ZoneDirectory(try databases.database(of: zone), context)
-            // No record has such a name, and no database has to be asked for it.
+            // No record can have such a name, so no database is read for it.
             guard NameRules.isTarget(record.recordName, nil, limits) else {
               throw ErrorDictionary(.notFound, "Record not found")
             }
@@ -42,7 +43,7 @@ extension CloudKitService {
         found[owner] = try records(wanted, in: database.id, snapshot)
           .filter { database.sees($0.value) }
       }
-      // One container and environment, whoever owns the zones.
+      // All zones are of one container and environment, regardless of their owner.
       let access = try snapshot.access(
         in: try databases.database(of: request.zoneID ?? .defaultZone).id,
         context
@@ -95,7 +96,7 @@ extension CloudKitService {
     }
   }
 
-  /// Reads records piece by piece, so that no more of them are in memory than a reply may hold.
+  /// Reads records in portions, so that no more of them are in memory than a reply may have.
   private func records(
     _ keys: [RecordKey],
     in id: PartitionID,
@@ -118,16 +119,16 @@ extension CloudKitService {
     return found
   }
 
-  /// At a megabyte each they fit beside what the reply may hold.
+  /// At a megabyte each they fit in memory besides the reply.
   private static let recordsPerRead = 50
 
-  /// Refuses a reply of several records that has become too large.
+  /// Throws if a reply of several records has become too large.
   func checkReply(_ bytes: Int, count: Int) throws(ReplyTooLarge) {
     guard bytes > limits.bytesPerReply, count > 1 else { return }
     throw ReplyTooLarge(limit: limits.bytesPerReply)
   }
 
-  /// The zone's newest token, where the request asked for one.
+  /// The zone's newest token, if the request asked for one.
   func currentSyncToken(
     _ zone: ZoneID?,
     _ database: TargetDatabase,
@@ -146,7 +147,7 @@ extension CloudKitService {
   }
 }
 
-/// A reply that has no further page would hold too much.
+/// A reply without further pages would be too large.
 struct ReplyTooLarge: Error {
   var limit: Int
 

@@ -17,7 +17,7 @@ extension CloudKitService {
     return try await modifyRecordsOfOne(request, context, bodySize: bodySize)
   }
 
-  /// Writes the zones of one person.
+  /// Writes the zones of one owner.
   func modifyRecordsOfOne(
     _ request: ModifyRecordsRequest,
     _ context: RequestContext,
@@ -77,14 +77,14 @@ struct ModifyCall: Sendable {
   let context: RequestContext
   let user: String
   let sequence: ClientSequence?
-  /// The service itself takes out what the schema does not declare any more.
+  /// Whether the service itself removes fields that the schema no longer declares.
   var isErasing = false
-  /// Whose database it is, read anew with each attempt: rights may have gone meanwhile.
+  /// The database of the zones, read again with each attempt: rights may have ended in between.
   var database = TargetDatabase(id: PartitionID(rawValue: 0), owner: "", rows: [])
 
   struct Outcome: Sendable {
     var reply: Data
-    /// Nil where nothing was written.
+    /// Nil if nothing was written.
     var note: CommitNote?
   }
 
@@ -92,12 +92,12 @@ struct ModifyCall: Sendable {
 
   var device: String? { context.clientID ?? request.clientSequence?.device }
 
-  /// The zone of each operation, as named.
+  /// The zone of each operation, as the request names it.
   var namedZones: [ZoneID] {
     request.operations.map { $0.record.zoneID ?? request.zoneID ?? .defaultZone }
   }
 
-  /// Whether the batch is written as a whole or not at all.
+  /// Whether the batch is written atomically.
   var isAtomic: Bool {
     context.scope != .public && request.atomic != false && namedZones.contains { !$0.isDefault }
   }
@@ -116,7 +116,7 @@ struct ModifyCall: Sendable {
   }
 
   private enum Loaded {
-    /// The batch was sent before.
+    /// The batch was already executed; with its kept reply.
     case answered(Data)
     case loaded(ModifyInput, ZoneDirectory)
   }
@@ -139,7 +139,7 @@ struct ModifyCall: Sendable {
     for (index, (item, operation)) in zip(plan.items, request.operations).enumerated() {
       let name = input.operations[index].record.recordName
       try render(item, operation, named: name, rendering, to: &json)
-      // Nothing is written yet: the client sends fewer operations at a time.
+      // Nothing has been written yet, so the client can send fewer operations.
       do throws(ReplyTooLarge) {
         try service.checkReply(json.count, count: plan.items.count)
       } catch {
@@ -210,7 +210,7 @@ struct ModifyCall: Sendable {
 
   private func keep(_ reply: Data, in batch: inout WriteBatch) throws {
     if let mark = context.signature {
-      // Whoever sends the signature again, and be it after a restart, gets this reply.
+      // A repeated signature gets this reply, also after a restart.
       batch.expectedEntries[mark.key] = .some(nil)
       batch.savedEntries.append(DirectoryEntry(mark.key, expires: mark.expires, body: reply))
     }
@@ -243,7 +243,7 @@ struct ModifyCall: Sendable {
   /// Bounds what a device that never acknowledges makes the server keep.
   private static let keptReplies: Int64 = 16
 
-  /// Tells one batch from another, so that a number used twice is noticed.
+  /// A digest of the batch, to detect a number that is used twice.
   private var mark: Data {
     var hash = SHA256()
     for operation in request.operations {
@@ -279,11 +279,12 @@ struct ModifyCall: Sendable {
           desiredKeys: nil,
           numbersAsStrings: shape.numbersAsStrings
         )
-        // Without the record, where it cannot be shown, the other items still have their answer.
+        // If the record cannot be rendered, the error is sent without it, and the other items keep
+        // their results.
         error.extension?.serverRecord = try? rendering.dictionary(current, whole)
       }
       // Differs from CloudKit's document, which lists EXISTS: the live service says CONFLICT, and
-      // clients written against it look for that. Ours are told which of the two it is.
+      // clients written against it expect that. Our own clients receive the exact code.
       if !context.isExtended, error.serverErrorCode == .exists { error.serverErrorCode = .conflict }
       try rendering.write(error, to: &json)
     }

@@ -1,16 +1,16 @@
 import CloudKitWebServices
 import Foundation
 
-/// One `records/modify` of the shared database may write the zones of several people.
+/// One `records/modify` of the shared database may write the zones of several owners.
 extension CloudKitService {
-  /// The operations on one owner's zones, and where they stand in the request.
+  /// The operations on one owner's zones, with their indexes in the request.
   private struct Part {
     var owner: String
     var indexes: [Int]
   }
 
-  /// The indexes of the operations by the zones' owners, in the order in which they come up; nil
-  /// where all are one person's.
+  /// The indexes of the operations by the zones' owners, in the order of their first appearance;
+  /// nil if all have one owner.
   func operationsByOwner(
     _ request: ModifyRecordsRequest,
     _ context: RequestContext
@@ -29,8 +29,8 @@ extension CloudKitService {
     return parts.count > 1 ? parts.map(\.indexes) : nil
   }
 
-  /// Writes one owner's database after the other: a transaction never spans two of them, so what is
-  /// atomic is atomic at each owner.
+  /// Writes one owner's database after the other: no transaction spans two databases, so atomicity
+  /// is per owner.
   func modifyRecords(
     of parts: [[Int]],
     _ request: ModifyRecordsRequest,
@@ -51,7 +51,7 @@ extension CloudKitService {
         let object = try JSONSerialization.jsonObject(with: reply) as? [String: Any]
         records = object?["records"] as? [Any] ?? []
       } catch {
-        // Another owner's part may be written already: the failure is of these operations alone.
+        // Another owner's part may already be written: the error applies to these operations alone.
         let uuid = effects.uuid().uuidString.lowercased()
         let failure = context.stripped(dictionary(of: error, uuid: uuid))
         records = try part.operations.map { operation in

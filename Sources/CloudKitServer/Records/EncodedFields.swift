@@ -1,21 +1,21 @@
 import CloudKitWebServices
 
-/// The fields of a record as they are kept, gone through without being decoded.
+/// Iterates over the stored fields of a record without decoding them.
 ///
-/// They are an object of objects in JSON without a space, as `JSONWriter` and `JSONEncoder` write it.
+/// They are a JSON object of objects without spaces, as `JSONWriter` and `JSONEncoder` write it.
 struct EncodedFields {
   private let json: UnsafeRawBufferPointer
   private var index = 1
 
   init(_ json: UnsafeRawBufferPointer) { self.json = json }
 
-  /// The next field and the bytes of its value; nil behind the last one.
+  /// The next field and the bytes of its value; nil after the last one.
   mutating func next() throws -> (name: String, value: UnsafeRawBufferPointer)? {
     if try byte() == UInt8(ascii: "}") { return nil }
     if try byte() == UInt8(ascii: ",") { index += 1 }
     let start = index + 1
     try skipString()
-    // No field's name has a character that would be escaped.
+    // Field names contain no characters that JSON escapes.
     let name = String(decoding: json[start..<index - 1], as: UTF8.self)
     index += 1
     let valueStart = index
@@ -23,7 +23,7 @@ struct EncodedFields {
     return (name, UnsafeRawBufferPointer(rebasing: json[valueStart..<index]))
   }
 
-  /// Whether a value is a reference or a list of them, which is never sealed.
+  /// Whether a value is a reference or a list of them, which is never encrypted.
   static func isReference(_ value: UnsafeRawBufferPointer) -> Bool {
     value.starts(with: #"{"type":"REFERENCE"#.utf8)
   }

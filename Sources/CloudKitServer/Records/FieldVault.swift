@@ -4,16 +4,16 @@ import Effects
 import Foundation
 import Synchronization
 
-/// Seals the values of encrypted fields before they reach the storage.
+/// Encrypts the values of encrypted fields before they reach the storage.
 ///
-/// An envelope is: version (1 byte), the length of the key's ID (1 byte) and the ID, nonce (12), the
-/// ciphertext of AES-GCM, tag (16). It is bound to container, environment, database, zone, record and
-/// field: moved anywhere else it does not open. The ID leaves room for keys that the server does not
-/// have, as end-to-end encryption needs.
+/// An envelope is: version (1 byte), the length of the key's ID (1 byte) and the ID, nonce (12),
+/// the ciphertext of AES-GCM, tag (16). It is bound to container, environment, database, zone,
+/// record and field: anywhere else it cannot be decrypted. The ID allows keys that the server does
+/// not have, as end-to-end encryption needs.
 final class FieldVault: Sendable {
   private static let version: UInt8 = 1
 
-  /// Where a value stands.
+  /// The field that a value belongs to.
   struct Place: Hashable, Sendable {
     var container: String
     var environment: ContainerEnvironment
@@ -21,7 +21,7 @@ final class FieldVault: Sendable {
     var record: RecordKey
     var field: String
 
-    /// Each part behind its length, so that no two places read the same.
+    /// Each part is prefixed with its length, so that no two places have equal bytes.
     fileprivate var bytes: Data {
       let parts = [
         container, environment.rawValue, "\(partition.rawValue)", "\(record.zone.rawValue)",
@@ -32,16 +32,16 @@ final class FieldVault: Sendable {
   }
 
   private let ring: Mutex<KeyRing>
-  /// Where the ring is kept; nil in memory.
+  /// The file of the key ring; nil in memory.
   private let file: URL?
   private let randomness: any RandomSource
-  /// Knows the fingerprints of the keys.
+  /// Has the fingerprints of the keys.
   private let storage: any Storage
 
-  /// Reads the ring of keys, or makes the first one; a ring that is not the storage's is refused
-  /// with `KeyRingMismatch`.
+  /// Reads the key ring, or creates the first key; a ring that does not match the storage is
+  /// refused with `KeyRingMismatch`.
   ///
-  /// Without a file the keys are lost with the vault, and the storage learns nothing of them.
+  /// Without a file the keys are lost with the vault, and the storage gets no fingerprints of them.
   init(file: URL?, storage: any Storage, randomness: any RandomSource, now: Int64) throws {
     self.file = file
     self.storage = storage
@@ -72,12 +72,13 @@ final class FieldVault: Sendable {
     ring.withLock { ring in [ring.current] + ring.keys.keys.filter { $0 != ring.current }.sorted() }
   }
 
-  /// Makes a new key, which seals from now on; the others still open what they sealed.
+  /// Creates a new key, which seals from now on; the others still open what they sealed.
   ///
-  /// The file comes before the fingerprint: after a crash between the two, the next start enters it.
+  /// The file is written before the fingerprint: after a crash between the two, the next start
+  /// records the fingerprint.
   ///
-  /// A new signing key comes with it; after a leak of the file, what the former ones sealed is good
-  /// for nothing but change tokens at once.
+  /// A new signing key is created with it; after a leak of the file, texts that the former ones
+  /// sealed become invalid immediately, except change tokens.
   func rotate(now: Int64, formerHaveLeaked: Bool = false) throws -> String {
     guard let file else {
       return ring.withLock { ring in
@@ -101,8 +102,7 @@ final class FieldVault: Sendable {
     }
   }
 
-  /// Writes the ring to another place, for a backup; a ring that lacks a key of the storage is
-  /// refused.
+  /// Writes the ring to another file, for a backup; throws if the ring lacks a key of the storage.
   func export(to copy: URL) throws {
     guard let file else { return try ring.withLock { try $0.write(copy) } }
     try storage.changeFingerprints { known in
@@ -112,17 +112,18 @@ final class FieldVault: Sendable {
 
   // MARK: Signing
 
-  /// The newest last.
+  /// Newest last.
   var signingKeys: [SigningKey] { ring.withLock { $0.signingKeys } }
 
-  /// The signing keys of the file, which another server may have turned.
+  /// The signing keys of the file, which another server may have rotated.
   func reread() throws -> [SigningKey] {
     guard let file, let found = try KeyRing.read(file), !found.signingKeys.isEmpty else {
       return signingKeys
     }
     return ring.withLock { ring in
-      // A ring that has grown is taken whole: its newer field keys sealed what other servers wrote. A
-      // ring without the keys of this one is another data's; the next start refuses it.
+      // A ring with additional keys is adopted completely: other servers sealed with its newer
+      // field keys. A ring without the keys of this one belongs to other data; the next start
+      // refuses it.
       if ring.keys.allSatisfy({ found.keys[$0.key] == $0.value }) { ring = found }
       return ring.signingKeys
     }
@@ -132,9 +133,9 @@ final class FieldVault: Sendable {
 
   /// The record name of an account's user in a container.
   ///
-  /// It is made of the account and the oldest key: a user who was made after the backup that a server
-  /// was restored from gets the same name again, and devices that know it do not take them for another
-  /// person. Without the key nothing leads from one container's name to another's.
+  /// It is derived from the account and the oldest key: a user who was created after the backup
+  /// from which a server was restored gets the same name again, and devices that know it do not
+  /// treat them as another user. Without the key, the names in two containers cannot be linked.
   func userRecordName(account: String, container: String) -> String {
     let oldest = ring.withLock { $0.oldestKey }
     let parts = ["user record name", container, account]
@@ -147,7 +148,7 @@ final class FieldVault: Sendable {
 
   // MARK: Values
 
-  /// The value as the storage may see it; one that is sealed or needs no seal stays.
+  /// Encrypts a value for the storage; returns one that is sealed or not encrypted unchanged.
   func seal(_ value: FieldValue, at place: Place) throws -> FieldValue {
     guard value.isEncrypted, value.sealedType == nil, let type = value.content.type else {
       return value
@@ -169,11 +170,12 @@ final class FieldVault: Sendable {
     return FieldValue(.bytes(envelope), isEncrypted: true, sealedType: type)
   }
 
-  /// The value as its readers see it.
+  /// Decrypts a value for its readers.
   func open(_ value: FieldValue, at place: Place) throws -> FieldValue {
     guard value.isEncrypted, value.sealedType != nil, case .bytes(let envelope) = value.content
     else {
-      // Earlier servers took `sealedType` from clients: without the flag it is no envelope.
+      // Earlier servers accepted `sealedType` from clients: without the flag the value is no
+      // envelope.
       var plain = value
       plain.sealedType = nil
       return plain
@@ -204,7 +206,7 @@ final class FieldVault: Sendable {
 
   // MARK: Whole bodies
 
-  /// A kept reply, which may hold what is sealed elsewhere.
+  /// Encrypts a kept reply, which may contain decrypted values.
   func seal(_ body: Data, for purpose: String) throws -> Data {
     let (id, key) = try ring.withLock { ring in (ring.current, try ring.key(ring.current)) }
     let box = try AES.GCM.seal(
@@ -228,7 +230,7 @@ final class FieldVault: Sendable {
   }
 }
 
-/// A sealed value that does not open: its key is gone, or it was moved or changed.
+/// A sealed value that cannot be decrypted: its key is missing, or it was moved or changed.
 struct UnreadableEnvelope: Error, CustomStringConvertible {
   var reason: String
   var place: FieldVault.Place

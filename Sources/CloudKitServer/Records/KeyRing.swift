@@ -10,24 +10,25 @@ import Musl
 import Darwin
 #endif
 
-/// The server's keys for encrypted fields and for signing, by ID; it is kept in a file beside the database, never in
-/// it.
+/// The server's keys for encrypted fields and for signing, by ID; it is stored in a file beside the
+/// database, never in it.
 struct KeyRing: Codable, Sendable {
   /// The key that seals.
   private(set) var current: String
-  /// 32 bytes each; old ones stay as long as something they sealed does.
+  /// 32 bytes each; old ones are kept as long as something they sealed exists.
   private(set) var keys: [String: Data]
   /// Nil in files of versions that signed with a secret of the database.
   var signing: [SigningKey]?
 
-  /// A ring of one key, whose number none of the known keys has.
+  /// Creates a ring of one key, whose number differs from all known keys.
   init(first key: Data, besides known: some Collection<String> = []) {
     current = ""
     keys = [:]
     add(key, besides: known)
   }
 
-  /// Makes the key the one that seals, under a number that neither the ring nor the data knows.
+  /// Adds the key that seals from now on, under a number that is neither in the ring nor known to
+  /// the data.
   mutating func add(_ key: Data, besides known: some Collection<String> = []) {
     let taken = Array(keys.keys) + Array(known)
     let next = (taken.compactMap { Int($0) }.max() ?? 0) + 1
@@ -35,19 +36,20 @@ struct KeyRing: Codable, Sendable {
     keys[current] = key
   }
 
-  /// The key that was there first; others come beside it.
+  /// The first key.
   var oldestKey: Data {
     keys.min { (Int($0.key) ?? .max, $0.key) < (Int($1.key) ?? .max, $1.key) }?.value ?? Data()
   }
 
-  /// By the key's ID: half of a SHA-256, which tells two keys apart and says nothing of either.
+  /// By the key's ID: half of a SHA-256, which distinguishes two keys and reveals nothing about
+  /// either.
   var fingerprints: [String: String] {
     keys.mapValues { key in
       Data(SHA256.hash(data: Data("watershed field key".utf8) + key).prefix(16)).hexadecimal
     }
   }
 
-  /// Refuses a ring that is not the one of the data with these fingerprints.
+  /// Throws if the ring does not match the data with these fingerprints.
   func check(against known: [String: String], file: URL) throws(KeyRingMismatch) {
     let mine = fingerprints
     let other = known.filter { id, fingerprint in mine[id].map { $0 != fingerprint } ?? false }
@@ -60,10 +62,11 @@ struct KeyRing: Codable, Sendable {
     }
   }
 
-  /// The ring of a file, checked against the data's fingerprints, which learn of its new keys.
+  /// Reads the ring of a file, checks it against the data's fingerprints, and adds those of new
+  /// keys.
   ///
-  /// A ring is made only where there is no file and the data knows of no key. `isUsed` says that the
-  /// data has accounts already: a server of before the fingerprints has made a file then.
+  /// A ring is created only if there is no file and the data has no fingerprints. `isUsed` means
+  /// that the data already has accounts: a server without fingerprints has then created a file.
   static func open(
     _ file: URL,
     known: inout [String: String],
@@ -89,20 +92,20 @@ struct KeyRing: Codable, Sendable {
     return SymmetricKey(data: key)
   }
 
-  /// The ring in a file; nil where there is no file yet.
+  /// The ring in a file; nil if there is no file.
   static func read(_ file: URL) throws -> KeyRing? {
     guard FileManager.default.fileExists(atPath: file.path) else { return nil }
     return try WireCoding.decode(KeyRing.self, from: try Data(contentsOf: file))
   }
 
-  /// Puts the ring in its place, readable for its owner only and never half-written.
+  /// Writes the ring atomically, readable only for its owner.
   func write(_ file: URL) throws {
     try FileManager.default.createDirectory(
       at: file.deletingLastPathComponent(),
       withIntermediateDirectories: true
     )
     let partial = file.appendingPathExtension("new")
-    // A left-over of a crash would keep its permissions.
+    // A file left by a crash would keep its permissions.
     try? FileManager.default.removeItem(at: partial)
     guard
       FileManager.default.createFile(
@@ -117,7 +120,7 @@ struct KeyRing: Codable, Sendable {
     guard rename(partial.path, file.path) == 0 else {
       throw CocoaError(.fileWriteUnknown, userInfo: [NSFilePathErrorKey: file.path])
     }
-    // What is sealed with a new key must not outlive a power cut that the key does not.
+    // Data that is sealed with a new key must not survive a power failure that the key does not.
     try DurableFolder.synchronize(file.deletingLastPathComponent())
   }
 
@@ -128,12 +131,12 @@ struct KeyRing: Codable, Sendable {
   }
 }
 
-/// The key file of a server is not the one of the data that it opens.
+/// The key file of a server does not match the data that it opens.
 package struct KeyRingMismatch: Error, Hashable, CustomStringConvertible {
   package enum Problem: Hashable, Sendable {
     /// There is no file, and the data was used with one.
     case missingFile
-    /// The file lacks keys that other servers sealed with.
+    /// The file lacks keys with which other servers sealed.
     case missingKeys
     /// The file has other keys under the same numbers.
     case other
@@ -141,7 +144,7 @@ package struct KeyRingMismatch: Error, Hashable, CustomStringConvertible {
 
   var file: String
   package var problem: Problem
-  /// The numbers of the keys that are missing or other ones; none where they are not known.
+  /// The numbers of the keys that are missing or differ; empty if they are not known.
   var ids: [String]
 
   package var description: String {

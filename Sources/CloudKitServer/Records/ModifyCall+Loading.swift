@@ -2,7 +2,7 @@ import CloudKitWebServices
 import Effects
 import Foundation
 
-/// Loads what a batch is decided on, in as many steps as references make chains.
+/// Loads the rows that a batch's decision needs, in as many steps as chains of references have.
 extension ModifyCall {
   func load(_ snapshot: any StorageSnapshot) throws -> (ModifyInput, ZoneDirectory) {
     let named = namedZones
@@ -68,7 +68,7 @@ extension ModifyCall {
     _ zones: ZoneDirectory
   ) -> KeyedOperation {
     var record = operation.record
-    // Before anything is refused: a client finds the item of its record by the name.
+    // Before any check, so that a client finds the item of its record by the name.
     if record.recordName == nil, operation.operationType == .create {
       record.recordName = service.effects.uuid().uuidString
     }
@@ -88,7 +88,7 @@ extension ModifyCall {
     guard let name = record.recordName else {
       throw ErrorDictionary(.badRequest, "missing required field 'recordName'")
     }
-    // In the public database each user has a record of their own, whose name the service gave.
+    // In the public database each user has a record of their own, with a name from the service.
     let isName =
       context.scope == .public
       ? NameRules.isPublicRecordName(name, service.limits)
@@ -103,7 +103,7 @@ extension ModifyCall {
     return name
   }
 
-  /// Refuses references to what no record can be called: their targets stand in an index.
+  /// Throws for references to invalid record names: their targets are stored in an index.
   private func checkTargets(of record: RecordDictionary) throws(ErrorDictionary) {
     var named = record.parent.map { [($0.recordName, $0.zoneID)] } ?? []
     for value in (record.fields ?? [:]).values where value.content.mayRefer {
@@ -118,7 +118,7 @@ extension ModifyCall {
     }
   }
 
-  /// The records themselves and what they will refer to.
+  /// The keys of the records and of the targets of their new references.
   private func keys(of operations: [KeyedOperation]) -> Set<RecordKey> {
     var keys = Set<RecordKey>(minimumCapacity: operations.count + 1)
     for operation in operations {
@@ -131,13 +131,14 @@ extension ModifyCall {
     }
     guard context.scope != .public else { return keys }
     for zone in Set(operations.compactMap(\.key?.zone)) where zone != .defaultZone {
-      // Whoever takes part in the zone's share is told of every save in it.
+      // The participants of the zone's share are notified of every save in it.
       keys.insert(RecordKey(zone: zone, name: ShareDictionary.zoneShareName))
     }
     return keys
   }
 
-  /// References to what is deleted and to new targets; follows chains of DELETE_SELF to their end.
+  /// Loads references to deleted records and to new targets; follows chains of DELETE_SELF to their
+  /// end.
   private func loadReferences(
     _ operations: [KeyedOperation],
     _ existing: inout [RecordKey: StoredRecord],
@@ -159,13 +160,13 @@ extension ModifyCall {
     var chased = deleted
     while !wanted.isEmpty {
       var next: Set<RecordKey> = []
-      // Of this level only: looking at all levels again makes a deep chain quadratic.
+      // Of this level only: examining all levels again would be quadratic for a deep chain.
       var sources: Set<RecordKey> = []
       for reference in try snapshot.references(in: id, to: Array(wanted)) {
         let target = RecordKey(zone: reference.source.zone, name: reference.target)
         found[target, default: []].append(reference)
         sources.insert(reference.source)
-        // Only a deletion is followed further, whatever else refers to the same record.
+        // Only deletions are followed further, not other references to the same record.
         if chased.contains(target), reference.action == .deleteSelf,
           chased.insert(reference.source).inserted
         {
@@ -187,7 +188,7 @@ extension ModifyCall {
     return found
   }
 
-  /// What is above the new parents of records, level by level and no higher than a tree may be.
+  /// Loads the ancestors of the records' new parents, level by level up to the depth limit.
   private func loadParents(
     _ operations: [KeyedOperation],
     _ existing: [RecordKey: StoredRecord],
@@ -200,7 +201,7 @@ extension ModifyCall {
         existing[key]?.parent != parent.recordName
       else { continue }
       let parentKey = RecordKey(zone: key.zone, name: parent.recordName)
-      // The parent itself is among the existing records.
+      // The parent itself is among the loaded records.
       guard let next = existing[parentKey]?.parent else { continue }
       level.insert(RecordKey(zone: key.zone, name: next))
     }
@@ -213,7 +214,8 @@ extension ModifyCall {
     return parents
   }
 
-  /// A save keeps its parent, an update the references it does not mention; these are looked at too.
+  /// Loads the targets that a save keeps: its parent, and for an update the references that it does
+  /// not set.
   private func loadKeptTargets(
     of operation: KeyedOperation,
     _ key: RecordKey,
@@ -235,7 +237,7 @@ extension ModifyCall {
 }
 
 extension CloudKitService {
-  /// The asset as it is kept, if its upload is proven or the field holds it already.
+  /// The asset to store, if it has a valid receipt or the field already has it.
   func admit(
     _ asset: AssetValue,
     previous: FieldValue?,

@@ -1,16 +1,16 @@
 import CloudKitWebServices
 import Foundation
 
-/// One operation with its record's place; an object, because a record of a request is large to copy.
+/// One operation with its record's key; a class, because a request's record is large to copy.
 final class KeyedOperation: Sendable {
   let type: RecordOperationType
   let record: RecordDictionary
-  /// The zone as named; `key` is nil where there is no such zone.
+  /// The zone as named in the request; `key` is nil if it does not exist.
   let zone: ZoneID
   let key: RecordKey?
-  /// The records that its fields will refer to.
+  /// The records to which its fields will refer.
   let targets: [RecordKey]
-  /// Why the operation cannot even begin.
+  /// Why the operation is refused before it begins.
   let refusal: ErrorDictionary?
 
   init(_ type: RecordOperationType, _ record: RecordDictionary, zone: ZoneID, key: RecordKey) {
@@ -52,7 +52,7 @@ final class KeyedOperation: Sendable {
 }
 
 extension FieldContent {
-  /// Whether `looseReferences` may find any: few values are like that.
+  /// Whether `looseReferences` may find any; few values have any.
   var mayRefer: Bool {
     switch self {
     case .reference, .referenceList, .untagged: true
@@ -60,7 +60,7 @@ extension FieldContent {
     }
   }
 
-  /// References, also those that came without a tag.
+  /// The references, including those without a type tag.
   var looseReferences: [ReferenceValue] {
     switch self {
     case .untagged(.reference(let value)): [value]
@@ -71,7 +71,7 @@ extension FieldContent {
   }
 }
 
-/// An index whose entries writers keep.
+/// An index whose entries are written with each record.
 struct ActiveIndex: Sendable {
   var name: String
   var index: RecordIndex
@@ -82,7 +82,7 @@ struct ActiveIndex: Sendable {
   }
 }
 
-/// Everything `records/modify` is decided on.
+/// All values on which the decision of `records/modify` depends.
 struct ModifyInput: Sendable {
   var partition: PartitionID
   var scope: DatabaseScope
@@ -92,42 +92,42 @@ struct ModifyInput: Sendable {
   var stamping: RecordStamping
   var database: StoredDatabase
   var existing: [RecordKey: StoredRecord]
-  /// References to records that are deleted, and to the targets of new references.
+  /// References to deleted records, and to the targets of new references.
   var references: [RecordKey: [StoredReference]]
-  /// The parents of stored records above those that get a new parent.
+  /// The parents of stored records above the records that get a new parent.
   var parents: [RecordKey: String] = [:]
-  /// By record type, in the order of their names.
+  /// By record type, sorted by name.
   var activeIndexes: [String: [ActiveIndex]]
   var schema: SchemaDraft
   /// The custom roles that the user holds in the public database.
   var roles: Set<String> = []
   var sharing: SharingInput
-  /// Those of everybody that may fire.
+  /// All users' subscriptions that may fire.
   var subscriptions: [OwnedSubscription]
-  /// No client asks: grants don't count, and fields that the schema does not declare go.
+  /// Whether the service itself writes: grants are not checked, and undeclared fields are removed.
   var isErasing = false
-  /// Checks an asset's receipt, or that the record's field holds it already.
+  /// Accepts an asset that has a valid receipt, or that the record's field already has.
   var admitAsset: @Sendable (AssetValue, FieldValue?) throws -> AssetValue
-  /// Puts an encrypted field's value in its envelope; others stay.
+  /// Encrypts the value of an encrypted field; returns others unchanged.
   var seal: @Sendable (FieldValue, RecordKey, _ field: String) throws -> FieldValue
 }
 
-/// What `records/modify` does: results in the order of operations, and what to write.
+/// The decision of `records/modify`: results in the order of operations, and the batch to write.
 struct ModifyPlan: Sendable {
   enum Item: Sendable {
-    /// A record that the caller may not read shows nothing but what the caller wrote.
+    /// If the caller may not read the record, only the fields that the caller wrote are returned.
     case saved(StoredRecord, isReadable: Bool)
     case deleted(name: String)
-    /// `current` is the record that stood in the way; nil where the caller may not read it.
+    /// `current` is the conflicting record; nil if the caller may not read it.
     case failed(ErrorDictionary, current: StoredRecord?)
   }
 
   var items: [Item]
-  /// Nil where nothing is to be written.
+  /// Nil if nothing is to be written.
   var batch: WriteBatch?
   var savedCount = 0
   var deletedCount = 0
-  /// Shares in which something changed for those who take part.
+  /// Shares with changes that participants can see.
   var touchedShares: Set<RecordKey> = []
   var changedZones: Set<ZoneNumber> = []
 }

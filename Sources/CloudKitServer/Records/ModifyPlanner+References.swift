@@ -1,8 +1,8 @@
 import CloudKitWebServices
 
-/// References: what must exist, what holds a deletion back, what a deletion takes along.
+/// References: targets that must exist, references that prevent a deletion, and cascades.
 extension ModifyPlanner {
-  /// The references of a draft that bind: all but those without an action.
+  /// The references of a draft that have an action.
   func binding(_ draft: Draft) -> [StoredReference] {
     guard draft.contents.contains(.references) else { return [] }
     return draft.fields.values.flatMap(\.content.references).compactMap { reference in
@@ -15,15 +15,15 @@ extension ModifyPlanner {
     }
   }
 
-  /// Fails saves whose targets are not there.
+  /// Fails saves whose targets do not exist.
   mutating func checkTargets() {
-    // In the order of the request: of too many referrers the last ones fail.
+    // In the order of the request: the last of too many referrers fail.
     let order = savedBy.sorted { $0.value < $1.value }
     var depths: [RecordKey: Int] = [:]
     for (key, index) in order {
       guard let draft = saved[key] else { continue }
       var targets = binding(draft)
-      // A parent that went since it was set hinders no later save.
+      // A parent that was deleted since it was set does not prevent a later save.
       if let parent = draft.stored.parent, input.existing[key]?.parent != parent {
         targets.append(StoredReference(source: key, target: parent, action: .validate))
         if isTooDeep(key, &depths) {
@@ -60,9 +60,9 @@ extension ModifyPlanner {
     }
   }
 
-  /// Whether more records are above a saved one than a tree may have.
+  /// Whether more records are above a saved one than the limit of depth.
   ///
-  /// What is below a record that moves is not counted: a share counts the levels that it takes in.
+  /// The records below a record that moves are not counted: a share counts the levels that it adds.
   private func isTooDeep(_ key: RecordKey, _ depths: inout [RecordKey: Int]) -> Bool {
     var path: [RecordKey] = []
     var next: RecordKey? = key
@@ -72,7 +72,7 @@ extension ModifyPlanner {
         depth = known
         break
       }
-      // Records of a circle meet themselves here; they are refused for that, by another check.
+      // Records of a cycle find themselves here; another check refuses them.
       depths[key] = 0
       path.append(key)
       next = parent(of: key)
@@ -91,7 +91,7 @@ extension ModifyPlanner {
     return name.map { RecordKey(zone: key.zone, name: $0) }
   }
 
-  /// Fails deletions that a VALIDATE reference holds back.
+  /// Fails deletions that a VALIDATE reference prevents.
   mutating func checkHolders() {
     for (key, index) in deletedBy where saved[key] == nil { checkHolder(of: key, index) }
   }
@@ -102,7 +102,7 @@ extension ModifyPlanner {
     failures[index] = Failure(
       error: ErrorDictionary(
         .validatingReferenceError,
-        // The name of the record that holds this one is told to its readers only.
+        // Only its readers are given the name of the record that prevents the deletion.
         visible(holder.source).map(mayRead) == true
           ? "'\(holder.source.name)' refers to the record '\(key.name)'"
           : "another record refers to the record '\(key.name)'"
@@ -110,12 +110,13 @@ extension ModifyPlanner {
     )
   }
 
-  /// Whether a record that refers to another one may keep it from being deleted.
+  /// Whether a record may prevent the deletion of another one that it refers to.
   ///
-  /// In the public database anybody may refer to a record, and so only a reference counts that was
-  /// made by a person who may write its target: strangers do not decide what a person can delete.
+  /// In the public database any user may refer to a record, so only a reference counts that was
+  /// made by a user who may write its target: other users cannot prevent the deletion of a user's
+  /// record.
   ///
-  /// Differs from CloudKit, which does not say whose references count there.
+  /// Differs from CloudKit, which does not document whose references count there.
   private func holds(_ source: RecordKey, _ target: RecordKey) -> Bool {
     guard input.scope == .public, !input.isErasing, let record = deleted[target],
       let holder = current(source)
@@ -128,7 +129,7 @@ extension ModifyPlanner {
     return author.allows(.write, type: record.type, creator: record.created.userRecordName)
   }
 
-  /// Living references to a record as the batch leaves them.
+  /// References to a record from existing records after the batch.
   private func referrers(of key: RecordKey) -> [StoredReference] {
     let kept = (input.references[key] ?? []).filter {
       saved[$0.source] == nil && deleted[$0.source] == nil
@@ -139,10 +140,10 @@ extension ModifyPlanner {
       }
   }
 
-  /// Whether there are too many when the operation at an index has been carried out.
+  /// Whether there are too many referrers after the operation at an index.
   private func hasTooManyReferrers(_ target: RecordKey, at index: Int) -> Bool {
     let others = (input.references[target] ?? []).filter { $0.action == .deleteSelf }
-    // The cheap bound first: few targets come near the limit.
+    // The cheap check first: few targets come near the limit.
     guard others.count + saved.count > input.limits.deleteSelfReferrers else { return false }
     let sources = referrers(of: target).filter { $0.action == .deleteSelf }.map(\.source)
     let standing = Set(sources).filter { source in
@@ -152,14 +153,14 @@ extension ModifyPlanner {
     return standing.count > input.limits.deleteSelfReferrers
   }
 
-  /// Deletes what goes with the deleted, and what goes with that; what a VALIDATE reference holds
-  /// back among them holds back the deletion that began it.
+  /// Deletes the records that refer to deleted ones with DELETE_SELF, and so on; a VALIDATE
+  /// reference to one of them prevents the deletion that began the cascade.
   mutating func deleteReferrers() {
     var queue = deletedBy.filter { deleted[$0.key] != nil }.map { (key: $0.key, root: $0.value) }
     var taken: [(key: RecordKey, root: Int)] = []
     while let (key, root) = queue.popLast() {
       for reference in input.references[key] ?? [] where reference.action == .deleteSelf {
-        // One that the batch saves is judged when all that goes is known.
+        // One that the batch saves is checked when the whole cascade is known.
         guard saved[reference.source] == nil, let source = current(reference.source) else {
           continue
         }
@@ -171,10 +172,10 @@ extension ModifyPlanner {
     for (key, root) in taken { checkHolder(of: key, root) }
   }
 
-  /// Fails saves whose targets go with a deletion of the batch.
+  /// Fails saves whose targets are deleted by a cascade of the batch.
   ///
-  /// Deleting the saved record with its target, as if it had been saved before, would drop a change
-  /// that its client sent a moment ago; refused, the client decides.
+  /// Deleting the saved record with its target would discard a change that its client has just
+  /// sent; after the refusal, the client decides.
   mutating func checkTargetsOfCascade() {
     for (root, sharing) in touchedRoots where deleted[root] != nil {
       guard let name = sharing.share,
@@ -189,7 +190,7 @@ extension ModifyPlanner {
     }
     for (key, index) in savedBy where failures[index] == nil {
       guard let draft = saved[key] else { continue }
-      // A VALIDATE reference holds the deletion back instead.
+      // A VALIDATE reference prevents the deletion instead.
       var targets = binding(draft).filter { $0.action == .deleteSelf }.map(\.target)
       if let parent = draft.stored.parent, input.existing[key]?.parent != parent {
         targets.append(parent)

@@ -1,7 +1,7 @@
 import CloudKitWebServices
 import Foundation
 
-/// From the decision to what is written and answered.
+/// Turns the decision into the batch to write and the results.
 extension ModifyPlanner {
   func failedAtomically() -> ModifyPlan {
     let items = input.operations.indices.map { index -> ModifyPlan.Item in
@@ -17,12 +17,12 @@ extension ModifyPlanner {
   func finished() throws -> ModifyPlan {
     var batch = WriteBatch(partition: input.partition)
     var counter = input.database.counter
-    /// Where the batch has a record.
+    /// The index of each record in the batch.
     var written = [RecordKey: Int](minimumCapacity: saved.count)
     batch.records.reserveCapacity(saved.count + deleted.count)
     batch.madeRecords.reserveCapacity(saved.count)
     var zones: Set<ZoneNumber> = []
-    /// In the order of operations, then what went along, so that feeds read naturally.
+    /// In the order of operations, then cascades, so that feeds list changes in that order.
     for key in orderedSaves() {
       guard let draft = saved[key] else { continue }
       var record = draft.stored
@@ -50,7 +50,7 @@ extension ModifyPlanner {
       if let stored = input.existing[key], !stored.isDeleted {
         try unindex(stored, in: &batch)
         if key.zone == .defaultZone {
-          // No feed reports it, but the counter is what other servers' decisions rest on.
+          // No feed reports it, but other servers' decisions depend on the counter.
           _ = nextChange(&counter)
           batch.erasedRecords.append(key)
           if mayHaveLinks(stored) { batch.relinkedRecords.append(key) }
@@ -76,7 +76,7 @@ extension ModifyPlanner {
     return plan
   }
 
-  /// The fields as the storage may see them.
+  /// The fields as the storage stores them, encrypted where declared.
   private func sealed(_ draft: Draft, _ key: RecordKey) throws -> [String: FieldValue] {
     guard draft.contents.contains(.encrypted) else { return draft.fields }
     var sealed = draft.fields
@@ -93,7 +93,7 @@ extension ModifyPlanner {
   }
 
   func nextChange(_ counter: inout ChangeNumber) -> ChangeNumber {
-    // The public database has no counter: one would make all its writers wait for each other.
+    // The public database has no counter: one would serialize all its writers.
     guard input.scope != .public else { return ChangeNumber(input.stamping.now) }
     counter = counter.next
     return counter
@@ -143,7 +143,7 @@ extension ModifyPlanner {
     }
   }
 
-  /// Whether rows of references or asset uses may be there from before, or are to come.
+  /// Whether the record may have rows of references or asset uses, before or after the batch.
   private func mayHaveLinks(_ key: RecordKey, _ draft: Draft) -> Bool {
     !draft.contents.isDisjoint(with: .linking) || input.existing[key].map(mayHaveLinks) == true
   }

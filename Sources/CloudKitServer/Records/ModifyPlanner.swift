@@ -1,18 +1,18 @@
 import CloudKitWebServices
 import Foundation
 
-/// Decides a batch of record operations; pure, so that it can be run again.
+/// Decides a batch of record operations; a pure function, so that it can be repeated.
 struct ModifyPlanner {
-  /// A record as the batch leaves it.
+  /// A record after the batch.
   struct Draft {
     var stored: StoredRecord
     var fields: [String: FieldValue]
-    /// What is among the fields.
+    /// The kinds of values among the fields.
     var contents: RecordContents
     var sharing: RecordSharing?
   }
 
-  /// What failed, with the record that stood in the way.
+  /// A failed operation, with the conflicting record.
   struct Failure {
     var error: ErrorDictionary
     var current: StoredRecord?
@@ -21,14 +21,14 @@ struct ModifyPlanner {
   let input: ModifyInput
   var failures: [Int: Failure] = [:]
 
-  // One attempt's state.
+  // The state of one attempt.
   var schema: SchemaDraft
   var saved: [RecordKey: Draft] = [:]
   var savedBy: [RecordKey: Int] = [:]
   var deleted: [RecordKey: StoredRecord] = [:]
   var deletedBy: [RecordKey: Int] = [:]
   var placing = Placing()
-  /// Roots whose share begins or ends without their being saved.
+  /// Roots whose share begins or ends although they are not saved.
   var touchedRoots: [RecordKey: RecordSharing] = [:]
   var madeGUIDs: [RecordKey: String] = [:]
 
@@ -37,7 +37,7 @@ struct ModifyPlanner {
     schema = input.schema
   }
 
-  /// Runs attempts without the operations that failed until the rest holds together.
+  /// Repeats attempts without the failed operations until the rest is consistent.
   static func plan(_ input: ModifyInput) throws -> ModifyPlan {
     var planner = ModifyPlanner(input)
     for (index, operation) in input.operations.enumerated() {
@@ -61,7 +61,7 @@ struct ModifyPlanner {
     placing = Placing()
     touchedRoots = [:]
     madeGUIDs = [:]
-    // Shares last: a root may come in the same batch, in any order.
+    // Shares last: a root may be in the same batch, in any order.
     let isShare = { [input] in input.operations[$0].record.sharing != nil }
     let order =
       input.operations.indices.filter { !isShare($0) }
@@ -77,7 +77,7 @@ struct ModifyPlanner {
     }
     let known = failures.count
     checkTargets()
-    // The next attempt is without them, and may delete what they refer to.
+    // The next attempt omits them, and may delete the records to which they refer.
     if failures.count > known, !input.isAtomic { return }
     checkHolders()
     deleteReferrers()
@@ -85,7 +85,7 @@ struct ModifyPlanner {
     try placeRecords()
   }
 
-  /// The living record as the batch sees it so far.
+  /// The existing record after the operations so far.
   func current(_ key: RecordKey) -> StoredRecord? {
     if let draft = saved[key] { return draft.stored }
     guard deleted[key] == nil, let stored = input.existing[key], !stored.isDeleted else {
@@ -112,12 +112,12 @@ struct ModifyPlanner {
       throw ErrorDictionary(.badRequest, "missing required field 'recordChangeTag'")
     }
     guard let found else {
-      // Idempotent when forced: the client wants it gone, and it is.
+      // Forced deletions are idempotent: the record is already deleted.
       if operation.type == .forceDelete { return }
       throw ErrorDictionary(.notFound, "Record not found")
     }
     try checkAccess(.write, found, key)
-    // Nobody could make it again: it goes with the account.
+    // The user could not create it again: it is deleted with the account.
     if found.type == RecordTypeSchema.users.name, !input.isErasing {
       throw ErrorDictionary(.accessDenied, "DELETE operation not permitted on type Users")
     }
@@ -134,7 +134,7 @@ struct ModifyPlanner {
   }
 
   private mutating func save(_ key: RecordKey, _ operation: KeyedOperation, _ index: Int) throws {
-    // What is hidden is as good as absent until the end, so that nothing before it tells of it.
+    // Treats invisible records as missing, so that no earlier error reveals them.
     let found = visible(key)
     let request = operation.record
     guard let type = request.sharedRecordType ?? found?.type else {
@@ -144,7 +144,7 @@ struct ModifyPlanner {
       throw ErrorDictionary(.notFound, "Record not found")
     }
     if let found, operation.type != .create, found.type != type {
-      // The type of a record is told to those only who may write it.
+      // Only callers who may write the record receive its type.
       try checkAccess(.write, found, key)
       throw ErrorDictionary(
         .badRequest,
@@ -158,14 +158,15 @@ struct ModifyPlanner {
       isShare
       ? try admitShareFields(request.fields ?? [:], &grown)
       : try grown.admit(request.fields ?? [:], type: type)
-    // Who may create is told that the record is there, also where it is somebody else's.
+    // A caller who may create records receives that the record exists, even if another user owns
+    // it.
     if let found, operation.type != .create {
       try checkAccess(.write, found, key)
     } else {
       try checkCreation(of: type)
     }
     try checkTag(operation, found)
-    // Only an administrator gives roles; everyone may write the rest of their own record.
+    // Only an administrator sets roles; users may write the rest of their own record.
     if type == RecordTypeSchema.users.name, admitted[RecordTypeSchema.rolesField] != nil {
       throw ErrorDictionary(.accessDenied, "WRITE operation not permitted on 'roles'")
     }
@@ -191,13 +192,13 @@ struct ModifyPlanner {
     let survey = FieldSurvey(fields)
     if survey.contents.contains(.references) {
       try checkReferencesStay(in: operation.zone, fields)
-      // Each reader has another way to name the zone, and it is always the record's.
+      // Each reader names the zone differently, and it is always the record's own.
       for (name, value) in fields {
         fields[name]?.content = value.content.placingReferences(in: nil)
       }
     }
     try checkSize(survey.size)
-    // No field: a replacement that does not mention it leaves it, and the record in its share.
+    // The parent is no field: a replacement without it keeps it, and the record stays in its share.
     var parent = found?.parent
     if let asked = request.parent { parent = try checkedParent(asked, operation.zone, key) }
     if request.removesParent { parent = nil }
@@ -275,7 +276,7 @@ struct ModifyPlanner {
     )
   }
 
-  /// Whether the caller may see a record: names and contents of others stay out of every reply.
+  /// Whether the caller may read a record: names and contents of unreadable ones are in no reply.
   func mayRead(_ record: StoredRecord) -> Bool {
     access().allows(.read, type: record.type, creator: record.created.userRecordName)
   }
@@ -330,7 +331,7 @@ struct ModifyPlanner {
     }
   }
 
-  /// Whether a zone named in a reference is the record's own.
+  /// Whether a zone in a reference is the record's own.
   private func isSame(_ target: ZoneID, _ zone: ZoneID) -> Bool {
     guard target.zoneName == zone.zoneName else { return false }
     guard let named = target.ownerRecordName, !ZoneID.isCaller(named) else { return true }
@@ -350,7 +351,7 @@ struct ModifyPlanner {
 }
 
 extension FieldContent {
-  /// No removal, and no file whose upload is to be proven.
+  /// Whether the value is stored unchanged: no removal, and no file whose upload must be verified.
   fileprivate var isStoredAsItIs: Bool {
     switch self {
     case .null, .asset, .assetList: false
@@ -359,7 +360,7 @@ extension FieldContent {
   }
 }
 
-/// Carries a failure with the record that stood in the way.
+/// An error with the conflicting record.
 struct FailureError: Error {
   var failure: ModifyPlanner.Failure
 }

@@ -1,8 +1,8 @@
 import CloudKitWebServices
 
-/// What may be a name.
+/// The valid names of zones, records, containers, types and fields.
 enum NameRules {
-  /// Printable ASCII; a leading `_` belongs to the service.
+  /// Printable ASCII; names with a leading `_` are reserved for the service.
   static func isZoneName(_ name: String, _ limits: ServiceLimits) -> Bool {
     isPrintable(name, limits) && !name.hasPrefix("_")
   }
@@ -11,21 +11,21 @@ enum NameRules {
     isPrintable(name, limits) && !name.hasPrefix("_")
   }
 
-  /// The same, or the name of a user's record, which begins with `_`.
+  /// The same, or the name of a user's record, which has a leading `_`.
   static func isPublicRecordName(_ name: String, _ limits: ServiceLimits) -> Bool {
     isPrintable(name, limits)
   }
 
-  /// What a container may be called.
+  /// Whether a text is a valid container name.
   ///
-  /// Apple's have letters, digits, dots and hyphens; other characters that are shown as they are do no
-  /// harm. A name stands in paths, on pages and in logs.
+  /// Apple's have letters, digits, dots and hyphens; other printable characters are harmless. A
+  /// name is used in paths, on pages and in logs.
   static func isContainerName(_ name: String, _ limits: ServiceLimits) -> Bool {
     !name.isEmpty && name.utf8.count <= limits.nameLength && !name.contains("/")
       && name.unicodeScalars.allSatisfy { !PersonName.isHidden($0) }
   }
 
-  /// What a reference may name: a record of any database, a user's too.
+  /// Whether a reference may name a record: of any database, also a user's.
   static func isTarget(_ name: String, _ zone: ZoneID?, _ limits: ServiceLimits) -> Bool {
     isPrintable(name, limits)
       && zone.map { zone in
@@ -42,8 +42,7 @@ enum NameRules {
     return name.utf8.allSatisfy { isLetter($0) || isDigit($0) || $0 == UInt8(ascii: "_") }
   }
 
-  // The schema language knows the letters and digits of ASCII only; what it cannot spell could
-  // not be exported.
+  // The schema language has only ASCII letters and digits; other names could not be exported.
   private static func isLetter(_ byte: UInt8) -> Bool {
     let lower = byte | 0x20
     return lower >= UInt8(ascii: "a") && lower <= UInt8(ascii: "z")

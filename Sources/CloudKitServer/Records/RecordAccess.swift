@@ -1,11 +1,11 @@
 import CloudKitWebServices
 
-/// Who may do what with a record: the owner anything in their own database, others by the type's
-/// grants in the public one.
+/// The permissions for a record: all for the owner in their own database, and by the type's grants
+/// in the public one.
 struct RecordAccess: Sendable {
   var scope: DatabaseScope
   var schema: DatabaseSchema
-  /// Nil: nobody is signed in.
+  /// Nil if no user is signed in.
   var user: String?
   /// The custom roles that the user holds.
   var roles: Set<String> = []
@@ -17,8 +17,8 @@ struct RecordAccess: Sendable {
   ) -> Bool {
     guard scope == .public else { return true }
     guard let declared = schema[recordType: type] else {
-      // A save is about to declare the type with the grants of new ones, or an import has deleted it
-      // and its records are still to be erased.
+      // The type is missing because a save is about to declare it with the default grants, or
+      // because an import has deleted it and its records are still to be erased.
       guard let user else { return false }
       return permission == .create ? creator == nil : creator == user
     }
@@ -27,14 +27,14 @@ struct RecordAccess: Sendable {
       switch grant.role {
       case SchemaGrant.world: return permission == .read || user != nil
       case SchemaGrant.signedIn: return user != nil
-      // Whoever makes a record is its creator.
+      // The user who creates a record is its creator.
       case SchemaGrant.creator: return user != nil && (creator == nil || creator == user)
       default: return roles.contains(grant.role)
       }
     }
   }
 
-  /// Whose records of a type may be read.
+  /// Whose records of a type the caller may read.
   enum Readers: Hashable {
     case everyone
     case creator(String)
@@ -52,7 +52,7 @@ struct RecordAccess: Sendable {
 }
 
 extension StorageSnapshot {
-  /// What the caller may do in a database, by the schema as this view sees it.
+  /// The caller's permissions in a database, by the schema in this snapshot.
   func access(in id: PartitionID, _ context: RequestContext) throws -> RecordAccess {
     let stored = try schema(container: context.container, environment: context.environment)
     var access = RecordAccess(
@@ -66,7 +66,7 @@ extension StorageSnapshot {
     return access
   }
 
-  /// The custom roles whose numbers a user's own record lists.
+  /// The custom roles whose numbers are in a user's own record.
   private func roles(
     of user: String,
     in id: PartitionID,

@@ -1,11 +1,11 @@
 import CloudKitWebServices
 import Foundation
 
-/// Writes stored records as replies show them.
+/// Writes stored records to replies.
 struct RecordRendering {
-  /// How a request wants the records of its reply.
+  /// The form of records that a request asks for.
   struct Shape {
-    /// Nil: all fields.
+    /// Nil for all fields.
     var desiredKeys: Set<String>?
     var numbersAsStrings: Bool
 
@@ -19,9 +19,9 @@ struct RecordRendering {
   private let service: CloudKitService
   private let partition: PartitionID
   private let context: RequestContext
-  /// What addresses of files are given to.
+  /// The credential to which URLs of files are bound.
   private let credential: GivingCredential
-  /// As JSON: every record of a reply repeats one of them.
+  /// As JSON, because every record of a reply repeats one of them.
   private let zoneIDs: [ZoneNumber: Data]
 
   init(
@@ -42,7 +42,7 @@ struct RecordRendering {
     try write(RecordRow(record), shape, to: &json)
   }
 
-  /// Writes a record, straight from what is kept.
+  /// Writes a record, directly from its stored bytes.
   func write(_ record: RecordRow, _ shape: Shape, to json: inout JSONWriter) throws {
     json.beginObject()
     json.piece(#""created":{"deviceID":""#)
@@ -63,7 +63,7 @@ struct RecordRendering {
       json.piece(#""},"parent":{"recordName":""#)
       record.with(.parent) { json.text($0) }
     }
-    // Our own clients don't read the plug-in fields, and feeds are long.
+    // Our own clients do not read the plug-in fields, and feeds are long.
     json.piece(
       context.isExtended
         ? #""},"recordChangeTag":""# : #""},"pluginFields":{},"recordChangeTag":""#
@@ -82,9 +82,9 @@ struct RecordRendering {
     json.endObject()
   }
 
-  /// About how many bytes a record has in a reply, never far below.
+  /// The approximate bytes of a record in a reply, never far below the real number.
   ///
-  /// References and files are shown with more than is kept of them: a zone, a URL.
+  /// References and files are longer in a reply than in the storage: with a zone, a URL.
   func weight(of record: RecordRow) -> Int {
     var bytes = record.size + 768
     if !context.isExtended, record.contents.contains(.references) {
@@ -95,11 +95,11 @@ struct RecordRendering {
     return bytes
   }
 
-  /// `{"recordName":"a"}`, and a comma: no kept reference is shorter.
+  /// `{"recordName":"a"}` and a comma: no stored reference is shorter.
   private static let leastReference = 20
 
-  /// Writes a record of a list; one that cannot be shown leaves an error in its place, so that the
-  /// other records of the reply are not lost with it.
+  /// Writes a record of a list; for one that cannot be rendered an error is written, so that the
+  /// other records of the reply are not lost.
   func writeItem(_ record: RecordRow, _ shape: Shape, to json: inout JSONWriter) throws {
     let mark = json.mark
     do {
@@ -110,9 +110,9 @@ struct RecordRendering {
     }
   }
 
-  /// Writes what a reply has in place of a record that cannot be read.
+  /// Writes the error for a record that cannot be read.
   func writeUnreadable(_ name: String, _ error: any Error, to json: inout JSONWriter) throws {
-    // The field and the reason are for the operator's log, not for other readers of the record.
+    // The field and the reason are logged for the operator, and not sent to readers of the record.
     service.logger.error(
       "a record cannot be shown",
       metadata: ["record": "\(name)", "error": "\(error)"]
@@ -124,8 +124,8 @@ struct RecordRendering {
     try writeItem(RecordRow(record), shape, to: &json)
   }
 
-  /// Writes what a save is answered with where the caller may write a record and not read it: its
-  /// identity, and of the fields those that the caller sent.
+  /// Writes the result of a save if the caller may write a record but not read it: its identity,
+  /// and the fields that the caller sent.
   func writeReceipt(
     _ record: StoredRecord,
     _ sent: Set<String>,
@@ -161,7 +161,7 @@ struct RecordRendering {
     json.encoded(try WireCoding.encode(context.stripped(error)))
   }
 
-  /// The record as a value, where it is a part of another one.
+  /// The record as a value, for use inside another one.
   func dictionary(_ record: StoredRecord, _ shape: Shape) throws -> RecordDictionary {
     var json = JSONWriter(capacity: record.fields.count + 512)
     var plain = shape
@@ -175,7 +175,7 @@ struct RecordRendering {
 
   // MARK: Fields
 
-  /// Copies what is kept; reads only what is left out, sealed, a file or to be written otherwise.
+  /// Copies the stored bytes; parses only fields that are left out, encrypted, files or changed.
   private func writeFields(
     of record: RecordRow,
     _ shape: Shape,
@@ -183,7 +183,7 @@ struct RecordRendering {
   ) throws {
     let differs =
       shape.numbersAsStrings || !record.contents.isDisjoint(with: [.assets, .encrypted])
-    // Our own clients know that a reference stays in its record's zone.
+    // Our own clients know that a reference is in its record's zone.
     let placesReferences = !context.isExtended && record.contents.contains(.references)
     try record.with(.fields) { kept in
       if kept.isEmpty || shape.desiredKeys?.isEmpty == true { return json.piece("{}") }
@@ -203,7 +203,7 @@ struct RecordRendering {
     }
   }
 
-  /// A value opened, and with the addresses of its files.
+  /// The decrypted value, with the URLs of its files.
   private func shown(
     _ json: UnsafeRawBufferPointer,
     _ record: RecordRow,
@@ -230,7 +230,7 @@ struct RecordRendering {
 
   // MARK: Shares
 
-  /// What a root shows of its share, and a share of itself.
+  /// Writes a root's share, and the keys of a share.
   private func writeSharing(of record: RecordRow, to json: inout JSONWriter) throws {
     let kept = record.with(.sharing) { Data($0) }
     let sharing = try WireCoding.decode(RecordSharing.self, from: kept)
@@ -251,7 +251,7 @@ struct RecordRendering {
     }
   }
 
-  /// A record that is gone; its type is an extension.
+  /// A deleted record; its type is an extension.
   func tombstone(_ key: RecordKey, _ type: String) -> RecordDictionary {
     RecordDictionary(
       recordName: key.name,

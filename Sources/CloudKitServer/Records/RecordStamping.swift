@@ -1,9 +1,9 @@
 import CloudKitWebServices
 import Effects
 
-/// Makes the change tags and stamps of one commit.
+/// Creates the change tags and stamps of one commit.
 struct RecordStamping: Sendable {
-  /// Some clients drop a stamp without a device.
+  /// Some clients ignore a stamp without a device.
   static let unknownDevice = "1"
 
   var now: Int64
@@ -20,12 +20,13 @@ struct RecordStamping: Sendable {
 
   var stamp: ServerStamp { ServerStamp(timestamp: now, userRecordName: user, deviceID: device) }
 
-  /// A tag that never repeats, also not after a backup was put back.
+  /// A unique tag, also after a backup was restored.
   ///
-  /// It counts nothing: who shares a record must not learn from it how much else its owner saves.
+  /// It is no counter: a participant of a share must not be able to see how much else its owner
+  /// saves.
   func tag() -> String {
     var rest = randomness.next()
-    // In place: `String(_:radix:)` makes a character of each digit first.
+    // In place: `String(_:radix:)` creates a character of each digit first.
     return String(unsafeUninitializedCapacity: 13) { digits in
       var count = 0
       repeat {

@@ -14,14 +14,14 @@ final class SequenceDevices: Sendable {
   }
 
   private static let interval: Int64 = 3_600_000
-  /// Bounds the memory; what is forgotten is noted once more.
+  /// Limits the memory; an evicted device is recorded again.
   private static let users = 10_000
 
   private let noted = Mutex<[User: [Noted]]>([:])
 
-  /// Whether the device is to be noted, which the caller then does.
+  /// Whether the device is to be recorded, which the caller then does.
   ///
-  /// No more devices of a user are remembered than the storage keeps: one that another one displaced
+  /// No more devices of a user are kept than in the storage: one that another device has replaced
   /// there is due again.
   func isDue(
     _ partition: PartitionID,

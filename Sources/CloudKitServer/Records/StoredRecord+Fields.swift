@@ -7,7 +7,7 @@ extension StoredRecord {
     return try WireCoding.decode([String: FieldValue].self, from: fields, origin: .storage)
   }
 
-  /// The values of a field as an index sees them: one, one per element, or none.
+  /// The index entries of a field: one value, one per element, or none.
   func indexValues(of field: String, _ fields: [String: FieldValue]) -> [IndexValue] {
     switch field {
     case "___createTime": [.integer(created.timestamp)]
@@ -23,17 +23,17 @@ extension StoredRecord {
   }
 }
 
-/// What a save wants to know of a record's fields, found in one walk.
+/// The properties of a record's fields that a save needs, computed in one pass.
 struct FieldSurvey {
   private(set) var contents: RecordContents = []
-  /// Bytes that count against the size of a record.
+  /// Bytes that count for the size of a record.
   private(set) var size = 0
 
-  /// Of fields that are sealed, or are to be.
+  /// The properties of fields that are encrypted, or to be encrypted.
   init(_ fields: [String: FieldValue]) {
     for (name, value) in fields {
       size += name.utf8.count + value.content.countedSize
-      // Nothing that is encrypted is a reference or a file.
+      // Encrypted values are never references or files.
       if value.isEncrypted || value.sealedType != nil {
         contents.insert(.encrypted)
         continue
@@ -48,7 +48,7 @@ struct FieldSurvey {
 }
 
 extension FieldContent {
-  /// What an index sees: of a place how far north it lies, of a file nothing.
+  /// The index entries: of a location its latitude, of a file none.
   var indexValues: [IndexValue] {
     switch self {
     case .string(let value): [.text(value)]
@@ -67,7 +67,7 @@ extension FieldContent {
     }
   }
 
-  /// Bytes that count against the size of a record; a file's do not.
+  /// Bytes that count for the size of a record; a file's do not.
   var countedSize: Int {
     switch self {
     case .null, .unknownList, .untagged: 0

@@ -1,8 +1,8 @@
 import CloudKitWebServices
 
-/// Who asks to take part in a share, and who may not ask any more.
+/// The users who requested access to a share, and those whose requests are blocked.
 struct AccessRequests: Codable, Hashable, Sendable {
-  /// Somebody who asked, as they were known then.
+  /// A user who requested access, with the contact data of that time.
   struct Requester: Codable, Hashable, Sendable {
     var user: String
     var lookupInfo: LookupInfo
@@ -17,7 +17,7 @@ struct AccessRequests: Codable, Hashable, Sendable {
     init(_ person: SharePerson) {
       user = person.user
       names = person.names
-      // One way to reach them, as CloudKit shows one.
+      // One contact, as in CloudKit.
       if let address = person.emailAddress, !address.isEmpty {
         lookupInfo = LookupInfo(emailAddress: address)
       } else if let number = person.phoneNumber {
@@ -38,7 +38,7 @@ struct AccessRequests: Codable, Hashable, Sendable {
       return user == identity.userRecordName ?? identity.lookupInfo?.userRecordName
     }
 
-    /// As a reply shows them to those who answer.
+    /// The requester as in replies to those who decide.
     var dictionary: ShareParticipant {
       ShareParticipant(
         userIdentity: UserIdentity(
@@ -50,9 +50,9 @@ struct AccessRequests: Codable, Hashable, Sendable {
     }
   }
 
-  /// Whether who has the link may ask.
+  /// Whether anyone with the link may request access.
   var isOpen = false
-  /// In the order in which they asked.
+  /// In the order of their requests.
   var requesters: [Requester] = []
   var blocked: [Requester] = []
 
@@ -73,9 +73,9 @@ struct AccessRequests: Codable, Hashable, Sendable {
 }
 
 extension ShareState {
-  /// Somebody who has the link asks to take part.
+  /// Adds a request of a user who has the link.
   ///
-  /// False where nothing changes, whatever the reason: they are not to know it.
+  /// Returns false if nothing changes; the reason is not revealed to the user.
   mutating func request(_ person: SharePerson, limit: Int) -> Bool {
     guard var asked = requests, asked.isOpen, !publicPermission.canRead,
       participant(person) == nil, !asked.mentions(person.user), asked.requesters.count < limit
@@ -85,7 +85,7 @@ extension ShareState {
     return true
   }
 
-  /// What those who may invite say to those who asked; after the participants are what they will be.
+  /// Applies the decisions of those who may invite; called after the participants were updated.
   mutating func answer(_ request: ShareDictionary, blockedLimit: Int) throws(ErrorDictionary) {
     var asked = requests ?? AccessRequests()
     if let isClosed = request.denyAccessRequests { asked.isOpen = !isClosed }

@@ -1,10 +1,10 @@
 import CloudKitWebServices
 import Foundation
 
-/// `records/request-access`: somebody who has the link of a share asks to take part.
+/// `records/request-access`: a user with the link of a share requests access.
 extension CloudKitService {
-  /// Always answers the same, whether there is such a share, whether it hears requests, and whether
-  /// this person is heard: the answer comes with the right to resolve it, or not at all.
+  /// The reply is always the same, whether the share exists, accepts requests, or has blocked this
+  /// user: a different reply requires the right to resolve the share.
   func requestAccess(_ request: ShortGUIDsRequest, _ context: RequestContext) async throws -> Data {
     _ = try context.user()
     try checkShareRequest(request, context)
@@ -26,7 +26,7 @@ extension CloudKitService {
       else { return (nil, nil) }
       var state = located.state
       guard state.request(person, limit: limits.requestersPerShare) else { return (nil, nil) }
-      // Whoever asks has touched nothing that those who take part know of.
+      // A request changes nothing that participants can see.
       return try change(located, to: state, by: user, stamped: nil, context)
     }
     if let note { announce(note) }

@@ -3,15 +3,15 @@ import Foundation
 
 /// The page at `/share/{shortGUID}`: works without scripts and without cookies.
 extension CloudKitService {
-  /// Proves, in the form that joins, who signed in a moment ago.
+  /// Identifies, in the form that joins, the user who has just signed in.
   private struct SignedIn: Codable {
     var guid: String
-    /// The digest of a session, which ends with the account's other sign-ins.
+    /// The digest of a session, which ends with the account's other sessions.
     var session: String
   }
 
   private static let sealLifetime: Int64 = 10 * 60 * 1000
-  /// The container that stands in such sessions; no real one has this name.
+  /// The container of such sessions; no real container has this name.
   static let sharePage = "/share"
 
   func respondToSharePage(
@@ -85,7 +85,7 @@ extension CloudKitService {
       for: .shareAcceptance
     )
     guard let located = try locateIfInvited(guid, principal: principal) else {
-      // The same for a share that has ended or hears nobody: it tells nothing.
+      // The same reply for a share that has ended or accepts no requests: it reveals nothing.
       page.message = Self.sentence(for: ShareState.notFound)
       page.step = .ask(person: account.userName, seal: seal)
       return page.response(status: 404)
@@ -100,7 +100,7 @@ extension CloudKitService {
     return page.response()
   }
 
-  /// Who a form says has signed in a moment ago.
+  /// The user who has just signed in, from the seal in a form.
   private func signedIn(_ seal: String, _ guid: StoredShortGUID) throws -> Principal {
     guard let signedIn = signer.open(seal, as: SignedIn.self, for: .shareAcceptance),
       signedIn.guid == guid.guid,
@@ -124,7 +124,7 @@ extension CloudKitService {
     return page.response()
   }
 
-  /// As `records/request-access` does, with one answer for everybody.
+  /// As `records/request-access`, with one reply for every case.
   private func ask(
     _ person: Principal,
     _ guid: StoredShortGUID,
@@ -171,7 +171,7 @@ extension CloudKitService {
     )
   }
 
-  /// Title and owner, for those who may know them.
+  /// Adds title and owner, if the reader may see them.
   private func show(_ located: LocatedShare?, in page: inout SharePage) {
     guard let located else { return }
     if case .string(let title)? = try? located.share.decodedFields()["cloudkit.title"]?.content {

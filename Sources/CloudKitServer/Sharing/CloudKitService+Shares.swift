@@ -48,7 +48,7 @@ extension CloudKitService {
 
   // MARK: Finding
 
-  /// A share that a short ID leads to, and the caller's part in it.
+  /// The share of a short ID, and the caller's participation.
   struct LocatedShare: Sendable {
     var guid: StoredShortGUID
     var row: StoredZone
@@ -58,11 +58,11 @@ extension CloudKitService {
     var root: StoredRecord?
     var person: SharePerson?
 
-    /// The caller's entry, or the one of everybody who has the link.
+    /// The caller's entry, or the public one for everyone with the link.
     var participant: StoredParticipant? { person.flatMap { state.participant($0) } }
   }
 
-  /// Finds a share for the caller; what is not for them is not there.
+  /// Finds a share for the caller; one that the caller may not see is treated as missing.
   func locate(
     _ guid: ShortGUID,
     _ context: RequestContext,
@@ -70,14 +70,14 @@ extension CloudKitService {
   ) throws -> LocatedShare {
     guard let located = try find(guid, context, snapshot) else { throw ShareState.notFound }
     guard located.participant != nil || located.state.publicPermission.canRead else {
-      // Who is not signed in may be invited.
+      // The user may be invited, but has not signed in.
       if context.principal == nil { throw try signInFirst(context) }
       throw ShareState.notFound
     }
     return located
   }
 
-  /// Finds a share, whoever asks; they are not to learn of it by that alone.
+  /// Finds a share, regardless of the caller, who must not be informed of it by that alone.
   func find(
     _ guid: ShortGUID,
     _ context: RequestContext,
@@ -150,7 +150,7 @@ extension CloudKitService {
     if let note { announce(note) }
   }
 
-  /// The person's own list of where to look; the right itself is in the share.
+  /// The user's own list of shares, to find them; the rights are in the share.
   private func link(
     of user: String,
     to located: LocatedShare,
@@ -168,7 +168,7 @@ extension CloudKitService {
     )
   }
 
-  /// Writes what somebody who may not save the share has done to it: joined, or asked to.
+  /// Writes a change of a share by a user who may not save it: joining, or requesting access.
   func change(
     _ located: LocatedShare,
     to state: ShareState,
@@ -236,7 +236,7 @@ extension CloudKitService {
     }
   }
 
-  /// The error with what it is about.
+  /// The error with its subject.
   private func failed(
     _ error: ErrorDictionary,
     _ guid: ShortGUID,
@@ -254,7 +254,7 @@ extension CloudKitService {
   ) throws -> ShareMetadata {
     let state = located.state
     let isOwner = context.reader == located.guid.owner
-    // As the caller will see it: in the shared database, or in their own.
+    // As the caller will read it: in the shared database, or in their own.
     var reading = context
     reading.scope = isOwner ? .private : .shared
     let rendering = RecordRendering(
@@ -298,7 +298,7 @@ extension CloudKitService {
     )
   }
 
-  /// An invitation by address that the caller has not taken up.
+  /// Invitations by address that the caller has not accepted.
   private func potentialMatches(_ located: LocatedShare) -> [PotentialMatch]? {
     guard let participant = located.participant, participant.status == .invited,
       let info = participant.lookupInfo

@@ -1,7 +1,7 @@
 import CloudKitWebServices
 import Foundation
 
-/// Loads what a batch may change about shares; costs nothing where nothing is shared.
+/// Loads the rows of shares that a batch may change; reads nothing if nothing is shared.
 extension ModifyCall {
   func loadSharing(
     _ operations: [KeyedOperation],
@@ -50,7 +50,7 @@ extension ModifyCall {
       }
     }
     try load(wanted, &existing, snapshot)
-    // A root leads to its share, a share to its root.
+    // A root has its share's name, a share its root's.
     var linked: Set<RecordKey> = []
     for (key, record) in existing where record.sharing != nil {
       let sharing = try record.decodedSharing()
@@ -58,7 +58,7 @@ extension ModifyCall {
         linked.insert(RecordKey(zone: key.zone, name: name))
       }
     }
-    // What is above a root tells whether it is shared already.
+    // The ancestors of a root determine whether it is already shared.
     for key in wanted {
       guard let parent = existing[key]?.parent else { continue }
       linked.insert(RecordKey(zone: key.zone, name: parent))
@@ -90,9 +90,9 @@ extension ModifyCall {
     existing.merge(try snapshot.records(in: id, keys: Array(unknown))) { old, _ in old }
   }
 
-  // MARK: What goes along
+  // MARK: Subtrees
 
-  /// Follows parents down from whatever may come into a share, leave one, or change over.
+  /// Follows parents down from records that may be added to a share, leave one, or change shares.
   private func loadSubtrees(
     _ operations: [KeyedOperation],
     _ existing: inout [RecordKey: StoredRecord],
@@ -100,7 +100,7 @@ extension ModifyCall {
     _ snapshot: any StorageSnapshot
   ) throws {
     var movers = try ended(operations, existing, &input, snapshot)
-    // Only a new parent is looked for among them.
+    // Only for a new parent the saved records are searched.
     let saved =
       operations.contains { $0.record.parent != nil }
       ? Set(operations.filter { !$0.type.isDelete }.compactMap(\.key)) : []
@@ -111,7 +111,7 @@ extension ModifyCall {
         movers.insert(RecordKey(zone: key.zone, name: root.recordName))
       }
       guard let stored else {
-        // Children of a deleted parent find it again.
+        // Children of a deleted parent are below it again if it is saved later.
         if !operation.type.isDelete, let parent = newParent(of: operation, nil),
           mayBeShared(parent, key, existing, saved)
         {
@@ -129,7 +129,7 @@ extension ModifyCall {
         movers.insert(key)
       }
     }
-    // What a deletion takes along may have had children in a share.
+    // Records that a cascade deletes may have had children in a share.
     if operations.contains(where: { $0.type.isDelete }) {
       let staying = self.staying(operations)
       for (key, record) in existing
@@ -140,10 +140,10 @@ extension ModifyCall {
     try descend(from: movers, existing, &input, snapshot)
   }
 
-  /// The records that the batch saves: no deletion takes them along.
+  /// The records that the batch saves: no cascade deletes them.
   ///
-  /// Only an atomic batch saves all of them. A deletion of another one can take along what it failed to
-  /// save.
+  /// Only for an atomic batch these are all of them. In others, a cascade may delete a record whose
+  /// save failed.
   private func staying(_ operations: [KeyedOperation]) -> Set<RecordKey> {
     guard isAtomic else { return [] }
     let deleted = Set(operations.filter(\.type.isDelete).compactMap(\.key))
@@ -178,7 +178,7 @@ extension ModifyCall {
     let deleted = Set(operations.filter(\.type.isDelete).compactMap(\.key))
     for (key, record) in existing where record.isShare && !record.isDeleted {
       guard let root = try record.decodedSharing()?.state?.root else { continue }
-      // The share goes on with a root that is saved; all of its members need not be looked at.
+      // The share continues with a root that is saved, so its members need not be read.
       let rootKey = RecordKey(zone: key.zone, name: root)
       guard deleted.contains(key) || !staying.contains(rootKey) else { continue }
       let members = try snapshot.present(
@@ -205,7 +205,8 @@ extension ModifyCall {
     _ snapshot: any StorageSnapshot
   ) throws {
     var level = movers
-    /// The share a record is in before the batch; what is below it in another begins there.
+    /// The share of each record before the batch; the search below a record in another share begins
+    /// there.
     var shares: [RecordKey: String] = [:]
     for key in movers { shares[key] = existing[key]?.membership?.share }
     var depth = 0
@@ -225,7 +226,7 @@ extension ModifyCall {
         let isRoot = child.membership != nil && child.membership?.share != above
         input.childrenByKey[child.key] = LoadedChild(child: child, isRoot: isRoot)
         shares[child.key] = child.membership?.share
-        // Below another share's root nothing moves.
+        // Nothing below another share's root moves.
         if !isRoot, !movers.contains(child.key) { next.insert(child.key) }
       }
       try check(input.childrenByKey.count)
@@ -246,10 +247,11 @@ extension ModifyCall {
 }
 
 extension CloudKitService {
-  /// A person of the container, as shares know them: by what an administrator or an issuer vouches for.
+  /// A user of the container, as in shares: with the contacts that an administrator or an issuer
+  /// has verified.
   ///
-  /// An address that its holder typed is left out. It matches no invitation, and no owner who is asked
-  /// for access sees it.
+  /// An address that its holder only typed is left out. It matches no invitation, and no owner who
+  /// receives a request sees it.
   func person(
     named user: String,
     _ context: RequestContext,
@@ -268,7 +270,7 @@ extension CloudKitService {
     )
   }
 
-  /// Who is meant by what they are invited with, if they have been here.
+  /// The user with the contact of an invitation, if there is one.
   func person(
     _ info: LookupInfo,
     _ context: RequestContext,

@@ -1,12 +1,13 @@
 import CloudKitWebServices
 import Foundation
 
-/// Which records come into a share and which leave it.
+/// Determines the records that are added to a share and those that leave it.
 extension ModifyPlanner {
-  /// Computes where records stand after the batch, and refuses operations that would break the tree.
+  /// Computes the shares of records after the batch, and refuses operations that would break the
+  /// tree.
   ///
-  /// Throws where a stored share cannot be read: nothing may build on it, and what is wrong with it is
-  /// for the log.
+  /// Throws if a stored share cannot be read: no decision may depend on it, and the cause is
+  /// logged.
   mutating func placeRecords() throws {
     do {
       try endShares()
@@ -29,7 +30,7 @@ extension ModifyPlanner {
 
   // MARK: Ends
 
-  /// A root takes its share along; a share that ends leaves its root unshared.
+  /// Ends the share of a deleted root, and unshares the root of a deleted share.
   private mutating func endShares() throws {
     for (key, root) in deleted where !root.isShare {
       guard let share = try root.decodedSharing()?.share else { continue }
@@ -52,7 +53,7 @@ extension ModifyPlanner {
 
   private func loadedChild(_ key: RecordKey) -> LoadedChild? { input.sharing.childrenByKey[key] }
 
-  /// The share that begins at a record, after the batch.
+  /// The share that begins at a record after the batch.
   private func shareBeginning(at key: RecordKey) throws -> String? {
     guard let stored = current(key) else { return nil }
     guard let share = try sharing(of: key, stored)?.share,
@@ -61,10 +62,11 @@ extension ModifyPlanner {
     return share
   }
 
-  /// The share a record is in after the batch.
+  /// The share of a record after the batch.
   ///
-  /// Walks up to the first ancestor whose share is known and notes it for all on the way. It is a
-  /// loop: clients choose how deep trees are, and the stack of a thread is small.
+  /// Follows parents to the first ancestor whose share is known and records it for all in between.
+  /// It is a loop, not a recursion: clients choose the depth of trees, and the stack of a thread is
+  /// small.
   private mutating func place(_ key: RecordKey) throws -> String? {
     var path: [RecordKey] = []
     var next: RecordKey? = key
@@ -74,7 +76,7 @@ extension ModifyPlanner {
         share = known
         break
       }
-      // A path that comes back to itself leads to no root.
+      // A cycle of parents has no root.
       placing.places[key] = .some(nil)
       path.append(key)
       switch try step(from: key) {
@@ -95,7 +97,7 @@ extension ModifyPlanner {
     init(parent: String?) { self = parent.map { .continues(parent: $0) } ?? .ends(nil) }
   }
 
-  /// What a record itself says of its share; else its parent decides.
+  /// The share that the record itself determines; otherwise its parent decides.
   private func step(from key: RecordKey) throws -> Step {
     if let draft = saved[key] {
       if draft.stored.isShare { return .ends(key.name) }
@@ -126,7 +128,7 @@ extension ModifyPlanner {
 
   private mutating func checkPlace(of key: RecordKey) throws {
     guard let draft = saved[key], let index = savedBy[key] else { return }
-    // Below nothing, shared with nobody, and in a database of one's own: the usual record.
+    // No parent, not shared, and in the caller's own database: the common case.
     if draft.stored.parent == nil, draft.sharing == nil, !draft.stored.isShare,
       input.sharing.views == nil, touchedRoots.isEmpty
     {
@@ -141,14 +143,15 @@ extension ModifyPlanner {
       )
     }
     guard let view = input.sharing.views?[key.zone], !draft.stored.isShare else { return }
-    // A name that is taken by what the caller can't see is refused as a place that isn't theirs is.
+    // A name that an invisible record has is refused like any record that is not in the caller's
+    // share.
     let hidden = input.existing[key].map { !$0.isDeleted && !view.sees($0) } ?? false
     guard view.permission(inShare: share).canWrite, !hidden else {
       throw PlacingError(index: index, error: Self.denied)
     }
   }
 
-  /// Above a root there is no other share.
+  /// Checks that a root has no other share above it.
   private mutating func checkRoot(_ key: RecordKey, _ parent: String?, _ index: Int) throws {
     guard let parent, try place(RecordKey(zone: key.zone, name: parent)) != nil else { return }
     throw PlacingError(
@@ -160,13 +163,13 @@ extension ModifyPlanner {
     )
   }
 
-  /// The operation that made a share for a root.
+  /// The index of the operation that created a root's share.
   private func indexOfShare(of root: RecordKey) -> Int {
     let share = touchedRoots[root]?.share ?? ""
     return savedBy[RecordKey(zone: root.zone, name: share)] ?? 0
   }
 
-  /// Whether the way up from a record comes back to it, through the batch and the storage.
+  /// Whether the parents of a record lead back to it, in the batch and the storage.
   private mutating func isItsOwnAncestor(_ key: RecordKey) -> Bool {
     var seen: Set<RecordKey> = []
     var next = parent(of: key)
@@ -176,12 +179,12 @@ extension ModifyPlanner {
       guard seen.insert(parent).inserted else { return false }
       next = self.parent(of: parent)
     }
-    // A way up that came to a root: a record below it is in no circle.
+    // The parents lead to a root: a record below it is in no cycle.
     placing.checkedAncestors.formUnion(seen)
     return false
   }
 
-  /// Records that go along with a root, a parent or an ended share.
+  /// Computes the shares of records that move with a root, a parent or an ended share.
   private mutating func placeMoved() throws {
     var seen: Set<RecordKey> = []
     let children = input.sharing.childrenByKey.values.map(\.child)
@@ -218,7 +221,7 @@ extension ModifyPlanner {
     guard saved[key] == nil, deleted[key] == nil, touchedRoots[key] == nil,
       seen.insert(key).inserted
     else { return }
-    // A member of a share that ends, of which nothing else is known here, is in none.
+    // A member of an ended share, of which nothing else is loaded, is in no share.
     let isKnown = loadedChild(key) != nil || input.existing[key] != nil
     let share = isKnown ? try place(key) : nil
     guard share != old?.share else { return }
@@ -234,7 +237,7 @@ extension ModifyPlanner {
       name = loadedChild(key)?.child.parent
       steps += 1
     }
-    // The operation that made the share.
+    // The operation that created the share.
     return savedBy.first { saved[$0.key]?.stored.isShare == true }?.value ?? 0
   }
 
@@ -246,14 +249,14 @@ extension ModifyPlanner {
     return try WireCoding.encode(sharing)
   }
 
-  /// A share that ended is remembered by its tombstone: who took part, and until when.
+  /// The tombstone of an ended share records its participants and when their participation ended.
   func endedSharing(of found: StoredRecord, at change: ChangeNumber) throws -> Data? {
     guard found.isShare, var sharing = try found.decodedSharing() else { return nil }
     sharing.state?.endAll(at: change)
     return try WireCoding.encode(sharing)
   }
 
-  /// Notes a saved record's place, and the one it left.
+  /// Records a saved record's share, and the one that it left.
   func place(_ record: inout StoredRecord, in batch: inout WriteBatch) {
     let stored = input.existing[record.key].flatMap { $0.isDeleted ? nil : $0 }
     let old = stored?.membership
@@ -268,7 +271,7 @@ extension ModifyPlanner {
     if let stored { depart(stored, from: share, at: record.change, in: &batch) }
   }
 
-  /// Notes that a stored record left its share, unless it is the one it is in now.
+  /// Records that a stored record left its share, unless it is still in it.
   func depart(
     _ stored: StoredRecord,
     from share: String?,
@@ -297,7 +300,7 @@ extension ModifyPlanner {
     )
   }
 
-  /// Roots that become shared or unshared appear in the feed, with the tag they have.
+  /// Writes roots that become shared or unshared to the feed, with their unchanged tag.
   func writeRoots(in batch: inout WriteBatch, _ counter: inout ChangeNumber) throws {
     for (key, sharing) in touchedRoots.sorted(by: { $0.key.name < $1.key.name })
     where deleted[key] == nil || saved[key] != nil {
@@ -306,7 +309,7 @@ extension ModifyPlanner {
       record.sharing = try encodedSharing(sharing, at: record.change)
       place(&record, in: &batch)
       batch.records.append(record)
-      // Its share is one of the system fields.
+      // The share is one of the system fields.
       if input.activeIndexes[record.type] != nil {
         try index(record, try record.decodedFields(), in: &batch)
       }
@@ -344,7 +347,7 @@ extension ModifyPlanner {
     }
   }
 
-  /// The shares whose participants have something to see.
+  /// The shares with changes that participants can see.
   func touchedShares(_ batch: WriteBatch) -> Set<RecordKey> {
     var shares: Set<RecordKey> = []
     func note(_ share: String?, _ zone: ZoneNumber) {

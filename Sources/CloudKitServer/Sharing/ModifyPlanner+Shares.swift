@@ -1,7 +1,7 @@
 import CloudKitWebServices
 import Foundation
 
-/// Saving and deleting shares and their roots, and what participants may do.
+/// Saving and deleting shares and their roots, and the permissions of participants.
 extension ModifyPlanner {
   // MARK: What the caller sees
 
@@ -9,11 +9,11 @@ extension ModifyPlanner {
 
   private func view(of key: RecordKey) -> ZoneView? { input.sharing.views?[key.zone] }
 
-  /// The living record where the caller may see it.
+  /// The existing record, if the caller may see it.
   func visible(_ key: RecordKey) -> StoredRecord? {
     guard let found = current(key) else { return nil }
     guard input.sharing.views != nil else { return found }
-    // Saved in this batch: what they just wrote is theirs to see.
+    // Saved in this batch: the caller may see what they have just written.
     if saved[key] != nil { return found }
     return view(of: key)?.sees(found) == true ? found : nil
   }
@@ -33,7 +33,7 @@ extension ModifyPlanner {
     }
   }
 
-  /// One sentence for all that a participant may not write, so that it tells nothing else.
+  /// One error for everything that a participant may not write, so that it reveals nothing else.
   static let denied = ErrorDictionary(.accessDenied, "WRITE operation not permitted")
 
   func checkedParent(
@@ -52,7 +52,7 @@ extension ModifyPlanner {
 
   // MARK: Roots
 
-  /// What sharing keeps with a record that is no share.
+  /// The sharing state of a record that is no share.
   mutating func rootSharing(
     _ operation: KeyedOperation,
     _ key: RecordKey,
@@ -116,7 +116,7 @@ extension ModifyPlanner {
     return admitted
   }
 
-  /// What a share is after a save.
+  /// The state of a share after a save.
   mutating func share(
     _ operation: KeyedOperation,
     _ key: RecordKey,
@@ -174,7 +174,7 @@ extension ModifyPlanner {
       root = shared
     }
     let shortGUID = guid ?? input.sharing.makeGUID()
-    // Once more where the root has one: that it leads here is written with the share.
+    // Again if the root already has one: the short ID's target is written with the share.
     madeGUIDs[root ?? key] = shortGUID
     if let root { try begin(key.name, at: root, shortGUID) }
     var state = ShareState(
@@ -183,12 +183,12 @@ extension ModifyPlanner {
       owner: owner,
       participantID: input.sharing.makeID()
     )
-    // A share of this name that ended is remembered by those who took part.
+    // An ended share of this name still has its former participations.
     state.stays = try input.existing[key]?.decodedSharing()?.state?.stays ?? []
     return state
   }
 
-  /// Checks what is to be shared and returns its short ID, if it has one.
+  /// Checks the record that is to be shared and returns its short ID, if it has one.
   private func checkRoot(
     _ key: RecordKey,
     _ forRecord: SharedRootDictionary
@@ -196,7 +196,7 @@ extension ModifyPlanner {
     guard let root = current(key), !root.isShare else {
       throw ErrorDictionary(.notFound, "Cannot share - no such record exists to share")
     }
-    // Saved in the same batch, its owner cannot know the new tag.
+    // If the record is saved in the same batch, the caller cannot know its new tag.
     if let tag = forRecord.recordChangeTag, let stored = input.existing[key], !stored.isDeleted,
       stored.tag != tag
     {
@@ -220,7 +220,7 @@ extension ModifyPlanner {
     if saved[root] != nil { saved[root]?.sharing = sharing } else { touchedRoots[root] = sharing }
   }
 
-  /// A participant who deletes the share leaves it.
+  /// Ends the participation of a participant who deletes the share.
   mutating func leave(_ found: StoredRecord, _ index: Int) throws {
     var sharing = try found.decodedSharing() ?? RecordSharing()
     sharing.state?.leave(caller, at: ShareState.thisCommit)

@@ -1,12 +1,13 @@
 import CloudKitWebServices
 import Foundation
 
-/// Somebody who is not signed in, at a share that anybody may read: `records/resolve` gives them a
-/// token, and with it they read the share in the shared database for a while.
+/// The visit of a caller without a user to a public share: `records/resolve` returns a token, with
+/// which the share can be read in the shared database for a while.
 ///
-/// The token says where to look. Whether the share is still open is read at its owner each time.
+/// The token only locates the share. Whether the share is still public is read in the owner's
+/// database each time.
 struct PublicVisit: Codable, Hashable, Sendable {
-  /// The app's own token, which need not be sent with this one.
+  /// The app's own token, which need not be sent besides this one.
   var apiToken: String
   var container: String
   var environment: ContainerEnvironment
@@ -18,18 +19,19 @@ struct PublicVisit: Codable, Hashable, Sendable {
   /// Milliseconds since 1970.
   var expires: Int64
 
-  /// Milliseconds that a token is good for; as long as Apple's.
+  /// Milliseconds for which a token is valid; as Apple's.
   static let lifetime: Int64 = 20 * 60 * 1000
 
-  /// Stands for everybody who visits the share: what one was told goes on for the next.
+  /// One identifier for all visitors of the share: change tokens of one visit are valid in the
+  /// next.
   var reader: String { "\(Self.prefix)\(partition)-\(zone)-\(share)" }
 
-  /// Names of users are an underscore and digits.
+  /// User names are an underscore and digits.
   private static let prefix = "_visitor-"
 
   static func isReader(_ user: String) -> Bool { user.hasPrefix(prefix) }
 
-  /// Where the share is, as a participant's own list would say.
+  /// The share's location, as in a participant's own list.
   var link: StoredShareLink {
     StoredShareLink(
       container: container,
@@ -45,8 +47,8 @@ struct PublicVisit: Codable, Hashable, Sendable {
 }
 
 extension CloudKitService {
-  /// What `records/resolve` gives somebody who is not signed in; nil where the share is for named
-  /// people.
+  /// The token that `records/resolve` returns to a caller without a user; nil if the share is not
+  /// public.
   func publicAccess(
     to located: LocatedShare,
     _ context: RequestContext
@@ -69,7 +71,7 @@ extension CloudKitService {
     )
   }
 
-  /// The visit that a request is part of; nil where it says nothing of one.
+  /// The visit of a request; nil if it has no such token.
   func visit(_ target: RequestTarget, _ path: WebServicePath) throws -> PublicVisit? {
     guard path.database == .shared, let text = target.query[WebServiceName.publicAccessToken],
       !text.isEmpty

@@ -1,9 +1,9 @@
 import CloudKitWebServices
 import Foundation
 
-/// What sharing keeps with a record: a root's short ID, or all that a share is.
+/// The sharing state of a record: a root's short ID, or the complete state of a share.
 struct RecordSharing: Codable, Hashable, Sendable {
-  /// A root's; it stays when the share ends, so that a new share has the same address.
+  /// Of a root; it is kept when the share ends, so that a new share has the same URL.
   var shortGUID: String?
   /// Of a root: the share that begins here.
   var share: String?

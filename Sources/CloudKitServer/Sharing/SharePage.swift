@@ -1,22 +1,22 @@
 import CloudKitWebServices
 
-/// The page at a share's address: what is shared, by whom, and how to take part.
+/// The page at a share's URL: what is shared, by whom, and how to join.
 ///
-/// It has no script, and whatever people wrote is text in it.
+/// It has no script, and all user input in it is escaped.
 struct SharePage {
-  /// What the page offers to do next.
+  /// The next action that the page offers.
   enum Step {
     case signIn(userName: String)
-    /// The seal proves who is signed in, for a few minutes.
+    /// The seal identifies the signed-in user, for a few minutes.
     case accept(person: String, seal: String)
-    /// For who is not invited, whether the share hears requests or not.
+    /// For users who are not invited, whether or not the share accepts requests.
     case ask(person: String, seal: String)
     case joined
     case none
   }
 
   var container: String
-  /// Nil where the reader may not know it, or not yet.
+  /// Nil if the reader may not see it, or not yet.
   var title: String?
   var owner: String?
   /// Whether the reader may change what is shared.
@@ -76,7 +76,7 @@ struct SharePage {
     }
   }
 
-  /// What stands in both forms of somebody who is signed in.
+  /// The common part of both forms for a signed-in user.
   private func signedIn(_ person: String, _ seal: String, _ button: String) -> String {
     """
     <form method="post">

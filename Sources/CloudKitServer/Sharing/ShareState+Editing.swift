@@ -1,8 +1,8 @@
 import CloudKitWebServices
 
-/// What a save of the share by its owner, or an administrator, changes.
+/// The changes of a save of the share by its owner, or by a participant who may invite.
 extension ShareState {
-  /// What an edit is made with.
+  /// The values that an edit needs.
   struct Edit {
     var participantLimit: Int
     var blockedLimit: Int
@@ -28,7 +28,7 @@ extension ShareState {
     } else if wasPublic, !publicPermission.canRead {
       remove(edit) { _ in true }
     }
-    // Whoever has the link may come: an open invitation says nothing any more.
+    // Anyone with the link may join, so pending invitations are obsolete.
     if publicPermission.canRead, !wasPublic { remove(edit) { $0.status == .invited } }
     try answer(request, blockedLimit: edit.blockedLimit)
     guard participants.count - 1 <= edit.participantLimit else {
@@ -59,12 +59,12 @@ extension ShareState {
           }
           kept.append(updated)
         } else if entry.acceptanceStatus == .invited {
-          // The share closes to all: who is named as invited is asked anew.
+          // The share is no longer public: users named as invited are invited again.
           kept.append(invitation(entry, edit, known: known))
         }
       } else if entry.type != .owner {
         let invited = invitation(entry, edit, known: nil)
-        // The same person by another address.
+        // The same user with another address.
         let isKnown = (kept + participants).contains { $0.user != nil && $0.user == invited.user }
         if !isKnown { kept.append(invited) }
       }
@@ -92,7 +92,7 @@ extension ShareState {
     }
   }
 
-  /// Whatever a client says of itself, an invitation is not accepted before its guest has done so.
+  /// A pending invitation, whatever status the client sends: only the invited user can accept it.
   private func invitation(
     _ entry: ShareParticipant,
     _ edit: Edit,

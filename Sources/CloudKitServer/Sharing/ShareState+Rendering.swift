@@ -1,11 +1,10 @@
 import CloudKitWebServices
 
-/// A share as replies show it.
+/// A share in replies.
 extension ShareState {
-  /// The keys that a share has beyond other records, for one reader.
+  /// The keys that a share has besides those of other records, for one reader.
   ///
-  /// `person` is the reader, where they may be somebody who was invited by an address and has not
-  /// come yet.
+  /// `person` is the reader, if they may be invited by an address and have not accepted yet.
   func dictionary(
     for reader: String,
     as person: SharePerson? = nil,
@@ -13,7 +12,7 @@ extension ShareState {
   ) -> ShareDictionary {
     let mayInvite = mayInvite(reader)
     let me = person.flatMap { participant($0) } ?? participant(named: reader)
-    // Who came by the link, or only looks at it, sees the owner and themselves.
+    // A participant who joined by the link, or a visitor, sees only the owner and themselves.
     let seesAll = mayInvite || (me != nil && me?.type != .publicUser)
     func shown(_ participant: StoredParticipant) -> ShareParticipant {
       var shown = participant

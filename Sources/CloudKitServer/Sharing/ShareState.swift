@@ -1,8 +1,8 @@
 import CloudKitWebServices
 
-/// All that a share is beyond its fields: pure, so that its rules can be read and tested.
+/// The state of a share besides its fields: a pure value, so that its rules can be tested.
 struct ShareState: Codable, Hashable, Sendable {
-  /// A time that somebody took part: what they may see follows from it.
+  /// The interval of a participation, which determines the visible records.
   struct Stay: Codable, Hashable, Sendable {
     var user: String
     var joined: ChangeNumber
@@ -15,14 +15,14 @@ struct ShareState: Codable, Hashable, Sendable {
     }
   }
 
-  /// Nil where the whole zone is shared.
+  /// Nil if the whole zone is shared.
   var root: String?
   var shortGUID: String
   var publicPermission = ParticipantPermission.none
   /// The owner first.
   var participants: [StoredParticipant]
   var stays: [Stay] = []
-  /// Nil where nobody may ask to take part, and nobody has.
+  /// Nil if access requests are off and there are none.
   var requests: AccessRequests?
 
   private enum CodingKeys: String, CodingKey {
@@ -50,7 +50,7 @@ struct ShareState: Codable, Hashable, Sendable {
     ]
   }
 
-  // MARK: Who
+  // MARK: Participants
 
   var owner: StoredParticipant? { participants.first { $0.type == .owner } }
 
@@ -62,7 +62,7 @@ struct ShareState: Codable, Hashable, Sendable {
     participants.first { $0.user == user }
   }
 
-  /// What a participant may do; somebody who joined by the link has what the link gives now.
+  /// A participant's permission; one who joined by the link has the link's current permission.
   func permission(of participant: StoredParticipant) -> ParticipantPermission {
     guard participant.status == .accepted else { return .none }
     return participant.type == .publicUser ? publicPermission : participant.permission
@@ -81,9 +81,9 @@ struct ShareState: Codable, Hashable, Sendable {
 
   // MARK: Joining and leaving
 
-  /// Somebody follows the link.
+  /// Joins the share by its link.
   ///
-  /// False where nothing changes: they take part already.
+  /// Returns false if nothing changes, because the user is already a participant.
   mutating func accept(
     _ person: SharePerson,
     at change: ChangeNumber,
@@ -117,7 +117,7 @@ struct ShareState: Codable, Hashable, Sendable {
     return true
   }
 
-  /// A participant goes by themselves, or is removed.
+  /// Ends the participation of a user who leaves or is removed.
   mutating func end(_ user: String, at change: ChangeNumber) {
     for index in stays.indices where stays[index].user == user && stays[index].left == nil {
       stays[index].left = change
@@ -129,32 +129,32 @@ struct ShareState: Codable, Hashable, Sendable {
     end(user, at: change)
   }
 
-  /// Whether anything here is about the person.
+  /// Whether the state mentions the user.
   func mentions(_ user: String) -> Bool {
     participant(named: user) != nil || requests?.mentions(user) == true
   }
 
-  /// The person is gone altogether.
+  /// Removes a user whose account was purged.
   mutating func forget(_ user: String, at change: ChangeNumber) {
     leave(user, at: change)
     requests?.forget(user)
   }
 
-  /// Nobody takes part any more.
+  /// Ends all participations.
   mutating func endAll(at change: ChangeNumber) {
     participants.removeAll { $0.type != .owner }
     requests = nil
     for index in stays.indices where stays[index].left == nil { stays[index].left = change }
   }
 
-  /// What ended before a zone's horizon is told to nobody.
+  /// Forgets participations that ended before a zone's horizon, which no feed reports any more.
   mutating func forgetStays(before horizon: ChangeNumber) {
     stays.removeAll { ($0.left ?? horizon) < horizon }
   }
 
-  // MARK: The moment of a commit
+  // MARK: Change numbers
 
-  /// Stands for the commit's own change number until it is known.
+  /// A placeholder for the commit's own change number until it is known.
   static let thisCommit = ChangeNumber(.max)
 
   mutating func settle(at change: ChangeNumber) {
@@ -166,7 +166,7 @@ struct ShareState: Codable, Hashable, Sendable {
 
   // MARK: Errors
 
-  /// The same for a share that is not there and one that is not for the caller.
+  /// The same error for a missing share and one that the caller may not see.
   static let notFound = ErrorDictionary(
     .notFound,
     "the share does not exist, or you are not invited to it"

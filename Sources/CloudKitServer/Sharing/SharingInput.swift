@@ -1,21 +1,21 @@
 import CloudKitWebServices
 
-/// What sharing adds to what `records/modify` is decided on.
+/// The values about sharing on which the decision of `records/modify` depends.
 struct SharingInput: Sendable {
   var container: String
   var environment: ContainerEnvironment
-  /// Whose database it is.
+  /// The owner of the database.
   var owner: SharePerson?
   var zoneNames: [ZoneNumber: String] = [:]
-  /// What the caller sees, where the database is somebody else's.
+  /// The caller's view, if another user owns the database.
   var views: [ZoneNumber: ZoneView]?
-  /// What hangs below records that may come into a share, leave it or move, with all below that.
+  /// All records below those that may be added to a share, leave it or move.
   var childrenByKey: [RecordKey: LoadedChild] = [:]
-  /// Everything in a share that ends.
+  /// All records in a share that ends.
   var members: [RecordKey: [StoredDeparture]] = [:]
-  /// The shares of a zone in which one is made.
+  /// The shares of a zone in which one is created.
   var shares: [ZoneNumber: [StoredRecord]] = [:]
-  /// Who is meant by what they are invited with.
+  /// The users with the contacts of invitations.
   var people: [LookupInfo: SharePerson] = [:]
   var makeID: @Sendable () -> String = { "" }
   var makeGUID: @Sendable () -> String = { "" }
@@ -28,13 +28,13 @@ struct LoadedChild: Sendable {
   var isRoot: Bool
 }
 
-/// Where records stand after a batch, as far as it can change that.
+/// The shares of records after a batch, for records that it can change.
 struct Placing {
-  /// By record: its share, nil outside of any.
+  /// The share of each record; nil outside of any.
   var places: [RecordKey: String?] = [:]
-  /// Records that are not saved but come into a share or leave one.
+  /// Records that are not saved but are added to a share or leave one.
   var moves: [Move] = []
-  /// Records above others that were followed up to their roots.
+  /// Records whose ancestors were checked up to their roots.
   var checkedAncestors: Set<RecordKey> = []
 
   struct Move {
@@ -46,7 +46,7 @@ struct Placing {
 }
 
 extension RecordDictionary {
-  /// The type; the archived documentation spells that of shares in another way.
+  /// The type; the archived documentation spells that of shares differently.
   var sharedRecordType: String? {
     guard let recordType else { return nil }
     guard recordType.utf8.count == ShareDictionary.recordType.utf8.count else { return recordType }

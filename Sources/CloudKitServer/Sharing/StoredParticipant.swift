@@ -1,19 +1,19 @@
 import CloudKitWebServices
 
-/// A participant as a share keeps them.
+/// A participant as stored in a share.
 struct StoredParticipant: Codable, Hashable, Sendable {
   var id: String
   var type: ParticipantType
   var status: ParticipantStatus
   var permission: ParticipantPermission
-  /// Nil while nobody is known by what they were invited with.
+  /// Nil until a user with the invitation's contact has accepted.
   var user: String?
   var lookupInfo: LookupInfo?
   var names: NameComponents?
-  /// They had asked to take part.
+  /// Whether they had requested access.
   var wasRequester: Bool?
 
-  /// Short: a share is read with every access to it.
+  /// Short, because a share is decoded with every access to it.
   private enum CodingKeys: String, CodingKey {
     case id = "i"
     case type = "t"
@@ -25,7 +25,7 @@ struct StoredParticipant: Codable, Hashable, Sendable {
     case wasRequester = "q"
   }
 
-  /// Whether this is the person.
+  /// Whether the participant is this user.
   func matches(_ person: SharePerson) -> Bool {
     if let user { return user == person.user }
     guard let lookupInfo else { return false }
@@ -35,7 +35,7 @@ struct StoredParticipant: Codable, Hashable, Sendable {
     return number.text == person.phoneNumber
   }
 
-  /// Whether an entry of a request means this participant.
+  /// Whether an entry of a request identifies this participant.
   func matches(_ entry: ShareParticipant) -> Bool {
     if let id = entry.participantId, id == self.id { return true }
     guard let identity = entry.userIdentity else { return false }
@@ -50,7 +50,8 @@ struct StoredParticipant: Codable, Hashable, Sendable {
     return number == mine.phoneNumber.flatMap { PhoneNumber($0) }
   }
 
-  /// As a reply shows them; how they are reached is for those who invite, and for themselves.
+  /// The participant in a reply; contacts are included for those who invite, and for the
+  /// participant.
   func dictionary(showsContact: Bool) -> ShareParticipant {
     ShareParticipant(
       participantId: id,
@@ -67,12 +68,12 @@ struct StoredParticipant: Codable, Hashable, Sendable {
   }
 }
 
-/// A signed-in person as shares know them.
+/// A signed-in user, as in shares.
 struct SharePerson: Hashable, Sendable {
   var user: String
-  /// Nil where none is verified.
+  /// Nil if none is verified.
   var emailAddress: String?
-  /// As `PhoneNumber` writes it.
+  /// In the format of `PhoneNumber`.
   var phoneNumber: String?
   var names: NameComponents?
 

@@ -1,21 +1,22 @@
 import CloudKitWebServices
 
-/// What a participant sees of somebody's zone, now and in the times they took part before.
+/// The records of another owner's zone that a participant sees, in present and former
+/// participations.
 struct ZoneView: Hashable, Sendable {
-  /// A time in one share.
+  /// The interval of participation in one share.
   struct Stay: Hashable, Sendable {
     var share: String
     var joined: ChangeNumber
     var left: ChangeNumber?
   }
 
-  /// What may be done in each share, now; empty where the zone is closed to them.
+  /// The current permission in each share; empty if the participant has no access to the zone.
   private(set) var permissions: [String: ParticipantPermission] = [:]
   private(set) var stays: [Stay] = []
-  /// The zone is shared as a whole.
+  /// Whether the zone is shared as a whole.
   private(set) var isWhole = false
 
-  /// Reads the shares that the person has links to, ended ones among them.
+  /// Reads the shares to which the user has links, including ended ones.
   init(of shares: [StoredRecord], for user: String) throws {
     for record in shares {
       guard let state = try record.decodedSharing()?.state else { continue }
@@ -37,7 +38,8 @@ struct ZoneView: Hashable, Sendable {
     stays.sort { ($0.joined, $0.share) < ($1.joined, $1.share) }
   }
 
-  /// Nobody's stay: it begins before everything and ends with what the link gives.
+  /// Adds a visitor's participation: it has no beginning, and ends when the share is no longer
+  /// public.
   private mutating func visit(_ share: String, _ state: ShareState, isEnded: Bool) {
     guard !isEnded, state.publicPermission.canRead else { return }
     stays.append(Stay(share: share, joined: .zero, left: nil))
@@ -47,7 +49,7 @@ struct ZoneView: Hashable, Sendable {
 
   var isOpen: Bool { !permissions.isEmpty }
 
-  /// What may be done with a record; `none` where it is not seen.
+  /// The permission for a record; `none` if it is not visible.
   func permission(for record: StoredRecord) -> ParticipantPermission {
     if isWhole { return permissions[ShareDictionary.zoneShareName] ?? .none }
     return record.membership.flatMap { permissions[$0.share] } ?? .none
@@ -60,7 +62,7 @@ struct ZoneView: Hashable, Sendable {
 
   func sees(_ record: StoredRecord) -> Bool { permission(for: record).canRead }
 
-  /// When the present stay in the zone as a whole began; tokens of another one have expired.
+  /// When the present participation in the whole zone began; tokens of an earlier one have expired.
   var wholeSince: ChangeNumber? {
     isWhole ? stays.last { $0.left == nil }?.joined : nil
   }

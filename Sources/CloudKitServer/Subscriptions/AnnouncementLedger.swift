@@ -1,20 +1,19 @@
 import Synchronization
 
-/// Which of this process's own notes its listeners have been given.
+/// The commit notifications of this process that its listeners have received.
 ///
-/// A note comes up twice: after the commit that it belongs to, and with the event that the commit
-/// wrote. Usually the first one delivers it. Where the outcome of a commit was not known, only the
-/// event comes.
+/// A notification is delivered twice: after its commit, and with the event that the commit wrote.
+/// Usually the first delivers it. If the outcome of a commit was unknown, only the event does.
 final class AnnouncementLedger: Sendable {
   private struct State {
     var lastNumber: Int64 = 0
-    /// Delivered, and to come up once more.
+    /// Delivered once, with the second delivery still expected.
     var claimed: Set<Int64> = []
   }
 
   private let state = Mutex(State())
 
-  /// The number of a note whose event is about to be written.
+  /// The number of a notification whose event is about to be written.
   func nextNumber() -> Int64 {
     state.withLock { state in
       state.lastNumber += 1
@@ -22,7 +21,7 @@ final class AnnouncementLedger: Sendable {
     }
   }
 
-  /// Whether the note is to be delivered now; the second call for a number says no.
+  /// Whether to deliver the notification now; returns false for the second call with a number.
   func claim(_ number: Int64) -> Bool {
     state.withLock { state in
       if state.claimed.remove(number) != nil { return false }
@@ -31,6 +30,6 @@ final class AnnouncementLedger: Sendable {
     }
   }
 
-  /// Takes a claim back whose delivery failed.
+  /// Releases a claim whose delivery failed.
   func release(_ number: Int64) { state.withLock { _ = $0.claimed.remove(number) } }
 }

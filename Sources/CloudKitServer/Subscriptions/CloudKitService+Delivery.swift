@@ -1,9 +1,9 @@
 import CloudKitWebServices
 import Foundation
 
-/// From a commit to the listeners that wait for it.
+/// Delivers commits to the listeners that wait for them.
 extension CloudKitService {
-  /// A note that says who made a commit and where.
+  /// A notification with the author and the database of a commit.
   func note(
     _ context: RequestContext,
     partition: PartitionID,
@@ -22,8 +22,8 @@ extension CloudKitService {
     )
   }
 
-  /// Writes the note with the commit that it reports, for other processes, and for this one where
-  /// the outcome of the commit is not known.
+  /// Writes the notification with the commit that it reports, for other processes, and for this one
+  /// if the outcome of the commit is unknown.
   func post(
     _ note: inout CommitNote,
     in batch: inout WriteBatch,
@@ -37,7 +37,7 @@ extension CloudKitService {
     batch.event = WriteBatch.EventWrite(time: now, body: try WireCoding.encode(note))
   }
 
-  /// Reports a commit of this process to its watchers and listeners.
+  /// Reports a commit of this process to its observers and listeners.
   func announce(_ note: CommitNote) {
     configuration.onCommit?(
       CommitEvent(
@@ -54,7 +54,7 @@ extension CloudKitService {
     do {
       try deliver(note)
     } catch {
-      // What is committed stays committed. The delivery is tried again with the next news.
+      // The commit stays valid. The delivery is retried with the next event.
       keepUndelivered(note)
     }
   }
@@ -65,15 +65,15 @@ extension CloudKitService {
     }
   }
 
-  /// Bounds what is kept for a storage that does not answer: listeners look for themselves after
-  /// their long poll ends.
+  /// Limits what is kept while the storage does not respond: listeners fetch changes themselves
+  /// after their long poll ends.
   private static let undeliveredLimit = 1000
 
-  /// Delivers the commits that this process has not announced: those of other processes, and its own
-  /// whose outcome was not known.
+  /// Delivers the commits that this process has not announced: those of other processes, and its
+  /// own whose outcome was unknown.
   ///
-  /// The storage calls it with its news, and the maintenance at times.
-  /// Runs in one lane, so that no event is delivered twice.
+  /// Called after the storage's commit notifications, and by the maintenance. Runs in one lane, so
+  /// that no event is delivered twice.
   package func deliverNews() async throws {
     try await telling.run { [self] in try deliverNewsInLane() }
   }
@@ -91,18 +91,19 @@ extension CloudKitService {
       let events = try storage.events(after: newsPosition.withLock { $0 }, limit: 500)
       guard !events.isEmpty else { return }
       for event in events {
-        // One that cannot be read is of another version: its listeners look at their next chance.
+        // An unreadable event is of another version: its listeners fetch changes at their next
+        // opportunity.
         if let note = try? WireCoding.decode(CommitNote.self, from: event.body) {
           try deliver(note, of: event)
         }
-        // Behind what was delivered: a failure is tried again.
+        // Advanced after the delivery: a failed one is retried.
         newsPosition.withLock { $0 = max($0, event.position) }
       }
     }
   }
 
-  /// Continues with another history's events where the storage went over to one: a position of the
-  /// old history may be greater than all positions to come.
+  /// Continues with the events of another history if the storage was restored: a position of the
+  /// old history may be greater than all new positions.
   private func followIncarnation() throws {
     let incarnation = storage.incarnation
     guard newsIncarnation.withLock({ $0 }) != incarnation else { return }
@@ -177,7 +178,7 @@ extension CloudKitService {
       )
       let records = try storage.read { try $0.records(in: note.partition, keys: Array(names.keys)) }
       for (key, record) in records where !record.isDeleted {
-        // A share that cannot be read would fail each time, and hold all later news back.
+        // An unreadable share would fail each time, and block all later events.
         guard let sharing = try? record.decodedSharing() else { continue }
         for user in sharing.state?.acceptedUsers ?? [] { zones[user] = names[key] }
       }
@@ -220,7 +221,7 @@ extension CloudKitService {
       notification.addressed(to: user, container: note.container, id: notificationID()),
       key: key,
       to: owner(user, note),
-      // A client ID is its user's own choice: another person's may be the same.
+      // A user chooses the client ID: another user's may be equal.
       except: user == note.author ? note.device : nil
     )
   }

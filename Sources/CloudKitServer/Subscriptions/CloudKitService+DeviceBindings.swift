@@ -1,14 +1,14 @@
 import CloudKitWebServices
 import Foundation
 
-/// Whose proof a device's address for events stands on.
+/// The credential to which a device's event URL is bound.
 ///
-/// The address is a right of its own: who has it reads notifications, which hold fields of records.
-/// So it ends with the sign-in that it was given to, or when nothing has listened for long.
+/// The URL is a capability: any client that has it can read notifications, which contain fields of
+/// records. So it becomes invalid with the sign-in that it was issued to, or after long disuse.
 struct DeviceBinding: Codable, Hashable, Sendable {
-  /// The grant of a device that stays signed in; its sessions come and go.
+  /// The grant of a device that stays signed in; its sessions are replaced.
   var grant: String?
-  /// The digest of the user token, where no grant has it.
+  /// The digest of the user token, without a grant.
   var session: String?
 
   static func key(_ device: String) -> DirectoryEntry.Key {
@@ -17,7 +17,7 @@ struct DeviceBinding: Codable, Hashable, Sendable {
 }
 
 extension CloudKitService {
-  /// What a device that registers now is bound to; a server key has neither grant nor session.
+  /// The binding of a device that registers now; a server key has neither grant nor session.
   func binding(of principal: Principal) -> DeviceBinding {
     principal.grant.map { DeviceBinding(grant: $0) } ?? DeviceBinding(session: principal.session)
   }
@@ -36,7 +36,7 @@ extension CloudKitService {
     )
   }
 
-  /// Whether what a device is bound to still holds.
+  /// Whether the credential of a device is still valid.
   func isBound(_ device: StoredDevice, _ snapshot: any StorageSnapshot) throws -> Bool {
     guard let entry = try snapshot.entry(DeviceBinding.key(device.token)),
       (entry.expires ?? 0) > now
@@ -48,12 +48,12 @@ extension CloudKitService {
     if let session = binding.session {
       return try snapshot.session(digest: session).map { $0.expires > now } ?? false
     }
-    // A server key's device ends with the key.
+    // A server key's device is removed with the key.
     guard let key = ServerKey.id(ofAccount: entry.owner) else { return false }
     return try snapshot.entry(ServerKey.key(key)) != nil
   }
 
-  /// Moves the end of an address on that is used, with a write once in half its life.
+  /// Extends the validity of a used URL, with one write in half of its lifetime.
   func noteUse(of device: StoredDevice, _ snapshot: any StorageSnapshot) throws {
     guard let entry = try snapshot.entry(DeviceBinding.key(device.token)),
       Double((entry.expires ?? 0) - now) < limits.deviceLifetime * 500
@@ -66,12 +66,12 @@ extension CloudKitService {
       var batch = WriteBatch()
       batch.expectedEntries[saved.key] = .some(entry.revision)
       batch.savedEntries = [saved]
-      // Ended or moved on meanwhile: either is right.
+      // It was removed or extended by another process: both are correct.
       try? storage.commit(batch)
     }
   }
 
-  /// Ends an account's addresses for events that stand on what has ended.
+  /// Ends an account's event URLs whose credential has ended.
   func endDevices(
     of account: String,
     _ snapshot: any StorageSnapshot,
@@ -88,14 +88,14 @@ extension CloudKitService {
     }
   }
 
-  /// Forgets what is cached of credentials and ends the polls and streams that stood on ended ones,
-  /// after this process has ended some.
+  /// Clears cached credentials and ends the polls and streams bound to ended ones, after this
+  /// process has ended some.
   func credentialsEnded() {
     sessions.forgetSessions()
     endUnboundListeners()
   }
 
-  /// Ends polls and streams whose devices are bound to nothing any more.
+  /// Ends polls and streams of devices whose binding has ended.
   func endUnboundListeners() {
     let listening = notifications.ownedDevices
     guard !listening.isEmpty else { return }
@@ -105,7 +105,7 @@ extension CloudKitService {
         return try !isBound(device, snapshot)
       }
     }
-    // Where the storage does not answer, the next look ends them.
+    // If the storage does not respond, the next check ends them.
     for token in ended ?? [] { notifications.end(token) }
   }
 }

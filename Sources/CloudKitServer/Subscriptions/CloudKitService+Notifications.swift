@@ -3,7 +3,7 @@ import Foundation
 
 /// Device tokens, the long poll and the event stream.
 extension CloudKitService {
-  /// `tokens/create` and `tokens/register`: both answer the same three keys.
+  /// `tokens/create` and `tokens/register`: both reply with the same three keys.
   func registerDevice(
     _ request: DeviceTokenRequest,
     _ context: RequestContext
@@ -22,7 +22,7 @@ extension CloudKitService {
         context
       )
     } else {
-      // No row is stored for it, so the token itself says what it is.
+      // No row is stored for it, so the token itself contains its data.
       token = try signer.seal(
         UnownedDevice(
           container: context.container,
@@ -43,7 +43,7 @@ extension CloudKitService {
     )
   }
 
-  /// A device without a person: it gets no notification that needs one, and no row is stored for it.
+  /// A device without a user: it gets no notification that needs one, and no row is stored for it.
   private struct UnownedDevice: Codable, Hashable, Sendable {
     var container: String
     var environment: ContainerEnvironment
@@ -52,7 +52,7 @@ extension CloudKitService {
     var expires: Int64
   }
 
-  /// Gives a person's device a token, or lets it keep its own.
+  /// Issues a token to a user's device, or keeps its own.
   private func registerDevice(
     of principal: Principal,
     known sent: String?,
@@ -64,8 +64,8 @@ extension CloudKitService {
     let (token, device) = try await write { [self] () -> (WriteBatch?, Registered) in
       try storage.read { snapshot in
         let known = try sent.flatMap { try snapshot.device(token: Self.digest($0)) }
-        // A token of another container, or one that this server did not give out, is replaced; so is
-        // the token of another person: its holder would get what is meant for this one.
+        // A token of another container, or one that this server did not issue, is replaced; so is
+        // another user's token, whose holder would receive this user's notifications.
         let isUsable =
           known?.container == context.container && known?.environment == context.environment
           && known?.userRecordName == principal.userRecordName
@@ -91,12 +91,13 @@ extension CloudKitService {
       }
     }
     notifications.note(device)
-    // A page hears of commits alone, as from Apple's service; our own clients are told to look first.
+    // A page receives only later commits, as from Apple's service; our own clients are notified to
+    // fetch first.
     if token == fresh, !context.isExtended { notifications.noteNothingMissed(by: device.token) }
     return token
   }
 
-  /// Forgets the devices of a person that have not listened for longest, where there are too many.
+  /// Removes a user's devices that have not listened for longest, if there are too many.
   private func makeRoom(
     for device: StoredDevice,
     _ snapshot: any StorageSnapshot,
@@ -119,12 +120,12 @@ extension CloudKitService {
     batch.removedEntries = gone.map(DeviceBinding.key)
   }
 
-  /// The long poll: one notification, or `null` when none came for a while.
+  /// The long poll: one notification, or `null` if there was none for a while.
   func respondToWebcourier(
     _ request: WebServiceRequest,
     _ target: RequestTarget
   ) async throws -> WebServiceResponse {
-    // What is answered is used up, so nothing but the poll itself may take it.
+    // A reply consumes the notification, so only the poll itself may read it.
     guard request.method == "GET" || target.parts.count != 2 else {
       throw ErrorDictionary(.badRequest, "\(request.method) is not possible here")
     }
@@ -136,7 +137,7 @@ extension CloudKitService {
     return WebServiceResponse(status: 200, headers: ["cache-control": "no-store"], body: body)
   }
 
-  /// The stream of events of a device; `path` is that of the URL handed out with its token.
+  /// The event stream of a device; `path` is that of the URL issued with its token.
   package func openEventStream(path: String, lastEventID: String?) throws -> EventStream {
     guard !isClosed else {
       throw ErrorDictionary(.tryAgainLater, "the server is stopping", retryAfter: 1)
@@ -145,10 +146,10 @@ extension CloudKitService {
     return EventStream(notifications, token: token, lastEventID: lastEventID)
   }
 
-  /// Why a stream of events could not be opened, for the one who asked for it.
+  /// The error for a client whose event stream could not be opened.
   ///
-  /// A device whose URL is not known registers anew; one that comes while the storage is out of reach
-  /// keeps its URL and comes again.
+  /// A device with an unknown URL registers again; while the storage does not respond, a device
+  /// keeps its URL and retries.
   func refusalOfEvents(_ target: RequestTarget) -> ErrorDictionary {
     do {
       _ = try listen(target)
@@ -160,10 +161,10 @@ extension CloudKitService {
     return ErrorDictionary(.tryAgainLater, "the stream cannot be opened now", retryAfter: 1)
   }
 
-  /// Ends every poll and stream; the server is about to stop.
+  /// Ends every poll and stream, because the server is stopping.
   package func endListening() { notifications.close() }
 
-  /// The digest of the token of the device that a capability URL is for.
+  /// The digest of the token of a capability URL's device.
   private func listen(_ target: RequestTarget) throws -> String {
     guard target.parts.count == 2 else {
       throw ErrorDictionary(.notFound, "could not find handler for endpoint")
@@ -195,13 +196,14 @@ extension CloudKitService {
     notifications.note(device)
     if notifications.isFirstListening(of: digest) {
       try remind(device)
-      // Only now: a storage that did not answer is asked again with the next poll.
+      // Only now: if the storage did not respond, it is read again with the next poll.
       notifications.noteListening(of: digest)
     }
     return digest
   }
 
-  /// Notifications wait in memory only; after a restart a device is told to look once.
+  /// Notifies a device to fetch once, because notifications are only in memory and a restart loses
+  /// them.
   private func remind(_ device: StoredDevice) throws {
     guard let user = device.userRecordName else { return }
     for scope in [DatabaseScope.private, .shared] {

@@ -95,7 +95,7 @@ extension CloudKitService {
               )
             }
             known.insert(name)
-            // The last operation on a name counts.
+            // The last operation on a name wins.
             batch.savedSubscriptions.removeAll { $0.subscription.id == name }
             batch.deletedSubscriptions.removeAll { $0.subscription.id == name }
             batch.savedSubscriptions.append(
@@ -171,7 +171,7 @@ extension CloudKitService {
     }
     if subscription.watched != .database, let zone = subscription.zoneID {
       _ = try zones.number(of: zone)
-      // Whatever a client calls the owner: payloads and later readers find the record name.
+      // Regardless of the client's owner name: payloads and later readers use the record name.
       subscription.zoneID = zones.id(named: zone.zoneName)
     }
     subscription.deleted = nil

@@ -1,8 +1,8 @@
 import CloudKitWebServices
 
-/// What a commit tells those who wait: written with it, read by every process that has listeners.
+/// A commit notification: written with the commit, read by every process with listeners.
 struct CommitNote: Codable, Hashable, Sendable {
-  /// A share in which something changed.
+  /// A share with a change.
   struct TouchedShare: Codable, Hashable, Sendable {
     var zone: ZoneNumber
     var zoneName: String
@@ -16,13 +16,14 @@ struct CommitNote: Codable, Hashable, Sendable {
     var notification: PushNotification
   }
 
-  /// The process that made the commit and announces it to its own listeners.
+  /// The process that made the commit and notifies its own listeners.
   var process: String
-  /// The note's number in that process, for `AnnouncementLedger`; nil for one without an event.
+  /// The notification's number in that process, for `AnnouncementLedger`; nil for one without an
+  /// event.
   var number: Int64?
   var container: String
   var environment: ContainerEnvironment
-  /// The database that was written, whichever its author reached it by.
+  /// The scope of the written database, regardless of how its author accessed it.
   var scope: DatabaseScope
   var owner: String
   var partition: PartitionID
@@ -31,12 +32,13 @@ struct CommitNote: Codable, Hashable, Sendable {
   /// Names of the zones that changed.
   var zones: [String] = []
   var shares: [TouchedShare] = []
-  /// People who are told though they take part in no share of these any more, or not yet.
+  /// Users to be notified although they no longer, or do not yet, participate in any of these
+  /// shares.
   var guests: [String] = []
   var fired: [Fired] = []
   var savedCount = 0
   var deletedCount = 0
 
-  /// Nobody but a watcher of this process could want to know.
+  /// Whether only observers of this process are concerned.
   var isQuiet: Bool { fired.isEmpty && shares.isEmpty && guests.isEmpty }
 }

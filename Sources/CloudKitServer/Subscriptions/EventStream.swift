@@ -1,19 +1,20 @@
 import CloudKitWebServices
 import Foundation
 
-/// The notifications of one device as server-sent events: numbered, and each at least once.
+/// The notifications of one device as server-sent events: numbered, and each delivered at least
+/// once.
 ///
-/// An event named `notification` carries one payload. `resync` says that some were lost: fetch what
-/// changed, then listen on. Reconnecting with the last ID goes on where the listener stopped.
+/// An event named `notification` has one payload. `resync` means that some were lost: fetch all
+/// changes, then listen again. Reconnecting with the last ID continues after that event.
 package struct EventStream: Sendable {
   private let hub: NotificationHub
   private let token: String
   private var position: Int64
   private var isStarted = false
-  /// The listener knows a number of another run of the server.
+  /// The listener sent a number of another run of the server.
   private let isFromAnotherRun: Bool
 
-  /// `lastEventID` is what the listener has read; nil for one that begins.
+  /// `lastEventID` is the last event that the listener read; nil for a new one.
   init(_ hub: NotificationHub, token: String, lastEventID: String?) {
     self.hub = hub
     self.token = token
@@ -28,25 +29,25 @@ package struct EventStream: Sendable {
     }
   }
 
-  /// What a listener is sent first: when to come again, and from where on.
+  /// The first bytes of the stream: the reconnection delay, and the number from which it continues.
   package var greeting: Data {
     let event = isFromAnotherRun ? "event: resync\ndata: {}\n" : ": listening\n"
     return Data("retry: 1000\nid: \(hub.run)-\(position)\n\(event)\n".utf8)
   }
 
-  /// Calls back once, on any thread, when there is more to send or it has been quiet for a while.
+  /// Calls back once, on any thread, when there is more to send or nothing was sent for a while.
   ///
-  /// The listener takes no task and no stack while it waits.
+  /// The listener needs no task and no stack while it waits.
   package func wait(_ serve: @escaping @Sendable (Event) -> Void) -> EventWait {
     hub.stream(token, after: position) { serve(Event(delivery: $0)) }
   }
 
-  /// What a wait ended with.
+  /// The result of a wait.
   package struct Event: Sendable {
     fileprivate var delivery: NotificationHub.Delivery
   }
 
-  /// The bytes that tell of an event; nil when the stream is over.
+  /// The bytes of an event; nil when the stream has ended.
   package mutating func bytes(of event: Event) -> Data? {
     switch event.delivery {
     case .closed: return nil
@@ -68,7 +69,7 @@ package struct EventStream: Sendable {
 }
 
 extension EventStream {
-  /// The next bytes to send, for whoever has a task to suspend; nil when the stream is over.
+  /// Suspends until the next bytes; nil when the stream has ended.
   package mutating func next() async -> Data? {
     guard isStarted else {
       isStarted = true

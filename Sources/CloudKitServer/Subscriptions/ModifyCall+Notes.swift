@@ -1,7 +1,7 @@
 import CloudKitWebServices
 import Foundation
 
-/// Who is told of a batch of record operations.
+/// The notifications of a batch of record operations.
 extension ModifyCall {
   func note(
     of plan: ModifyPlan,
@@ -24,7 +24,7 @@ extension ModifyCall {
     return note
   }
 
-  /// Those who took part before this commit and do no more.
+  /// The users whose participation ends with this commit.
   private func guests(_ batch: WriteBatch, _ input: ModifyInput) throws -> [String] {
     var guests: Set<String> = []
     for record in batch.records where record.isShare {
@@ -37,7 +37,7 @@ extension ModifyCall {
 
   // MARK: Queries
 
-  /// Matches query subscriptions with what the batch writes, before and after.
+  /// Matches query subscriptions with the records before and after the batch.
   private func fire(
     in batch: inout WriteBatch,
     _ input: ModifyInput,
@@ -53,7 +53,7 @@ extension ModifyCall {
       for owned in byType[event.type] ?? [] {
         let key = "\(owned.user)/\(owned.subscription.id)"
         guard !spent.contains(key) else { continue }
-        // One that cannot be read or does not fit the schema any more fires for nothing.
+        // One that cannot be read or no longer fits the schema does not fire.
         guard let type = schema[recordType: event.type],
           let matcher = service.matchers.matcher(of: owned, type, context),
           let fields = try matcher.match(&event, access)
@@ -92,7 +92,7 @@ extension ModifyCall {
     var events: [RecordEvent] = []
     for record in batch.records {
       let before = living(record.key)
-      // A root whose share began or ended has the tag it had: nobody saved it.
+      // A root whose share began or ended keeps its tag: no user saved it.
       guard before?.tag != record.tag else { continue }
       events.append(
         RecordEvent(
@@ -109,7 +109,7 @@ extension ModifyCall {
   }
 }
 
-/// What a commit does to one record.
+/// The change of one record by a commit.
 struct RecordEvent {
   var before: StoredRecord?
   var after: StoredRecord?
@@ -130,7 +130,7 @@ struct RecordEvent {
     self.zoneName = zoneName
   }
 
-  /// The records that a subscription is matched with, the newer one first.
+  /// The records with which a subscription is matched, the newer one first.
   mutating func states() -> [(record: StoredRecord, fields: [String: FieldValue])] {
     let records = [after, before].compactMap(\.self)
     let fields = decoded ?? records.map { try? $0.decodedFields() }
@@ -145,7 +145,7 @@ struct RecordEvent {
 }
 
 extension ShareState {
-  /// Who sees what is shared.
+  /// The users who see what is shared.
   var acceptedUsers: Set<String> {
     Set(participants.filter { permission(of: $0).canRead }.compactMap(\.user))
   }

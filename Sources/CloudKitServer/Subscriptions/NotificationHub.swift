@@ -3,36 +3,37 @@ import Effects
 import Foundation
 import Synchronization
 
-/// Brings notifications to the polls and streams that wait for them.
+/// Delivers notifications to waiting polls and streams.
 ///
-/// A commit wakes its devices directly: nothing here looks again and again. A listener costs a
-/// continuation and a few words; one task ends the waits of all of them when their time is over.
+/// A commit wakes its devices directly, without polling. A listener costs a continuation and a few
+/// words; one task ends all waits when they time out.
 final class NotificationHub: Sendable {
-  /// What a listener gets when its wait ends.
+  /// The result of a listener's wait.
   enum Delivery: Sendable {
     case entries([NotificationLog.Entry])
-    /// Something was lost: fetch everything that changed, and listen on from this number.
+    /// Notifications were lost: fetch all changes, and listen from this number.
     case resync(Int64)
-    /// Nothing came in time.
+    /// There was none before the timeout.
     case nothing
     case closed
   }
 
-  /// Whose device it is.
+  /// The owner of a device.
   struct Owner: Hashable, Sendable {
     var container: String
     var environment: ContainerEnvironment
     var user: String
   }
 
-  /// Notifications kept for a device that is not listening.
+  /// The most notifications that are kept for a device that is not listening.
   static let logLimit = 256
-  /// Seconds after which a device that does not listen is forgotten here; it is told to look when it
-  /// comes back.
+  /// Seconds after which a device that does not listen is forgotten here; it is notified to fetch
+  /// when it listens again.
   private static let idleTime = 3600.0
 
   private struct Listener {
-    /// Nil: a poll, which takes one notification away; else a stream that has read up to here.
+    /// Nil for a poll, which consumes one notification; otherwise the number up to which a stream
+    /// has read.
     var position: Int64?
     /// Called once, on any thread and without a lock held.
     var serve: @Sendable (Delivery) -> Void
@@ -42,12 +43,12 @@ final class NotificationHub: Sendable {
     var owner: Owner?
     var clientID: String?
     var log: NotificationLog
-    /// What polls have taken.
+    /// The number up to which polls have read.
     var polled: Int64
     var listeners: [UInt64: Listener] = [:]
-    /// A stream was opened: what a poll takes away stays for it.
+    /// Whether a stream was opened: notifications that a poll consumes are kept for it.
     var hasStreams = false
-    /// It has listened since the server started.
+    /// Whether it has listened since the server started.
     var hasListened = false
     var lastUse: Double
   }
@@ -63,16 +64,18 @@ final class NotificationHub: Sendable {
     var byOwner: [Owner: Set<String>] = [:]
     /// The number at which logs begin, above every number of devices that were removed in this run.
     ///
-    /// A device that comes back with a number of its former log has to fetch: it lies before.
+    /// A device that reconnects with a number of its former log must fetch, because that number is
+    /// lower.
     var firstNumber: Int64 = 0
-    /// When idle devices were forgotten last.
+    /// When idle devices were last removed.
     var lastSweep = 0.0
     var nextListener: UInt64 = 0
     /// Waits that are about to be registered.
     var beginning: Set<UInt64> = []
     /// Those of them that were cancelled before they were registered.
     var cancelled: Set<UInt64> = []
-    /// In the order of time, for all waits last equally long; those before `nextDeadline` are over.
+    /// In the order of time, because all waits last equally long; those before `nextDeadline` have
+    /// ended.
     var deadlines: [Deadline] = []
     var nextDeadline = 0
     var ticking: SpawnedTask?
@@ -81,10 +84,10 @@ final class NotificationHub: Sendable {
 
   private let state = Mutex(State())
   private let effects: Effects
-  /// Seconds.
+  /// In seconds.
   private let timeout: Double
   private let deviceLimit: Int
-  /// Numbers of another run of the server mean nothing to this one.
+  /// The identifier of this run: numbers of another run are meaningless in this one.
   let run: String
 
   init(effects: Effects, timeout: Double, deviceLimit: Int = 100_000) {
@@ -96,7 +99,7 @@ final class NotificationHub: Sendable {
 
   // MARK: Devices
 
-  /// Notes a device, so that what is for its owner is kept for it.
+  /// Registers a device, so that its owner's notifications are kept for it.
   func note(_ stored: StoredDevice) {
     state.withLock { state in
       let owner = stored.userRecordName.map {
@@ -120,25 +123,26 @@ final class NotificationHub: Sendable {
     }
   }
 
-  /// A device that was given its token a moment ago has missed nothing.
+  /// Records that a device which has just received its token has missed nothing.
   func noteNothingMissed(by token: String) { noteListening(of: token) }
 
-  /// Notes that a device listens and was given what it may have missed.
+  /// Records that a device listens and was notified of what it may have missed.
   func noteListening(of token: String) {
     state.withLock { $0.devices[token]?.hasListened = true }
   }
 
-  /// True when a device listens for the first time since the start: what came before may be lost.
+  /// True if a device listens for the first time since the start: earlier notifications may be
+  /// lost.
   func isFirstListening(of token: String) -> Bool {
     state.withLock { $0.devices[token]?.hasListened == false }
   }
 
-  /// The devices of people, by the digests of their tokens.
+  /// The devices of users, by the digests of their tokens.
   var ownedDevices: [String] {
     state.withLock { state in state.byOwner.values.flatMap { $0 } }
   }
 
-  /// Ends what listens for a device and forgets what is kept for it.
+  /// Ends a device's listeners and removes its notifications.
   func end(_ token: String) {
     let listeners = state.withLock { state -> [Listener] in
       guard let device = remove(token, &state) else { return [] }
@@ -160,7 +164,8 @@ final class NotificationHub: Sendable {
     if state.byOwner[owner]?.isEmpty == true { state.byOwner[owner] = nil }
   }
 
-  /// Forgets devices that have not listened for longest; they are told to look when they come back.
+  /// Removes the devices that have not listened for longest; they are notified to fetch when they
+  /// listen again.
   private func makeRoom(_ state: inout State) {
     let now = effects.clock.uptime
     if now - state.lastSweep >= Self.idleTime / 10 {
@@ -182,12 +187,13 @@ final class NotificationHub: Sendable {
 
   // MARK: Posting
 
-  /// Whether anybody here waits for news of a person.
+  /// Whether a device of a user is registered here.
   func hasDevices(of owner: Owner) -> Bool { state.withLock { $0.byOwner[owner] != nil } }
 
-  /// Hands a notification to a person's devices, but not to the one that caused it.
+  /// Posts a notification to a user's devices, except to the one that caused it.
   ///
-  /// Of those with one key only the newest is kept: it says that there is something to fetch.
+  /// Of several with one key only the newest is kept: it only means that there are changes to
+  /// fetch.
   func post(
     _ notification: PushNotification,
     key: String?,
@@ -203,7 +209,7 @@ final class NotificationHub: Sendable {
     for (listener, delivery) in served { listener.serve(delivery) }
   }
 
-  /// Hands a notification to one device.
+  /// Posts a notification to one device.
   func post(_ notification: PushNotification, key: String?, to token: String) {
     let served = state.withLock { post(notification, key: key, token, &$0) }
     for (listener, delivery) in served { listener.serve(delivery) }
@@ -215,7 +221,7 @@ final class NotificationHub: Sendable {
     _ token: String,
     _ state: inout State
   ) -> [(Listener, Delivery)] {
-    // Taken out and put back: a device that is in two places has its log copied.
+    // Removed and inserted again: a device that is stored twice would have its log copied.
     guard !state.isClosed, var device = state.devices.removeValue(forKey: token) else { return [] }
     device.log.append(notification, key: key, limit: Self.logLimit)
     var served: [(Listener, Delivery)] = []
@@ -231,7 +237,7 @@ final class NotificationHub: Sendable {
     return served
   }
 
-  /// What a listener can have at once.
+  /// The notification that a listener can receive immediately.
   private func delivery(_ position: Int64?, _ device: inout Device) -> Delivery? {
     guard let position else {
       guard let entry = device.log.next(after: device.polled) else { return nil }
@@ -248,15 +254,15 @@ final class NotificationHub: Sendable {
 
   // MARK: Waiting
 
-  /// The next notification of a device, which no other poll gets.
+  /// The next notification of a device, which no other poll receives.
   func poll(_ token: String) async -> Delivery { await wait(token, after: nil) }
 
-  /// What a stream that has read up to a number gets next.
+  /// The next notification after a number, for a stream.
   func stream(_ token: String, after number: Int64) async -> Delivery {
     await wait(token, after: number)
   }
 
-  /// The same for whoever has no task to suspend; returns what ends the wait early, with nothing.
+  /// The same with a callback instead of a suspended task; the result can end the wait early.
   func stream(
     _ token: String,
     after number: Int64,
@@ -267,7 +273,7 @@ final class NotificationHub: Sendable {
     return EventWait(hub: self, listener: id, token: token)
   }
 
-  /// Where a stream begins that knows nothing: everything that is kept for the device is new to it.
+  /// The number at which a new stream begins: everything that is kept for the device is new to it.
   func beginStream(_ token: String) -> Int64 {
     state.withLock { state in
       state.devices[token]?.hasStreams = true
@@ -325,14 +331,14 @@ final class NotificationHub: Sendable {
   fileprivate func end(_ id: UInt64, _ token: String) {
     let listener = state.withLock { state -> Listener? in
       if let listener = state.devices[token]?.listeners.removeValue(forKey: id) { return listener }
-      // Not there: served already, or not registered yet; then it must not begin.
+      // Missing: already served, or not registered yet; then it must not begin.
       if state.beginning.contains(id) { state.cancelled.insert(id) }
       return nil
     }
     listener?.serve(.nothing)
   }
 
-  /// Ends waits whose time is over, as long as there are any.
+  /// Ends waits that time out, as long as there are any.
   private func tick() async {
     while let seconds = endDueWaits() {
       // At most four times a second, however many waits there are.
@@ -340,7 +346,7 @@ final class NotificationHub: Sendable {
     }
   }
 
-  /// Returns the seconds to the next deadline; nil when nobody waits.
+  /// Returns the seconds to the next deadline; nil if there are no waits.
   private func endDueWaits() -> Double? {
     let (due, seconds) = state.withLock { state -> ([Listener], Double?) in
       let now = effects.clock.uptime
@@ -372,7 +378,7 @@ final class NotificationHub: Sendable {
     return seconds
   }
 
-  /// Ends every wait; later ones end at once.
+  /// Ends every wait; later ones end immediately.
   func close() {
     let (listeners, ticking) = state.withLock { state in
       state.isClosed = true
@@ -387,12 +393,12 @@ final class NotificationHub: Sendable {
   }
 }
 
-/// A wait that somebody may give up.
+/// A wait that can be cancelled.
 package struct EventWait: Sendable {
   fileprivate let hub: NotificationHub
   fileprivate let listener: UInt64
   fileprivate let token: String
 
-  /// Ends it, unless it has ended.
+  /// Ends the wait, unless it has ended.
   package func cancel() { hub.end(listener, token) }
 }

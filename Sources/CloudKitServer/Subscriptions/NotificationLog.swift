@@ -1,32 +1,33 @@
 import CloudKitWebServices
 
-/// The notifications of one device that are not known to have arrived: numbered and bounded.
+/// The notifications of one device that may not have been received: numbered and limited.
 struct NotificationLog: Sendable {
   struct Entry: Sendable {
     var number: Int64
-    /// Says only that there is something to fetch: the newest of a key stands for all before.
+    /// The key of a notification that only means that there are changes to fetch: the newest
+    /// replaces all before.
     var key: String?
     var notification: PushNotification
   }
 
-  /// What a reader that knows everything up to a number has missed.
+  /// The notifications that a reader of everything up to a number has missed.
   enum Missed {
     case nothing
     case entries(ArraySlice<Entry>)
-    /// Something was lost: fetch everything that changed, then read on from this number.
+    /// Notifications were lost: fetch all changes, then read from this number.
     case resync(Int64)
   }
 
   private(set) var entries: [Entry] = []
-  /// The newest number given out.
+  /// The newest assigned number.
   private(set) var newest: Int64
-  /// Everything up to here is known to be gone from the log without having been read by all.
+  /// Everything up to this number was removed from the log, possibly without having been read.
   private var lost: Int64
 
-  /// Who has read up to here has missed nothing that is not kept.
+  /// A reader up to this number has missed nothing that was removed.
   var beginning: Int64 { lost }
 
-  /// Begins at a number from which on nothing was lost.
+  /// Creates a log in which nothing was lost from a number on.
   init(startingAt number: Int64) {
     newest = number
     lost = number
@@ -48,10 +49,10 @@ struct NotificationLog: Sendable {
     return .entries(entries[first...])
   }
 
-  /// The oldest entry after a number, whatever was lost before it.
+  /// The oldest entry after a number, regardless of losses before it.
   func next(after number: Int64) -> Entry? { entries.first { $0.number > number } }
 
-  /// Read by all who read this log.
+  /// Removes entries that all readers of this log have read.
   mutating func forget(through number: Int64) {
     entries.removeAll { $0.number <= number }
   }

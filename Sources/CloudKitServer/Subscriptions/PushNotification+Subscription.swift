@@ -2,13 +2,13 @@ import CloudKitWebServices
 
 /// The payloads of notifications.
 extension PushNotification {
-  /// What became of a record.
+  /// The change of a record.
   enum Reason: Int {
     case created = 1
     case updated = 2
     case deleted = 3
 
-    /// The word that subscriptions have for it.
+    /// The text in subscriptions.
     var word: String {
       switch self {
       case .created: "create"
@@ -18,10 +18,11 @@ extension PushNotification {
     }
   }
 
-  /// Longer texts in additional fields are cut: payloads are small.
+  /// Longer texts in additional fields are truncated, because payloads are small.
   static let additionalTextLength = 100
 
-  /// A query subscription fired for a record; `fields` are those the payload may show.
+  /// The payload of a query subscription that fired for a record; `fields` are those that it may
+  /// contain.
   static func query(
     _ subscription: Subscription,
     _ reason: Reason,
@@ -51,7 +52,7 @@ extension PushNotification {
     )
   }
 
-  /// Something changed in a zone.
+  /// The payload for changes in a zone.
   static func zone(_ subscription: Subscription, _ zone: ZoneID) -> PushNotification {
     PushNotification(
       aps: Alert(subscription.notificationInfo, [:]),
@@ -65,7 +66,7 @@ extension PushNotification {
     )
   }
 
-  /// Something changed in a database; a zone is named where it is one.
+  /// The payload for changes in a database, with the zone if it is a single one.
   static func database(
     _ subscription: Subscription,
     _ scope: DatabaseScope,
@@ -84,7 +85,7 @@ extension PushNotification {
     )
   }
 
-  /// With what every payload has: its own ID, the container, and whose it is.
+  /// Adds what every payload has: its own ID, the container, and the user.
   func addressed(to user: String, container: String, id: String) -> PushNotification {
     var notification = self
     notification.ck?.nid = id
@@ -97,7 +98,7 @@ extension PushNotification {
 }
 
 extension PushNotification.Alert {
-  /// How a subscription wants to be presented; one that says nothing is a silent push.
+  /// The presentation that a subscription asks for; without one it is a silent push.
   init(_ info: NotificationInfo?, _ fields: [String: FieldValue]) {
     self.init()
     guard let info else {
@@ -122,7 +123,7 @@ extension PushNotification.Alert {
 }
 
 extension DatabaseScope {
-  /// As payloads number databases.
+  /// The number of a database scope in payloads.
   var payloadNumber: Int {
     switch self {
     case .public: 0
@@ -133,7 +134,7 @@ extension DatabaseScope {
 }
 
 extension FieldValue {
-  /// As a payload shows it; what is encrypted, long or has parts is not shown.
+  /// The value in a payload; nil for encrypted, long and composite values.
   var plainValue: PlainValue? {
     guard !isEncrypted else { return nil }
     switch content {
