@@ -1,12 +1,12 @@
 import CloudKitWebServices
 import Foundation
 
-/// A page about somebody's account: a heading, a sentence, and one form or one hand-over.
+/// A page about an account: a heading, a sentence, and one form or one token transfer.
 ///
-/// Forms work without scripts. What people typed is escaped; the only script is ours and named by a
-/// nonce, so that nothing else can run.
+/// Forms work without scripts. User input is escaped; the only script is our own and has a nonce,
+/// so that no other can run.
 struct AccountPage {
-  /// One line of a form.
+  /// One field of a form.
   struct Field {
     var name: String
     var label: String
@@ -15,7 +15,7 @@ struct AccountPage {
     var autocomplete = "off"
     var isRequired = true
 
-    /// The lines that say who somebody is, as browsers fill them in.
+    /// The fields of user name and password, as browsers fill them in.
     static func credentials(user: String) -> [Field] {
       [
         Field(name: "user", label: "User name", value: user, autocomplete: "username"),
@@ -35,32 +35,32 @@ struct AccountPage {
     }
   }
 
-  /// A token that waits for a click before it goes to the page that asked.
+  /// A token that is sent to the requesting page after a click.
   struct HandOver {
     var token: String
-    /// The only page that may have it.
+    /// The origin of the only page that may receive it.
     var origin: String
   }
 
   var title: String
-  /// What the page is about, such as a container.
+  /// The subject of the page, such as a container.
   var subject = ""
   var message: String?
   var fields: [Field] = []
-  /// Where the form goes; nil: to the page's own address.
+  /// The URL that receives the form; nil: the page's own.
   var action: String?
-  /// The text of the form's button.
+  /// The label of the form's button.
   var button = ""
-  /// The words of a second button, which sends the form without its fields, with `with=identity`.
+  /// The label of a second button, which sends the form without its fields, with `with=identity`.
   var otherButton: String?
-  /// The words of a button that sends `answer=deny`, whatever the fields hold.
+  /// The label of a button that sends `answer=deny`, regardless of the fields.
   var refusal: String?
   var offersToKeep = false
   var handOver: HandOver?
-  /// Where else to go: the addresses and the words of links.
+  /// Links to other pages: the URLs and labels.
   var links: [(address: String, text: String)] = []
 
-  /// The page as a reply; the nonce names its script, where it has one.
+  /// The page as a reply, with the nonce of its script if it has one.
   func response(status: Int = 200, nonce: String) -> WebServiceResponse {
     let to =
       subject.isEmpty ? "" : "<p class=\"quiet\">to use <strong>\(escape(subject))</strong></p>"
@@ -149,7 +149,7 @@ struct AccountPage {
       """
   }
 
-  /// A text as JavaScript; inside a script element the characters "</" would end it.
+  /// A text as a JavaScript literal; inside a script element the characters "</" would end it.
   private static func literal(_ value: String) -> String {
     let data = (try? WireCoding.encode(value)) ?? Data("null".utf8)
     return String(decoding: data, as: UTF8.self).replacing("<", with: "\\u003C")

@@ -1,18 +1,19 @@
 import CloudKitWebServices
 import Foundation
 
-/// What is known of an account beside name and password.
+/// The state of an account besides name and password.
 struct AccountState: Codable, Hashable, Sendable {
   var isAdministrator = false
-  /// May not sign in.
+  /// Whether signing in is refused.
   var isDisabled = false
-  /// Milliseconds since 1970; nil where nobody asked for deletion.
+  /// Milliseconds since 1970; nil if the deletion was not requested.
   var deletedAt: Int64?
-  /// Of a deleted account: whether it was shut before, and stays so when the deletion is taken back.
+  /// For a deleted account: whether it was disabled before, and stays so if the deletion is
+  /// reverted.
   var wasDisabled: Bool?
-  /// The person typed the account's e-mail address, and nothing has shown that it is theirs.
+  /// Whether the user entered the account's e-mail address and has not confirmed it.
   ///
-  /// Others do not find the account by it. Nil: an administrator or an issuer gave it.
+  /// Other users cannot find the account by it. Nil: an administrator or an issuer set it.
   var hasUnverifiedAddress: Bool?
 
   static func key(_ account: String) -> DirectoryEntry.Key {
@@ -29,10 +30,10 @@ struct AccountState: Codable, Hashable, Sendable {
 }
 
 extension StorageSnapshot {
-  /// The one account that an e-mail address leads to.
+  /// The one account of an e-mail address.
   ///
-  /// A person who signs up with another's address gets nothing that is meant for its owner: an address
-  /// that is not verified leads nowhere, nor does one that several accounts have.
+  /// A user who signs up with another user's address receives nothing that is meant for its owner:
+  /// an unverified address identifies no account, nor does one that several accounts have.
   func account(owning emailAddress: String) throws -> StoredAccount? {
     let owners = try accounts(emailAddress: emailAddress).filter {
       try state(of: $0.id).0.hasUnverifiedAddress != true
@@ -40,7 +41,7 @@ extension StorageSnapshot {
     return owners.count == 1 ? owners.first : nil
   }
 
-  /// The state of an account and the revision it was read at.
+  /// The state of an account and the revision at which it was read.
   func state(of account: String) throws -> (AccountState, revision: Int64?) {
     guard let entry = try entry(AccountState.key(account)) else { return (AccountState(), nil) }
     return (try WireCoding.decode(AccountState.self, from: entry.body), entry.revision)

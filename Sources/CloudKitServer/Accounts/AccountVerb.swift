@@ -1,8 +1,8 @@
-/// Calls that prove an account by a password, a code or a refresh token: `POST /account/{verb}`.
+/// Calls that are authenticated by a password, a code or a refresh token: `POST /account/{verb}`.
 ///
-/// `OwnAccountCall` has those that take a user token.
+/// `OwnAccountCall` has those that use a user token.
 package enum AccountVerb: String, CaseIterable, Sendable {
-  /// A program asks for a code that its person types on a page.
+  /// A program requests a code that its user types on a page.
   case device
   /// OAuth's token endpoint: device codes and refresh tokens.
   case token

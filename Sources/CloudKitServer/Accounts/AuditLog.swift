@@ -1,37 +1,38 @@
 import CloudKitWebServices
 import Foundation
 
-/// One line of the audit log: who did what to whom, when and from where.
+/// One line of the audit log: the actor, the action, the account, the time and the sender's
+/// address.
 ///
-/// No line holds a secret: a name that no account has is left out, since people type passwords into
-/// that field by mistake.
+/// No line has a secret: an unknown user name is left out, because users sometimes type passwords
+/// into that field.
 package struct AuditLine: Codable, Hashable, Sendable {
   /// Milliseconds since 1970.
   package var time: Int64
-  /// A kind and, behind a point, what was done: `account.delete`.
+  /// A kind and, after a dot, the action: `account.delete`.
   package var action: String
-  /// The administrator or the person; empty for the server itself.
+  /// The administrator or the user; empty for the server itself.
   package var by: String
   package var about: String
   package var detail: String?
-  /// Where the request came from; nil for the server itself.
+  /// The sender's address; nil for the server itself.
   package var address: String?
-  /// What the person calls the device.
+  /// The user's name of the device.
   package var device: String?
 }
 
-/// Which lines of the audit log are wanted.
+/// The requested lines of the audit log.
 package struct AuditQuery: Codable, Hashable, Sendable {
-  /// The name that the reply before gave, to continue after.
+  /// The name that the previous reply returned, to continue after it.
   package var after: String?
   package var limit: Int?
   /// Lines by or about this account.
   package var account: String?
   /// An action, or the kind before its point.
   package var kind: String?
-  /// Milliseconds since 1970; lines of before are left out.
+  /// Milliseconds since 1970; earlier lines are left out.
   package var since: Int64?
-  /// Lines from this address, or another one of its IPv6 network.
+  /// Lines from this address, or from another one of its IPv6 network.
   package var address: String?
 
   package init(
@@ -68,10 +69,11 @@ package struct AuditQuery: Codable, Hashable, Sendable {
 }
 
 extension CloudKitService {
-  /// Lines that one call looks at before it answers with what it has and a name to continue after.
+  /// The number of lines that one call examines before it returns those found, and a name to
+  /// continue after.
   private static let linesPerLook = 10_000
 
-  /// Notes what was done; the line is on the disk before the storage closes.
+  /// Writes a line; it is durable before the storage closes.
   func audit(
     _ action: String,
     by actor: String,
@@ -96,7 +98,7 @@ extension CloudKitService {
     )
   }
 
-  /// Notes what an administrator did.
+  /// Writes a line about an administrator's action.
   func audit(
     _ action: String,
     by call: AdminCall,
@@ -115,12 +117,12 @@ extension CloudKitService {
     )
   }
 
-  /// Notes a sign-in that failed, of an account that is known.
+  /// Records a failed sign-in, of a known account.
   ///
-  /// What strangers cause is kept for a shorter time, and of a flood so many lines an hour
-  /// (``AuditedFailures``); the server's log has them all. Tools that shut senders out read it there:
-  /// the words and the address stand in the message itself, in this order, and nothing in it comes from
-  /// the sender but the address.
+  /// These lines, which any sender can cause, expire sooner, and only a limited number per hour is
+  /// written (``AuditedFailures``); the server's log has all of them. Tools that block senders read
+  /// them there: the text and the address are in the message itself, in this order, and only the
+  /// address depends on the sender.
   func auditFailure(_ account: StoredAccount?, from sender: SenderAddress?, detail: String) {
     if let sender { logger.warning("sign-in failed from \(sender.shown)") }
     let time = now
@@ -141,13 +143,13 @@ extension CloudKitService {
     )
   }
 
-  /// Notes in the server's log alone that a sender was refused before anything was judged.
+  /// Logs, in the server's log alone, that a sender was refused before any password was checked.
   func logRefusal(of sender: SenderAddress?) {
     if let sender { logger.warning("sign-in refused from \(sender.shown)") }
   }
 
-  /// Writes a line, owned by the account of its actor: by its ID, since the name may be another
-  /// person's later, and a person may have the name that lines of the operator have.
+  /// Writes a line, owned by the actor's account ID: the name may later be another user's, and a
+  /// user may have the name that the operator's lines have.
   private func audit(_ line: AuditLine, lifetime: Double, isOperator: Bool = false) {
     logger.notice(
       "audit: \(line.action)",
@@ -159,7 +161,7 @@ extension CloudKitService {
     let name = "\(Self.name(ofLinesAt: line.time))-\(effects.randomness.bytes(4).hexadecimal)"
     let expires = line.time + Int64(lifetime * 1000)
     writing.async { [storage] in
-      // A log that cannot be written must not undo what it tells of.
+      // A line that cannot be written must not undo the action that it records.
       guard let body = try? WireCoding.encode(line) else { return }
       let actor = isOperator ? nil : try? storage.read { try $0.account(userName: line.by) }
       var batch = WriteBatch()
@@ -182,7 +184,7 @@ extension CloudKitService {
 
   /// The newest lines first, with the name to continue after.
   ///
-  /// A page may be empty and have a name to continue after, where many lines were passed over.
+  /// A page may be empty and still have a name to continue after, if many lines did not match.
   package func auditLines(
     _ query: AuditQuery = AuditQuery()
   ) async throws -> (lines: [AuditLine], last: String?) {
@@ -191,7 +193,7 @@ extension CloudKitService {
     var looked = 0
     let end = query.since.map { Self.name(ofLinesAt: $0) }
     while looked < Self.linesPerLook {
-      // In the lane, behind the lines that are still to be written.
+      // In the lane, after the lines that are still queued.
       let range = DirectoryRange(.audit, after: after, isReversed: true, limit: query.size)
       let entries = try await writing.run { [storage] in
         try storage.read { try $0.entries(range) }

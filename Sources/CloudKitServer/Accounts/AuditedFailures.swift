@@ -1,9 +1,10 @@
-/// Which failures of an hour have a line in the audit log.
+/// Decides which failures of an hour are written to the audit log.
 ///
-/// One sender, or a flood against one account, leaves room for the lines of others: each account and
-/// each network has a share, and the first failure of an account in an hour has a line in any case.
+/// One sender, or many attempts against one account, cannot use up the lines of others: each
+/// account and each network has a share, and the first failure of an account in an hour is always
+/// written.
 struct AuditedFailures: Hashable, Sendable {
-  /// Accounts and networks that are counted: beyond as many, none is added.
+  /// The most accounts and networks that are counted; beyond it, none is added.
   private static let names = 10_000
 
   private var hour: Int64 = 0
@@ -12,7 +13,7 @@ struct AuditedFailures: Hashable, Sendable {
   private var byAccount: [String: Int] = [:]
   private var byNetwork: [String: Int] = [:]
 
-  /// Counts a failure, of an account or of a name that none has, and says whether it has a line.
+  /// Counts a failure, of an account or of an unknown name, and returns whether to write a line.
   mutating func keepsLine(
     of account: String?,
     from sender: SenderAddress?,

@@ -1,16 +1,16 @@
 import CloudKitWebServices
 import Foundation
 
-/// API tokens: the apps' own, and those that the server made for its banner and commands.
+/// API tokens: the apps' own, and those that the server created for its banner and commands.
 extension CloudKitService {
-  /// What the storage knows of a token that was sent.
+  /// The stored row of a token.
   func apiToken(_ text: String) throws -> StoredAPIToken? {
     try storage.read { try $0.apiToken(digest: Self.digest(text)) }
   }
 
-  /// Makes an API token; without a container it opens any container of the environment.
+  /// Creates an API token; without a container it is valid for any container of the environment.
   ///
-  /// The token is in the reply and nowhere else: the storage keeps its digest.
+  /// Only the reply has the token: the storage has its digest.
   package func createAPIToken(
     container: String? = nil,
     environment: ContainerEnvironment = .development,
@@ -58,8 +58,8 @@ extension CloudKitService {
     }
   }
 
-  /// Whether user tokens may be sent to an address: over TLS, within the machine, or to an app by a
-  /// scheme of its own (RFC 8252, 7.1), which no scheme with another meaning looks like.
+  /// Whether user tokens may be sent to a URL: over TLS, within the machine, or to an app with a
+  /// scheme of its own (RFC 8252, 7.1) that cannot be confused with another.
   private static func mayTakeTokens(_ address: String) -> Bool {
     guard let parts = URLComponents(string: address), let scheme = parts.scheme?.lowercased(),
       parts.user == nil, parts.fragment == nil
@@ -76,15 +76,15 @@ extension CloudKitService {
 
   private static let ownTokenPurpose = "API token"
 
-  /// The server's own API token for any container in development; made at the first start.
+  /// The server's own API token for any container in development; created at the first start.
   package func bootstrapAPIToken() async throws -> String {
     try await ownAPIToken(container: nil, environment: .development)
   }
 
-  /// The server's own API token that opens the container in the environment; made where there is none.
+  /// The server's own API token for the container in the environment; created if there is none.
   ///
-  /// In development it opens every container, so that a second app needs no second token. The
-  /// container is there from then on.
+  /// In development it is valid for every container, so that a second app needs no second token.
+  /// The container is created too.
   package func apiToken(
     opening container: String,
     environment: ContainerEnvironment
@@ -101,7 +101,8 @@ extension CloudKitService {
     return token
   }
 
-  /// A token that can be shown again: it is kept sealed, with a key that is not in the database.
+  /// A token that can be shown again: it is stored encrypted, with a key that is not in the
+  /// database.
   private func ownAPIToken(
     container: String?,
     environment: ContainerEnvironment
@@ -111,7 +112,8 @@ extension CloudKitService {
         && $0.allowedOrigins.isEmpty && $0.redirectURL == nil
     }
     for token in known {
-      // One whose key is gone is still the apps' that have it; the server makes itself another.
+      // If its key is lost, apps that have the token can still use it; the server creates another
+      // for itself.
       guard let sealed = token.sealed,
         let bytes = try? vault.open(sealed, for: Self.ownTokenPurpose)
       else { continue }
@@ -123,8 +125,8 @@ extension CloudKitService {
 
   // MARK: Removal
 
-  /// Ends an API token, by itself or by the first characters of it that lists show: apps that use it
-  /// are refused from now on.
+  /// Removes an API token, given in full or by the prefix that lists show: apps that use it are
+  /// refused from now on.
   package func removeAPIToken(_ text: String) async throws {
     try await write { [storage] in
       let found = try storage.read { snapshot in

@@ -1,7 +1,7 @@
 import CloudKitWebServices
 import Foundation
 
-/// What people do with their own accounts: pages with forms, and calls of apps.
+/// The users' own account actions: pages with forms, and calls of apps.
 extension CloudKitService {
   func respondToSignUp(
     _ request: WebServiceRequest,
@@ -103,8 +103,8 @@ extension CloudKitService {
 
   // MARK: Calls of apps
 
-  /// `POST /account/{sign-in|refresh|sign-out|delete}` and those of ``OwnAccountCall``, bodies and
-  /// replies in JSON, and `POST /account/{device|token}`, in the forms of OAuth.
+  /// `POST /account/{sign-in|refresh|sign-out|delete}` and those of ``OwnAccountCall``, with bodies
+  /// and replies in JSON, and `POST /account/{device|token}`, in OAuth's formats.
   ///
   /// An extension: Apple's apps sign in with the system's account.
   func respondToAccount(
@@ -160,7 +160,7 @@ extension CloudKitService {
       )
     case .signOut:
       let call = try ClientBody.decode(RefreshCall.self, from: request.body)
-      // Knowing a good token of the device is the right to end it.
+      // Any client with a valid token of the device may end its grant.
       _ = try await refresh(call.refreshToken, from: SenderAddress(request.clientAddress))
       let grant = try await revokeDevice(String(call.refreshToken.prefix { $0 != "." }))
       audit(
@@ -195,7 +195,7 @@ extension CloudKitService {
   private struct SignInCall: Decodable {
     var userName: String
     var password: String
-    /// Of the second factor, where the account has one.
+    /// The code of the second factor, if the account has one.
     var code: String?
     var container: String
     var device: String?

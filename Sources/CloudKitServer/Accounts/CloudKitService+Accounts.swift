@@ -1,7 +1,7 @@
 import CloudKitWebServices
 import Foundation
 
-/// The lives of accounts: made, changed, shut, deleted, purged.
+/// The life cycle of accounts: created, changed, disabled, deleted, purged.
 extension CloudKitService {
   /// An account as an administrator sees it.
   package struct AccountDescription: Codable, Hashable, Sendable {
@@ -13,7 +13,8 @@ extension CloudKitService {
     package var phoneNumber: String?
     package var isAdministrator: Bool
     package var isDisabled: Bool
-    /// Others do not find the account by its address until an administrator sets it; nil: they do.
+    /// Whether other users cannot find the account by its address until an administrator sets it;
+    /// nil: they can.
     package var hasUnverifiedAddress: Bool?
     /// Nil: none.
     package var hasSecondFactor: Bool?
@@ -22,13 +23,13 @@ extension CloudKitService {
     package var sessions: Int
   }
 
-  /// What is to be changed of an account; nil leaves it.
+  /// The changes of an account; nil keeps a value.
   package struct AccountChanges: Codable, Hashable, Sendable {
     package var password: String?
     package var givenName: String?
     package var familyName: String?
     package var emailAddress: String?
-    /// Empty takes it away.
+    /// An empty text removes it.
     package var phoneNumber: String?
     package var isAdministrator: Bool?
     package var isDisabled: Bool?
@@ -52,7 +53,7 @@ extension CloudKitService {
     }
   }
 
-  /// A page of all accounts, by name; nil begins.
+  /// A page of all accounts, by name; nil for the first.
   package func accountDescriptions(
     after userName: String? = nil,
     limit: Int = 1000
@@ -91,15 +92,15 @@ extension CloudKitService {
     return account
   }
 
-  /// Changes an account; a new password or a shut account ends every session of it.
+  /// Changes an account; a new password, or disabling it, ends every session.
   package func changeAccount(_ userName: String, _ changes: AccountChanges) async throws {
     try await changeAccount(userName, changes, from: nil)
   }
 
-  /// The same, for a person who asks with the session `keeping`, or with the reset link `link`.
+  /// The same, for a user with the session `keeping`, or with the reset link `link`.
   ///
-  /// The session stays with its device, and an address that its person typed is not verified. The
-  /// transaction uses the link up.
+  /// The session and its device stay signed in, and an address that the user entered is not
+  /// verified. The transaction uses the link up.
   func changeAccount(
     _ userName: String,
     _ changes: AccountChanges,
@@ -128,14 +129,15 @@ extension CloudKitService {
         var state = before
         if let flag = changes.isAdministrator { state.isAdministrator = flag }
         if let flag = changes.isDisabled {
-          // A deleted account opens by being restored: an open one would be purged with new data.
+          // A deleted account is enabled by restoring it: otherwise it would be purged with new
+          // data.
           if before.deletedAt == nil {
             state.isDisabled = flag
           } else {
             state.wasDisabled = flag ? true : nil
           }
         }
-        // An administrator who sets an address, the same one too, stands for it.
+        // An administrator who sets an address, even the same one, verifies it.
         if changes.emailAddress != nil {
           state.hasUnverifiedAddress = session != nil ? true : nil
         }
@@ -146,8 +148,8 @@ extension CloudKitService {
             throw Self.spentLink
           }
           guard try self.mayUse(link, of: account, state, snapshot) else { throw Self.spentLink }
-          // The new password ends the account's links, this one with them; of two that use it at the
-          // same time one commits.
+          // The new password ends the account's links, including this one; of two concurrent uses
+          // one commits.
           batch.expectedEntries[link.key] = .some(link.revision)
           // What the judgement rests on may change on another server before the commit: the factor has
           // an entry of its own, an identity at an issuer comes with a new revision of the state.
@@ -163,8 +165,8 @@ extension CloudKitService {
           try self.endSessions(of: account.id, keeping: session, snapshot, in: &batch)
         }
         if changes.emailAddress != nil {
-          // Links to an address that was asked for before would set that one, and links to a new
-          // password went to the former one.
+          // Links to an address that was requested before would set that one, and links to a new
+          // password were sent to the former one.
           let resets = try snapshot.entries(
             DirectoryRange(.passwordReset, owner: account.id, limit: .max)
           )
@@ -182,8 +184,8 @@ extension CloudKitService {
     if changes.password != nil { try await forgetFailures(of: userName) }
   }
 
-  /// Ends every session and device of an account, and the addresses for events that they were given;
-  /// not the session that is kept, and the device that it belongs to.
+  /// Ends every session and device of an account, and their event URLs; except the session that is
+  /// kept, and its device.
   func endSessions(
     of account: String,
     keeping kept: StoredSession? = nil,
@@ -206,8 +208,8 @@ extension CloudKitService {
     }
     batch.endedSessions += try snapshot.sessions(account: account).map(\.digest)
       .filter { !stays.contains($0) }
-    // Links that an administrator gave out are for the account as it was, and so is the consent to a
-    // program that has not fetched its tokens yet.
+    // Links that an administrator issued are for the account in its former state, and so is the
+    // consent for a program that has not fetched its tokens yet.
     for kind in [
       DirectoryEntry.Kind.accountExport, .addressVerification, .deviceCode, .passwordReset,
     ] {
@@ -223,7 +225,7 @@ extension CloudKitService {
 
   // MARK: Deletion
 
-  /// Shuts an account at once; what it owns goes after `purgeDelay`, or right now.
+  /// Disables an account immediately; its data is removed after `purgeDelay`, or immediately.
   package func deleteAccount(_ userName: String, purgesNow: Bool = false) async throws {
     try await deleteAccount(userName, purgesNow: purgesNow, from: nil)
   }
@@ -254,7 +256,7 @@ extension CloudKitService {
     if purgesNow { try await purge(account.id) }
   }
 
-  /// Takes back a deletion whose purge has not come yet; an account that was shut before stays shut.
+  /// Reverts a deletion before its purge; an account that was disabled before stays disabled.
   package func restoreAccount(_ userName: String) async throws {
     let account = try account(named: userName)
     try await write { [storage] in
@@ -278,7 +280,7 @@ extension CloudKitService {
 
   // MARK: Invitations
 
-  /// Whether nobody administers the server yet.
+  /// Whether the server has an administrator.
   package func hasAdministrator() throws -> Bool {
     try storage.read { try $0.entries(DirectoryRange(.accountState, limit: .max)) }.contains {
       let state = try WireCoding.decode(AccountState.self, from: $0.body)
@@ -286,7 +288,7 @@ extension CloudKitService {
     }
   }
 
-  /// The code of an invitation, good once.
+  /// The code of an invitation, valid once.
   package func invite(isAdministrator: Bool = false, by inviter: String = "") async throws -> String
   {
     let code = effects.randomness.bytes(24).base64URL
@@ -303,7 +305,7 @@ extension CloudKitService {
     }
   }
 
-  /// Where somebody makes an account with an invitation.
+  /// The URL at which a user creates an account with an invitation.
   package func signUpURL(invitation code: String) -> String {
     baseURL + Self.signUpPath(invitation: code)
   }
@@ -312,7 +314,7 @@ extension CloudKitService {
     "/sign-up?invitation=\(code)"
   }
 
-  /// Makes an account for somebody who asks for one, as the policy allows.
+  /// Creates an account at a user's request, if the policy allows.
   func register(
     userName: String,
     password: String,
@@ -345,7 +347,7 @@ extension CloudKitService {
     guard mail != nil, let account = try storage.read({ try $0.account(id: id) }),
       let address = account.emailAddress
     else { return }
-    // The account is there all the same; its page sends the link again.
+    // The account was created all the same; its page can send the link again.
     do {
       try await beginVerification(of: address, for: account)
     } catch let error as ErrorDictionary where error.serverErrorCode == .throttled {
@@ -353,18 +355,18 @@ extension CloudKitService {
     }
   }
 
-  /// Refuses what cannot be an e-mail address; an empty text takes the address away.
+  /// Throws for a text that is no e-mail address; an empty text removes the address.
   func checkAddress(_ address: String) throws(AdministrationError) {
     guard !address.isEmpty, let objection = EmailAddress.objection(to: address) else { return }
     throw AdministrationError(description: objection)
   }
 
-  /// The address that a user name is.
+  /// The address in a user name, if it is one.
   static func address(in userName: String) -> String? {
     EmailAddress.objection(to: userName) == nil ? userName : nil
   }
 
-  /// The invitation of a code, if it is still good.
+  /// The invitation of a code, if it is still valid.
   func invitation(_ code: String) throws -> (entry: DirectoryEntry, invitation: Invitation)? {
     guard let entry = try storage.read({ try $0.entry(Invitation.key(code)) }),
       (entry.expires ?? .max) > now

@@ -2,14 +2,14 @@ import CloudKitWebServices
 import Crypto
 import Foundation
 
-/// What an administrator does: accounts, sign-ins, schemas.
+/// Actions of administrators: accounts, sign-ins, schemas.
 extension CloudKitService {
-  /// A failure of an administrator's call, in a sentence.
+  /// A failure of an administrator's call, as a sentence.
   package struct AdministrationError: Error, Hashable, Sendable, CustomStringConvertible {
     package var description: String
   }
 
-  /// Makes an account and returns its ID.
+  /// Creates an account and returns its ID.
   @discardableResult
   package func createAccount(
     userName: String,
@@ -31,7 +31,7 @@ extension CloudKitService {
     )
   }
 
-  /// Makes an account, and uses an invitation up in the same transaction.
+  /// Creates an account, and uses an invitation up in the same transaction.
   @discardableResult
   func createAccount(
     userName: String,
@@ -80,7 +80,7 @@ extension CloudKitService {
         batch.savedEntries = [try state.entry(account.id, revision: 1)]
       }
       if let identity {
-        // Two first visits at once make one account.
+        // Two concurrent first sign-ins create one account.
         batch.expectedEntries[identity.key] = .some(nil)
         batch.savedEntries.append(try identity.entry(for: account.id))
       }
@@ -95,7 +95,7 @@ extension CloudKitService {
     }
   }
 
-  /// Signs a person in without the page and returns the web auth token.
+  /// Signs a user in without the page and returns the web auth token.
   package func signIn(
     userName: String,
     password: String,
@@ -106,7 +106,7 @@ extension CloudKitService {
     return try await startSession(account: account, container: container, isKept: isKept)
   }
 
-  /// Signs a person in on the administrator's word.
+  /// Signs a user in at an administrator's request.
   package func signIn(
     userName: String,
     container: String,
@@ -178,7 +178,7 @@ extension CloudKitService {
     }
   }
 
-  /// Stores a session of an account that is still as it was when it was proven.
+  /// Stores a session if its account is unchanged since it was authenticated.
   func begin(_ session: StoredSession, of account: StoredAccount) async throws {
     try await write { [storage] in
       try storage.read { snapshot in
@@ -190,8 +190,8 @@ extension CloudKitService {
     }
   }
 
-  /// Refuses to sign in to an account that was shut, removed or given another password since it was
-  /// read; of two servers at once too.
+  /// Throws if the account was disabled, removed or given another password since it was read; also
+  /// by another server.
   func expectOpen(
     _ account: StoredAccount,
     _ snapshot: any StorageSnapshot,
@@ -204,10 +204,10 @@ extension CloudKitService {
     batch.expectedEntries[AccountState.key(account.id)] = .some(revision)
   }
 
-  /// A new user token and the session to be stored for it.
+  /// Creates a user token and the session to store for it.
   ///
-  /// Names of containers hold no slash: sessions of the administration and of the accounts' page have
-  /// names with one, and begin in their own ways alone.
+  /// Container names have no slash: sessions of the administration and of the account page have
+  /// names with one, and are only created by their own functions.
   func makeSession(
     account: String,
     container: String,

@@ -3,7 +3,7 @@ import Crypto
 import Foundation
 
 extension CloudKitService {
-  /// Checks the API token, then who is signed in.
+  /// Verifies the API token, then the user.
   func authenticate(
     _ request: WebServiceRequest,
     _ target: RequestTarget,
@@ -29,7 +29,7 @@ extension CloudKitService {
       try await target.webAuthToken.asyncMap {
         try await self.principal(token: $0, container: path.container)
       } ?? nil
-    // A person's token is for one container; without a person any name could be made up.
+    // A user token is for one container; without a user any container name could be invented.
     if principal != nil { try await openContainer(path.container) }
     return RequestContext(
       container: path.container,
@@ -48,7 +48,7 @@ extension CloudKitService {
     )
   }
 
-  /// Notes a container that a person reached for the first time.
+  /// Registers a container when a user accesses it for the first time.
   private func openContainer(_ container: String) async throws {
     guard !sessions.knows(container: container) else { return }
     try await write {
@@ -63,7 +63,7 @@ extension CloudKitService {
     Data(SHA256.hash(data: Data(token.utf8))).hexadecimal
   }
 
-  /// Who the token is, or nil where it is unknown, for another container, or over.
+  /// The user of a token, or nil if it is unknown, for another container, or expired.
   private func principal(token: String, container: String) async throws -> Principal? {
     let digest = Self.digest(token)
     let generation = sessions.generation
@@ -99,7 +99,8 @@ extension CloudKitService {
 
   /// Moves a session's end on, up to its greatest age; nil where it was ended meanwhile.
   ///
-  /// The age is kept from the first renewal on: before it, the end says when the session began.
+  /// The age is stored from the first renewal on; before it, the expiry shows when the session
+  /// began.
   private func renew(_ session: StoredSession, _ lifetime: Double) async throws -> StoredSession? {
     let age = session.isKept ? limits.keptSessionAge : limits.sessionAge
     let key = DirectoryEntry.Key(.sessionEnd, session.digest)

@@ -1,8 +1,8 @@
 import CloudKitWebServices
 import Foundation
 
-/// The page where people delete their account: with its password or, where it has none that anybody
-/// knows, by proving anew at the other service who they are.
+/// The page on which users delete their account: with its password or, if none is known, after a
+/// new authentication at the other service.
 extension CloudKitService {
   static let deletionTitle = "Delete an account"
 
@@ -44,7 +44,7 @@ extension CloudKitService {
     }
   }
 
-  /// Asks somebody who proved elsewhere who they are whether they mean it.
+  /// Asks a user who authenticated at the other service to confirm.
   func deletionPage(
     for account: StoredAccount,
     _ attempt: IdentityAttempt
@@ -70,7 +70,7 @@ extension CloudKitService {
     ).response(nonce: nonce)
   }
 
-  /// Deletes an account that its person has just proven to be theirs.
+  /// Deletes an account whose user has just authenticated.
   func deleteOwnAccount(_ account: StoredAccount, from sender: SenderAddress?) async throws {
     try await deleteAccount(account.userName, from: sender)
     audit("account.delete", by: account.userName, about: account.userName, from: sender)
@@ -84,7 +84,7 @@ extension CloudKitService {
       """
   }
 
-  /// What a form says of a password that did not open the account.
+  /// The message of a form for a wrong password.
   func wrongPasswordMessage(_ error: ErrorDictionary) -> String {
     if error.serverErrorCode == .throttled {
       return "Too many attempts. Please wait a few minutes, then try again."

@@ -3,13 +3,13 @@ import Foundation
 
 /// Sign-in of programs in a terminal: the device authorization grant of RFC 8628.
 ///
-/// The client's ID is an API token and the scope a container. A program asks for a code, shows it,
-/// and asks again and again while its person types the code on the page `/activate`.
+/// The client's ID is an API token and the scope a container. A program requests a code, shows it,
+/// and polls while its user types the code on the page `/activate`.
 extension CloudKitService {
   static let deviceGrant = "urn:ietf:params:oauth:grant-type:device_code"
   private static let refreshGrant = "refresh_token"
 
-  /// `POST /account/device`: a code for the program and one for the person.
+  /// `POST /account/device`: a code for the program and one for the user.
   func beginDeviceAuthorization(_ request: WebServiceRequest) async throws -> WebServiceResponse {
     let form = request.form
     let container = form["scope"] ?? ""
@@ -39,7 +39,8 @@ extension CloudKitService {
     )
     try await write {
       var batch = WriteBatch()
-      // A code that somebody else waits with is not taken over; it happens once in ten billion.
+      // A code that another program waits with is not replaced; a collision happens once in ten
+      // billion.
       batch.expectedEntries[entry.key] = .some(nil)
       batch.savedEntries = [entry]
       return (batch, ())
@@ -57,7 +58,7 @@ extension CloudKitService {
     )
   }
 
-  /// `POST /account/token`: the tokens, once the person has let the program in; or the next ones.
+  /// `POST /account/token`: the tokens, once the user has allowed the program; or the next ones.
   func respondToTokenRequest(_ request: WebServiceRequest) async throws -> WebServiceResponse {
     let form = request.form
     switch form["grant_type"] {
@@ -108,7 +109,7 @@ extension CloudKitService {
         next.body = try WireCoding.encode(authorization)
         batch.savedEntries = [next]
       case .allowed, .denied:
-        // A code is good for one answer.
+        // A code gets one successful reply.
         batch.removedEntries = [key]
       }
       return (batch, (authorization, verdict))
@@ -152,7 +153,7 @@ extension CloudKitService {
     )
   }
 
-  // MARK: OAuth's shapes
+  // MARK: OAuth's formats
 
   private struct DeviceCodeReply: Encodable {
     var device_code: String
@@ -165,7 +166,7 @@ extension CloudKitService {
 
   private struct TokenReply: Encodable {
     var access_token: String
-    /// It goes into the query, so it is no bearer token.
+    /// It is sent in the query, so it is no bearer token.
     var token_type: String
     var expires_in: Int
     var refresh_token: String
@@ -204,7 +205,7 @@ extension CloudKitService {
     return response
   }
 
-  /// Seconds that a stranger has to wait, or nil.
+  /// Seconds that an address without a user has to wait, or nil.
   private func strangerPause(_ request: WebServiceRequest) -> Double? {
     do {
       try throttleStrangers(request)

@@ -1,7 +1,7 @@
 import CloudKitWebServices
 import Foundation
 
-/// The page where a person types the code that a program shows, and lets it in or not.
+/// The page on which a user types the code that a program shows, and allows or denies the program.
 extension CloudKitService {
   static let activationTitle = "Connect a device"
   /// The name of the device's code in links and forms (RFC 8628, 3.3.1).
@@ -13,11 +13,11 @@ extension CloudKitService {
   ) async throws -> WebServiceResponse {
     let isPost = request.method == "POST"
     let form = isPost ? request.form : [:]
-    // `code` is the second factor's where the form names the device's code by its own name.
+    // `code` is the second factor's if the form names the device's code by its own name.
     let sent = form[Self.userCode]
     let text = sent ?? form["code"] ?? target.query[Self.userCode] ?? ""
     guard !text.isEmpty else { return codePage(message: nil).response(nonce: nonce) }
-    // A look at a code is a guess at one.
+    // Looking up a code counts as guessing one.
     try throttleStrangers(request)
     guard let code = DeviceAuthorization.typed(text), let waiting = try authorization(code) else {
       return codePage(message: "This code is not good any more, or was never one.")
@@ -79,7 +79,7 @@ extension CloudKitService {
     ).response(nonce: nonce)
   }
 
-  /// Asks somebody who proved elsewhere who they are whether the program is theirs.
+  /// Asks a user who authenticated at the other service whether the program is theirs.
   func activationPage(
     _ code: String,
     for account: StoredAccount,
@@ -107,7 +107,7 @@ extension CloudKitService {
     return authorization.answer == .none ? authorization : nil
   }
 
-  /// Notes the answer; an entry with an owner ends with the owner's sign-ins.
+  /// Stores the decision; an entry with an owner ends with the owner's sessions.
   private func answer(
     _ answer: DeviceAuthorization.Answer,
     to code: String,

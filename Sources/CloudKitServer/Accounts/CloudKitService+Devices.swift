@@ -1,7 +1,7 @@
 import CloudKitWebServices
 import Foundation
 
-/// Devices that stay signed in: they keep a refresh token, which can be revoked.
+/// Devices that stay signed in: they have a refresh token, which can be revoked.
 extension CloudKitService {
   /// A signed-in device as an administrator sees it.
   package struct DeviceDescription: Codable, Hashable, Sendable {
@@ -13,7 +13,7 @@ extension CloudKitService {
     package var used: Int64
   }
 
-  /// Signs a device in for an account that has proven who it is.
+  /// Signs a device in for an authenticated account.
   func startGrant(
     account: StoredAccount,
     container: String,
@@ -103,7 +103,7 @@ extension CloudKitService {
     )
     let saved = try entry(id, next, revision: known.revision + 1)
     let isDone = try await write { [storage] () -> (WriteBatch?, Bool) in
-      // Two uses at once: the second one has to come back with what the first one got.
+      // Two concurrent uses: the second one must retry with the token that the first one received.
       let found = try storage.read { try $0.entry(RefreshGrant.key(id)) }
       guard found?.revision == known.revision else { return (nil, false) }
       var batch = WriteBatch()
@@ -124,7 +124,7 @@ extension CloudKitService {
     )
   }
 
-  /// The name of an account, for the log; empty where it is gone.
+  /// The name of an account, for the log; empty if it no longer exists.
   func userName(of account: String) throws -> String {
     try storage.read { try $0.account(id: account) }?.userName ?? ""
   }
@@ -148,7 +148,7 @@ extension CloudKitService {
     }
   }
 
-  /// Signs a device out: its refresh token and the user tokens it fetched are over.
+  /// Signs a device out: its refresh token and the user tokens that it fetched become invalid.
   @discardableResult
   package func revokeDevice(_ id: String) async throws -> RefreshGrant {
     let ended = try await write { [storage] in
@@ -168,7 +168,7 @@ extension CloudKitService {
     return ended
   }
 
-  /// Ends everything that an account is signed in with.
+  /// Ends every session and device of an account.
   package func signOutEverywhere(_ userName: String) async throws {
     let account = try account(named: userName)
     try await write { [storage] in

@@ -1,27 +1,27 @@
 import CloudKitWebServices
 import Foundation
 
-/// Signing in at another service: there with a sealed attempt, back with a code.
+/// Signing in at another service: to its page with a sealed attempt, and back with a code.
 extension CloudKitService {
-  /// What a person set out for; it travels sealed, so that the server keeps nothing of attempts that
-  /// nobody finishes.
+  /// The purpose of a sign-in; it is sent sealed, so that the server stores nothing for attempts
+  /// that are never finished.
   struct IdentityAttempt: Codable, Hashable, Sendable {
     enum Purpose: Codable, Hashable, Sendable {
       case signIn(SignInRequest, isKept: Bool)
       case register(invitation: String?)
-      /// Lets the program in that shows this code.
+      /// Allows the program that shows this code.
       case activate(code: String)
       case deleteAccount
-      /// Opens the page of the own account.
+      /// Opens the user's account page.
       case ownAccount
 
-      /// Whether the other service has to ask for a new proof, and an account has to be there.
+      /// Whether the other service must authenticate again, and an account must exist.
       var isOfOwnAccount: Bool { self == .deleteAccount || self == .ownAccount }
     }
 
     var purpose: Purpose
     var challenge: IdentityChallenge
-    /// The digest of what the browser that set out keeps in a cookie: nobody else can come back.
+    /// The digest of a cookie in the browser that began: no other browser can finish.
     var browser: String
     /// Milliseconds since 1970.
     var expires: Int64
@@ -30,7 +30,7 @@ extension CloudKitService {
   /// The value of the button that leads to the other service.
   static let identityButton = "identity"
 
-  /// The words of that button, where there is another service.
+  /// The label of that button, if there is another service.
   func identityOffer(_ verb: String) -> String? {
     configuration.identityProvider.map { "\(verb) with \($0.name)" }
   }
@@ -43,7 +43,7 @@ extension CloudKitService {
     guard let provider = configuration.identityProvider else {
       throw ErrorDictionary(.notFound, "could not find handler for endpoint")
     }
-    // One cookie serves all the windows of a browser.
+    // One cookie serves all windows of a browser.
     let browser = cookie(request) ?? effects.randomness.bytes(32).base64URL
     let attempt = IdentityAttempt(
       purpose: purpose,
@@ -80,12 +80,12 @@ extension CloudKitService {
     )
   }
 
-  /// Where the other service sends browsers back to.
+  /// The path to which the other service sends browsers back.
   static let identityReturn = "/sign-in/return"
-  /// Milliseconds between setting out and coming back.
+  /// Milliseconds between the start and the return.
   private static let attemptLifetime: Int64 = 10 * 60 * 1000
 
-  /// Over HTTPS the name itself keeps other hosts from setting the cookie.
+  /// Over HTTPS the name's prefix prevents other hosts from setting the cookie.
   private var cookieName: String {
     baseURL.hasPrefix("https:") ? "__Host-watershed-sign-in" : "watershed-sign-in"
   }
@@ -98,7 +98,7 @@ extension CloudKitService {
     return value.map(String.init).flatMap { $0.count == 43 ? $0 : nil }
   }
 
-  // MARK: Back
+  // MARK: Return
 
   func respondToIdentityReturn(
     _ request: WebServiceRequest,
@@ -138,12 +138,12 @@ extension CloudKitService {
     }
   }
 
-  /// Letters of an error code, which comes from whoever wrote the URL.
+  /// The letters of an error code, which is part of a URL that anyone could have written.
   private static func word(_ text: String) -> String {
     String(text.prefix(64).filter { $0.isASCII && ($0.isLetter || $0 == "_") })
   }
 
-  /// An attempt comes back once and a ticket serves once, whichever of several servers it comes to.
+  /// Records that an attempt or a ticket was used: each is valid once, on all servers together.
   private func useUp(_ text: String, until expires: Int64) async throws {
     let key = DirectoryEntry.Key(.identityAttempt, Self.digest(text))
     try await write { [storage] in
@@ -202,8 +202,9 @@ extension CloudKitService {
 
   // MARK: Tickets
 
-  /// What somebody who came back proven may still do with one click: another site can send a browser
-  /// to the other service and back, and it cannot press a button on our page.
+  /// An action that a user who has returned authenticated can confirm with one click: a foreign
+  /// site can send a browser to the other service and back, but it cannot press a button on our
+  /// page.
   private struct IdentityTicket: Codable, Hashable, Sendable {
     var account: String
     var purpose: IdentityAttempt.Purpose
@@ -212,7 +213,7 @@ extension CloudKitService {
     var expires: Int64
   }
 
-  /// The hidden line of a form that says who came back.
+  /// The hidden field of a form that identifies the returned user.
   func ticketField(
     for account: StoredAccount,
     _ attempt: IdentityAttempt
@@ -231,9 +232,10 @@ extension CloudKitService {
     )
   }
 
-  /// Whose ticket a form brings for a purpose, which uses it up; nil where it brings no good one.
+  /// The account of a form's ticket for a purpose, which is then used up; nil if it has no valid
+  /// one.
   ///
-  /// A server without an issuer has given none out.
+  /// A server without an issuer has issued none.
   func account(
     ofTicket text: String?,
     for purpose: IdentityAttempt.Purpose,

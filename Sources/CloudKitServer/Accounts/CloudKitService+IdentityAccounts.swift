@@ -1,10 +1,10 @@
 import CloudKitWebServices
 import Foundation
 
-/// Which account is whose, when another service vouches for a person.
+/// Maps users that another service has authenticated to accounts.
 extension CloudKitService {
-  /// The account of a person that another service vouches for: theirs, one with their address where
-  /// the configuration says so, or a new one where the policy does.
+  /// The account of a user of another service: their own, one with their address if the
+  /// configuration allows it, or a new one if the policy does.
   func account(
     of identity: VouchedIdentity,
     _ provider: any IdentityProvider,
@@ -14,7 +14,7 @@ extension CloudKitService {
       try snapshot.entry(identity.key).flatMap { try snapshot.account(id: $0.owner) }
     }
     var account = known
-    // Only what is theirs already: an account is not made or taken over to be looked at or deleted.
+    // Only an existing own account: none is created or linked in order to show or delete it.
     if account == nil, attempt.purpose.isOfOwnAccount {
       throw AdministrationError(description: "You have no account here.")
     }
@@ -32,10 +32,10 @@ extension CloudKitService {
     return try await register(identity, provider, invitation: invitation)
   }
 
-  /// Gives the one account with the verified address to its owner.
+  /// Links the one account with the verified address to its owner.
   ///
-  /// An account whose holder typed the address is not given away with what it holds: its shares and
-  /// data are that holder's. The password and the sessions of the linked one end all the same.
+  /// An account with an unverified address is not linked: its shares and data belong to the user
+  /// who entered the address. The password and the sessions of a linked account end in any case.
   private func linkByEmail(_ identity: VouchedIdentity) async throws -> StoredAccount? {
     guard let address = identity.emailAddress else { return nil }
     let linked = try await write { [storage] in
@@ -92,7 +92,7 @@ extension CloudKitService {
       ?? "person-\(effects.randomness.bytes(6).hexadecimal)"
     let id = try await createAccount(
       userName: userName,
-      // Nobody knows it: the account opens at the other service.
+      // A random password, so that the account is only accessible through the other service.
       password: effects.randomness.bytes(32).base64URL,
       givenName: identity.givenName,
       familyName: identity.familyName,
@@ -118,7 +118,7 @@ extension VouchedIdentity {
     var subject: String
   }
 
-  /// The fact that an account is this person's, to be saved.
+  /// The entry that links an account to this user.
   func entry(for account: String) throws -> DirectoryEntry {
     DirectoryEntry(
       key,
@@ -127,9 +127,10 @@ extension VouchedIdentity {
     )
   }
 
-  /// Names that a new account could have, the best first.
+  /// The names that a new account could have, in order of preference.
   fileprivate func userNames(limit: Int) -> [String] {
-    // Only a verified address may look like one: others are found by it.
+    // Only a verified address may be used as a name that looks like one: other users are found by
+    // it.
     let preferred = userName.map { $0 == emailAddress ? $0 : String($0.prefix { $0 != "@" }) }
     let names = [preferred, emailAddress, givenName].compactMap(\.self)
       .filter { !$0.isEmpty && $0.count <= limit - 4 && PersonName.objection(to: $0) == nil }

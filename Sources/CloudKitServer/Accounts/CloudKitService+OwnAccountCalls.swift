@@ -1,10 +1,10 @@
 import CloudKitWebServices
 import Foundation
 
-/// Calls of apps about the account of the person who uses them.
+/// Calls of apps about their user's account.
 ///
-/// They take an API token and the person's user token, as requests for data do. What would outlast the
-/// token asks for the password, and for a code where the account has a second factor.
+/// They require an API token and the user token, as data requests do. Changes that would outlast
+/// the token also require the password, and a code if the account has a second factor.
 extension CloudKitService {
   private struct Named: Decodable {
     var id: String

@@ -1,7 +1,7 @@
 import CloudKitWebServices
 import Foundation
 
-/// The page `/my-account`: sign-ins, password, address and second factor of the person who opens it.
+/// The page `/my-account`: a user's own sessions, password, address and second factor.
 extension CloudKitService {
   static let ownPageTitle = "Your account"
 
@@ -50,7 +50,7 @@ extension CloudKitService {
     }
   }
 
-  /// Asks a person who proved elsewhere who they are whether they mean it.
+  /// Asks a user who authenticated at the other service to confirm.
   func openingPage(
     for account: StoredAccount,
     _ attempt: IdentityAttempt
@@ -64,7 +64,8 @@ extension CloudKitService {
     ).response(nonce: nonce)
   }
 
-  /// Shows the page with a session for it alone: it opens no data, is not renewed and ends soon.
+  /// Shows the page with a session for it alone: it gives no access to data, is not renewed and
+  /// expires soon.
   private func openOwnPage(
     of account: StoredAccount,
     by page: String,
@@ -103,7 +104,7 @@ extension CloudKitService {
     )
   }
 
-  /// Does what a form asks for, and shows the account as it is then.
+  /// Executes a form's action, and shows the account afterwards.
   private func act(
     _ form: [String: String],
     _ token: String,
@@ -166,7 +167,7 @@ extension CloudKitService {
       page.refusal = .init(form: form["do"] ?? "", reason: wrongPasswordMessage(error))
       return page.response(status: error.serverErrorCode.httpStatus).retrying(after: error)
     }
-    // Read again: the address or the name may be another one now.
+    // Read again: the address or the name may have changed.
     guard let changed = try ownAccount(token, from: own.sender) else {
       return AccountPage(title: Self.ownPageTitle, message: message).response(nonce: nonce)
     }

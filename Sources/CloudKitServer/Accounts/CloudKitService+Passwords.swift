@@ -2,7 +2,7 @@ import CloudKitWebServices
 import Effects
 import Foundation
 
-/// A password as an account keeps it.
+/// A password's hash with its parameters, as stored in an account.
 struct PasswordSecret: Sendable {
   var salt: Data
   var hash: Data
@@ -17,9 +17,9 @@ extension StoredAccount {
   }
 }
 
-/// Passwords: new ones, and the ones that people sign in with.
+/// New passwords, and the verification of passwords.
 extension CloudKitService {
-  /// Refuses a new password that is easy to guess, from administrators too.
+  /// Throws for a new password that is easy to guess, also from administrators.
   func checkNew(_ password: String, userName: String) throws {
     guard let objection = limits.passwordRule.objection(to: password, userName: userName) else {
       return
@@ -43,10 +43,10 @@ extension CloudKitService {
     }
   }
 
-  /// The account of a right password and, where it has a second factor, a right code.
+  /// Returns the account for a right password and, if it has a second factor, a right code.
   ///
-  /// The attempt counts as failed until the password is known to be right, so that attempts at the
-  /// same time are judged no more often than attempts in turn.
+  /// The attempt counts as failed until the password is verified, so that concurrent attempts are
+  /// limited like consecutive ones.
   func checkPassword(
     userName: String,
     password: String,
@@ -55,7 +55,7 @@ extension CloudKitService {
     from sender: SenderAddress?
   ) async throws -> StoredAccount {
     let wrong = ErrorDictionary(.authenticationFailed, "wrong user name or password")
-    // Counted in bytes first: the characters of a long text take long to count.
+    // Bytes are counted first, because counting the characters of a long text is slow.
     guard userName.utf8.count <= 4 * limits.nameLength, userName.count <= limits.nameLength else {
       throw wrong
     }
@@ -67,7 +67,7 @@ extension CloudKitService {
       let cost = PasswordCost(limits)
       let isRight = try await lane.run {
         try Self.forms(of: password).contains { form in
-          // An unknown name costs the same time as a wrong password.
+          // An unknown name takes the same time as a wrong password.
           let hash =
             try known.map { try PasswordHash.make(form, like: $0) }
             ?? PasswordHash.make(form, salt: Data(count: 16), cost: cost)
@@ -98,14 +98,15 @@ extension CloudKitService {
     }
   }
 
-  /// What is compared: the normal form, and the text as it was typed where an earlier version hashed
-  /// it like that.
+  /// The texts to compare: the normal form, and the text as typed if an earlier version hashed
+  /// that.
   private static func forms(of password: String) -> [String] {
     let normal = PasswordRule.normalized(password)
     return normal.utf8.elementsEqual(password.utf8) ? [normal] : [normal, password]
   }
 
-  /// Replaces a hash of an earlier kind or a lower cost, unless the password has changed meanwhile.
+  /// Replaces a hash of an earlier algorithm or a lower cost, unless the password has changed in
+  /// between.
   private func renewHash(
     of account: StoredAccount,
     _ password: String,

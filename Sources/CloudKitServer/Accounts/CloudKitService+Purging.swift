@@ -1,9 +1,9 @@
 import CloudKitWebServices
 import Foundation
 
-/// The end of accounts: what they own goes, and they go from what is others'.
+/// Purges accounts: removes their data, and the account from other users' shares.
 extension CloudKitService {
-  /// Purges the accounts whose time has come.
+  /// Purges the accounts whose purge is due.
   func purgeDeletedAccounts() async throws {
     let due = now - Int64(limits.purgeDelay * 1000)
     let gone = try storage.read { snapshot in
@@ -15,8 +15,8 @@ extension CloudKitService {
     for entry in gone { try await purge(entry.key.name) }
   }
 
-  /// Removes what an account owns, one partition in each transaction, and the account last: a purge
-  /// that was cut off is found and finished by the next one.
+  /// Removes an account's data, one partition in each transaction, and the account last: an
+  /// interrupted purge is found and finished by the next one.
   func purge(_ account: String) async throws {
     for user in try storage.read({ try $0.users(account: account) }) {
       try await leaveShares(user)
@@ -46,9 +46,9 @@ extension CloudKitService {
     credentialsEnded()
   }
 
-  // MARK: Others' databases
+  // MARK: Other users' databases
 
-  /// Takes a person out of every share that they take part in, as if they had left.
+  /// Ends a user's participation in every share, as if they had left.
   private func leaveShares(_ user: StoredUser) async throws {
     for environment in ContainerEnvironment.allCases {
       let links = try storage.read {
@@ -66,7 +66,7 @@ extension CloudKitService {
     let note = try await write(to: link.partition) { [self] () -> (WriteBatch?, CommitNote?) in
       try storage.read { snapshot in
         var batch = WriteBatch(partition: link.partition)
-        // Also what the person's devices said there, to be answered once.
+        // Also the kept replies of the user's devices.
         batch.forgottenUsers = [link.user]
         let key = RecordKey(zone: link.zone, name: link.share)
         let found = try snapshot.records(in: link.partition, keys: [key])[key]
@@ -116,9 +116,9 @@ extension CloudKitService {
     if let note { announce(note) }
   }
 
-  // MARK: Their own
+  // MARK: The account's own data
 
-  /// Zones that others see end first, so that those are told.
+  /// Zones that others see are deleted first, so that those users are notified.
   private func eraseDatabases(of user: StoredUser) async throws {
     let owned = try storage.read {
       try $0.partitions(container: user.container, owner: user.recordName)
@@ -136,7 +136,8 @@ extension CloudKitService {
           ending: .purged
         )
       }
-      // Those who took part find nothing by their links; these go when the feeds need them no more.
+      // Links of former participants find no zone; they are removed when no feed needs them any
+      // more.
       let mark = DirectoryEntry(
         DirectoryEntry.Key(.purgedPartition, String(id.rawValue)),
         body: try WireCoding.encode(now)
@@ -151,7 +152,8 @@ extension CloudKitService {
     }
   }
 
-  /// The person's record and subscriptions in the public databases, and what the directory has.
+  /// Removes the user's record and subscriptions in the public databases, and rows in the
+  /// directory.
   private func forget(_ user: StoredUser) async throws {
     for environment in ContainerEnvironment.allCases {
       let id = try storage.partition(
@@ -179,7 +181,7 @@ extension CloudKitService {
     }
   }
 
-  /// Removes others' links to databases whose end every feed has told by now.
+  /// Removes other users' links to databases whose deletion every feed has reported.
   func forgetPurgedPartitions() async throws {
     let due = now - Int64(limits.traceLifetime * 1000)
     let marks = try storage.read { try $0.entries(DirectoryRange(.purgedPartition, limit: .max)) }

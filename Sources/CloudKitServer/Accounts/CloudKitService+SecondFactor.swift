@@ -1,23 +1,23 @@
 import CloudKitWebServices
 import Foundation
 
-/// The second factor of accounts: set up, asked for, taken away.
+/// The second factor of accounts: set up, verified, removed.
 ///
-/// It is asked for wherever a password is. An issuer that people sign in at has its own, and programs
-/// and devices that are signed in keep their tokens.
+/// It is required wherever a password is. An issuer has a second factor of its own, and signed-in
+/// programs and devices keep their tokens.
 extension CloudKitService {
-  /// What an authenticator app is set up with; shown once.
+  /// The secret for an authenticator app; shown once.
   package struct SecondFactorOffer: Codable, Hashable, Sendable {
-    /// In base32, to be typed.
+    /// In base32, for typing.
     package var secret: String
-    /// The same as an address that apps open.
+    /// The same as a URL that apps open.
     package var address: String
   }
 
-  /// Why a right password alone opened nothing.
+  /// The error for a right password without a required code.
   ///
-  /// Programs go by the exact code: the sentence is for people, and `AUTHENTICATION_FAILED` is a wrong
-  /// password too.
+  /// Programs check the exact code: the text is for users, and `AUTHENTICATION_FAILED` also means a
+  /// wrong password.
   static let codeNeeded = ErrorDictionary(
     .authenticationFailed,
     "a code of the account's second factor is needed",
@@ -33,7 +33,7 @@ extension CloudKitService {
 
   private static func purpose(_ account: String) -> String { "second factor \(account)" }
 
-  /// Makes a secret for a person's app; nothing is asked for until `confirmSecondFactor`.
+  /// Creates a secret for a user's app; no code is required until `confirmSecondFactor`.
   func beginSecondFactor(of account: StoredAccount) async throws -> SecondFactorOffer {
     let secret = effects.randomness.bytes(TimeCode.secretLength)
     let factor = SecondFactor(
@@ -63,8 +63,8 @@ extension CloudKitService {
     )
   }
 
-  /// Begins to ask for codes, now that the person's app has made one; gives the recovery codes, which
-  /// are shown once.
+  /// Requires codes from now on, after the user's app has computed one; returns the recovery codes,
+  /// which are shown once.
   func confirmSecondFactor(
     of account: StoredAccount,
     code: String,
@@ -83,7 +83,7 @@ extension CloudKitService {
     return shown
   }
 
-  /// New recovery codes in place of the former ones, for who has just proven both factors.
+  /// Replaces the recovery codes, for a user who has just used both factors.
   func renewRecoveryCodes(
     of account: StoredAccount,
     from sender: SenderAddress?
@@ -108,9 +108,9 @@ extension CloudKitService {
     return shown
   }
 
-  /// Takes the factor away, so that the password alone opens the account again.
+  /// Removes the factor, so that the password alone is enough.
   ///
-  /// False where there was none.
+  /// Returns false if there was none.
   @discardableResult
   func removeSecondFactor(
     of account: StoredAccount,
@@ -132,7 +132,7 @@ extension CloudKitService {
     try storage.read { try $0.secondFactor(of: account, now: now)?.0.isConfirmed } ?? false
   }
 
-  /// Asks for the code where the account has a factor, after its password was right.
+  /// Verifies the code if the account has a factor, after its password was verified.
   func checkCode(
     _ code: String?,
     of account: StoredAccount,
@@ -154,8 +154,8 @@ extension CloudKitService {
 
   /// Uses a code up and changes the factor in the same transaction.
   ///
-  /// An attempt counts as failed first, as with passwords; wrong codes count for the account whichever
-  /// network they come from, since who sends them has its password.
+  /// As with passwords, an attempt counts as failed first; wrong codes count for the account from
+  /// all networks, because their sender has its password.
   private func useCode(
     _ code: String,
     of account: StoredAccount,
@@ -178,7 +178,8 @@ extension CloudKitService {
       }
       try change(&factor)
       var batch = WriteBatch()
-      // Of two uses at once, on two servers too, the second finds another revision and the used step.
+      // Of two concurrent uses, also on two servers, the second finds another revision and the used
+      // step.
       batch.expectedEntries[SecondFactor.key(account.id)] = .some(revision)
       batch.savedEntries = [try factor.entry(account.id, revision: revision + 1)]
       return (batch, .right)

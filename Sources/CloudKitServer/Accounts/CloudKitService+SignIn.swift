@@ -3,23 +3,23 @@ import Foundation
 
 /// The sign-in page that a client opens after AUTHENTICATION_REQUIRED.
 extension CloudKitService {
-  /// What a sign-in link was made for; signed, so that nobody can put in another page.
+  /// The contents of a sign-in link; sealed, so that they cannot be changed.
   struct SignInRequest: Codable, Hashable, Sendable {
     var apiToken: String
     var container: String
-    /// The page that asked, and the only one that gets the answer; nil where none did.
+    /// The origin of the requesting page, which alone receives the token; nil without a page.
     var origin: String?
-    /// What an app put into the link, and compares with what comes to its redirect address.
+    /// A value that an app put into the link, and compares with the one at its redirect URL.
     var state: String?
   }
 
-  /// The parameter of a sign-in link that comes back with the token, as OAuth's does (RFC 6749,
-  /// 10.12): an app that sends one takes no token of a sign-in that it did not begin.
+  /// The parameter of a sign-in link that is returned with the token, like OAuth's (RFC 6749,
+  /// 10.12): an app that sends one accepts no token of a sign-in that it did not begin.
   private static let stateName = "state"
-  /// Bytes that it may have.
+  /// Its largest size in bytes.
   private static let stateLimit = 512
 
-  /// The link to the sign-in page, bound to the page that asked.
+  /// The link to the sign-in page, bound to the requesting page.
   func signInURL(_ request: SignInRequest) throws -> String {
     var items = [(WebServiceName.apiToken, request.apiToken), ("container", request.container)]
     if let origin = request.origin {
@@ -117,19 +117,19 @@ extension CloudKitService {
 
   var nonce: String { effects.randomness.bytes(16).hexadecimal }
 
-  /// The origin that the link was made for, if it is still one that the API token allows.
+  /// The origin for which the link was made, if the API token still allows it.
   private func boundOrigin(_ target: RequestTarget, _ apiToken: StoredAPIToken) -> String? {
     askingOrigin(target, apiToken).flatMap { allows($0, apiToken) ? $0 : nil }
   }
 
-  /// The origin of the page that asked, where the API token does not allow it: nothing would come of
-  /// a sign-in there.
+  /// The origin of the requesting page, if the API token does not allow it: a sign-in there would
+  /// fail.
   private func refusedOrigin(_ target: RequestTarget, _ apiToken: StoredAPIToken) -> String? {
     guard apiToken.redirectURL == nil else { return nil }
     return askingOrigin(target, apiToken).flatMap { allows($0, apiToken) ? nil : $0 }
   }
 
-  /// The origin that the link was made for.
+  /// The origin for which the link was made.
   private func askingOrigin(_ target: RequestTarget, _ apiToken: StoredAPIToken) -> String? {
     guard let text = target.query["request"],
       let bound = signer.open(text, as: SignInRequest.self, for: .signIn),
@@ -138,10 +138,10 @@ extension CloudKitService {
     return bound.origin
   }
 
-  /// Says before a password is typed that the page which asked may not have a token, and posts that page
-  /// the error.
+  /// Before a password is typed, shows that the requesting page may not have a token, and posts the
+  /// error to that page.
   ///
-  /// The origin is what a request said of itself: it is text in the page, and data in the script.
+  /// The origin comes from a request: it is escaped as text in the page, and as data in the script.
   private func refusal(of origin: String, container: String) -> WebServiceResponse {
     let nonce = nonce
     let shown = HTMLPage.escape(origin)
@@ -164,7 +164,7 @@ extension CloudKitService {
     return page.response(status: 403)
   }
 
-  /// Gives the token to the page that asked, or to the address the API token names.
+  /// Sends the token to the requesting page, or to the redirect URL of the API token.
   func handOver(
     _ token: String,
     _ apiToken: StoredAPIToken,
@@ -201,10 +201,10 @@ extension CloudKitService {
     ).response(nonce: nonce)
   }
 
-  /// Whether pages of an origin may use an API token: the origins it names or, where it names none, a
-  /// page of the server itself and, in development, one of the developer's machine.
+  /// Whether pages of an origin may use an API token: the origins that it lists or, without a list,
+  /// pages of the server itself and, in development, of the developer's machine.
   ///
-  /// In production any program of a person's machine could serve such a page.
+  /// In production any program on a user's machine could serve such a page.
   func allows(_ origin: String, _ apiToken: StoredAPIToken) -> Bool {
     if !apiToken.allowedOrigins.isEmpty { return apiToken.allowedOrigins.contains(origin) }
     if origin == baseURL { return true }
@@ -215,7 +215,7 @@ extension CloudKitService {
 }
 
 extension WebServiceResponse {
-  /// With the time after which to come back, where an error names one.
+  /// Adds the time after which to retry, if the error has one.
   func retrying(after error: ErrorDictionary) -> WebServiceResponse {
     guard let seconds = error.retryAfter else { return self }
     var response = self
@@ -225,7 +225,7 @@ extension WebServiceResponse {
 }
 
 extension WebServiceRequest {
-  /// The body as an HTML form writes it.
+  /// The body as an HTML form, decoded.
   var form: [String: String] {
     RequestTarget.form(String(decoding: body, as: UTF8.self), plusIsSpace: true)
   }

@@ -1,17 +1,17 @@
 import CloudKitWebServices
 import Foundation
 
-/// Users as a container knows them.
+/// The users of a container.
 extension CloudKitService {
-  /// The account's user in the container, made at the first sign-in with its `Users` record.
+  /// The account's user in the container, created at the first sign-in with its `Users` record.
   func user(account: String, container: String) async throws -> StoredUser {
     let made = StoredUser(
       container: container,
       account: account,
       recordName: vault.userRecordName(account: account, container: container)
     )
-    // The user is known with the last record: a stop before leaves a record that the next sign-in
-    // finds, since the name is the same again.
+    // The user is stored with the last record: a crash before leaves a record that the next sign-in
+    // finds, because the name is the same again.
     for environment in ContainerEnvironment.allCases.filter({ $0 != .production }) {
       let known = try await makeUserRecord(made, environment)
       if known != made { return known }
@@ -19,8 +19,8 @@ extension CloudKitService {
     return try await makeUserRecord(made, .production)
   }
 
-  /// Writes a user's record in the public database of an environment, and with the one of production
-  /// the user; returns the user that the account has.
+  /// Writes a user's record in the public database of an environment, and with that of production
+  /// the user; returns the account's user.
   private func makeUserRecord(
     _ made: StoredUser,
     _ environment: ContainerEnvironment
@@ -43,7 +43,7 @@ extension CloudKitService {
           )
         }
         var batch = WriteBatch(partition: id)
-        // A reset of the development environment that has listed the users is to list this one too.
+        // A concurrent reset of the development environment must include this user.
         let database = try snapshot.database(id)
         batch.expectedCounter = database.counter
         batch.counter = database.counter.next
@@ -120,7 +120,7 @@ extension CloudKitService {
     return try WireCoding.encode(UsersResponse(users: found.map { .success($0) }))
   }
 
-  /// There is no address book here.
+  /// The server has no address book.
   func lookupContacts(_ context: RequestContext) async throws -> Data {
     _ = try context.user()
     return try WireCoding.encode(UsersResponse(users: [], contacts: []))

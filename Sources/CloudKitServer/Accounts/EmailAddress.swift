@@ -1,8 +1,7 @@
-/// What an e-mail address is, and how two are compared: whatever the case of their ASCII letters, and
-/// of no others.
+/// The syntax of e-mail addresses, and their comparison: case-insensitive for ASCII letters alone.
 ///
-/// Some letters are told apart by everybody but Unicode's folding, as K and the sign of kelvins are;
-/// who has such an address is somebody else.
+/// Unicode's case folding treats some distinct letters as equal, such as K and the Kelvin sign;
+/// addresses that differ in them belong to different users.
 package enum EmailAddress {
   static func folded(_ address: String) -> String {
     let capitals = UInt8(ascii: "A")...UInt8(ascii: "Z")
@@ -16,11 +15,11 @@ package enum EmailAddress {
     folded(address).utf8.elementsEqual(folded(other).utf8)
   }
 
-  /// Why a text cannot be an address; nil where it can.
+  /// Why a text is no valid address; nil if it is one.
   ///
-  /// A dot-atom before the sign and a name of a host behind it (RFC 5321, 4.1.2), letters beyond ASCII
-  /// included (RFC 6531). Quoted local parts and addresses in brackets are left out: they are in no
-  /// use, and the characters that they allow end a command or a header.
+  /// A dot-atom before the sign and a host name after it (RFC 5321, 4.1.2), including letters
+  /// beyond ASCII (RFC 6531). Quoted local parts and addresses in brackets are refused: they are
+  /// not in use, and the characters that they allow end a command or a header.
   package static func objection(to text: String) -> String? {
     let refusal = "This is not an e-mail address."
     guard text.utf8.count <= 254 else { return "An e-mail address has at most 254 bytes." }
@@ -56,7 +55,7 @@ package enum EmailAddress {
     }
   }
 
-  /// Letters, digits and marks beyond ASCII; nothing that separates or cannot be seen.
+  /// Letters, digits and marks beyond ASCII; no separators or invisible characters.
   private static func isLetter(_ scalar: Unicode.Scalar) -> Bool {
     switch scalar.properties.generalCategory {
     case .uppercaseLetter, .lowercaseLetter, .titlecaseLetter, .modifierLetter, .otherLetter,

@@ -1,15 +1,15 @@
 import CloudKitWebServices
 
-/// What an address for a file was given to: with its end the address ends too.
+/// The credential to which a file's URL was issued: the URL becomes invalid with it.
 ///
-/// Addresses are rights in themselves, good for a while. A device that is revoked, an account that is
-/// shut or whose password changes, an API token or key that is removed must not leave any behind.
+/// URLs are capabilities that are valid for a while. A revoked device, an account that is disabled
+/// or whose password changes, and a removed API token or key must not leave any valid URL.
 struct GivingCredential: Codable, Hashable, Sendable {
   /// The digest of the API token; nil where a key signed the request.
   var apiToken: String?
-  /// The grant of a device that stays signed in; its sessions come and go.
+  /// The grant of a device that stays signed in; its sessions are replaced.
   var grant: String?
-  /// The digest of the user token, where no grant has it.
+  /// The digest of the user token, without a grant.
   var session: String?
   /// The ID of the server-to-server key.
   var key: String?
@@ -26,7 +26,7 @@ struct GivingCredential: Codable, Hashable, Sendable {
     }
   }
 
-  /// Whether every part of it still holds.
+  /// Whether every part of it is still valid.
   func holds(in snapshot: any StorageSnapshot, now: Int64) throws -> Bool {
     if let apiToken, try snapshot.apiToken(digest: apiToken) == nil { return false }
     if let key, try snapshot.entry(ServerKey.key(key)) == nil { return false }
@@ -40,7 +40,7 @@ struct GivingCredential: Codable, Hashable, Sendable {
 }
 
 extension CloudKitService {
-  /// The grant that a session belongs to, for good; nil for the session of a page.
+  /// The grant of a session, which never changes; nil for the session of a page.
   func grant(
     ofSession digest: String,
     account: String,
@@ -54,7 +54,7 @@ extension CloudKitService {
     }?.key.name
   }
 
-  /// Refuses an address whose credential is over; one of an earlier version ends with its time alone.
+  /// Throws for a URL whose credential has ended; a URL of an earlier version only expires.
   func checkHolds(_ credential: GivingCredential?) throws {
     guard let credential else { return }
     guard try storage.read({ try credential.holds(in: $0, now: now) }) else {

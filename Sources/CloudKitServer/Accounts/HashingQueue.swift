@@ -4,24 +4,24 @@ import Synchronization
 
 /// The one lane in which passwords are hashed, with a bounded queue.
 ///
-/// Each hash takes 32 MB and a third of a second of one core: one at a time bounds the memory, and a
-/// bounded queue bounds the wait. A request that finds the queue full, or its network's or site's
-/// share of it taken, is refused with a time to come back instead of holding its body and connection.
+/// Each hash takes 32 MB and a third of a second of one core: one at a time limits the memory, and
+/// a bounded queue limits the wait. A request that finds the queue full, or its network's or site's
+/// share of it used, is refused with a retry time instead of keeping its body and connection.
 ///
-/// Some places are kept for networks that the name was signed in from before, and for calls of this
-/// process: senders from many networks fill the others, and people whose networks are known still
-/// sign in.
+/// Some places are reserved for networks from which the name has signed in before, and for calls of
+/// this process: senders from many networks can fill the others, and users from known networks can
+/// still sign in.
 final class HashingQueue: Sendable {
   fileprivate struct Waiting {
     var total = 0
-    /// Of the total, those in places that are kept for known networks.
+    /// The number in reserved places, of the total.
     var known = 0
     var byNetwork: [String: Int] = [:]
     var bySite: [String: Int] = [:]
     var knownByNetwork: [String: Int] = [:]
   }
 
-  /// What a place counts as, until it is given back.
+  /// The kind of a place, until it is released.
   fileprivate enum Place {
     case common
     case known
@@ -34,8 +34,9 @@ final class HashingQueue: Sendable {
 
   /// Runs the body with a place in the queue; inside, `hash` uses the lane.
   ///
-  /// The place is taken first: what the body does before hashing, such as reserving an attempt, is
-  /// bounded with it. `isKnown` says that the name was signed in from the sender's network before.
+  /// The place is taken first, which also limits what the body does before hashing, such as
+  /// reserving an attempt. `isKnown` means that the name has signed in from the sender's network
+  /// before.
   func withPlace<Result: Sendable>(
     of sender: SenderAddress?,
     isKnown: Bool = false,
@@ -52,7 +53,7 @@ final class HashingQueue: Sendable {
 }
 
 extension HashingQueue.Waiting {
-  /// A place among those for everyone or, where these are taken, one that is kept for known networks.
+  /// Takes an unreserved place or, if there is none, one that is reserved for known networks.
   fileprivate mutating func place(
     for sender: SenderAddress?,
     isKnown: Bool,
@@ -69,7 +70,7 @@ extension HashingQueue.Waiting {
     }
     guard isKnown || sender == nil, known < limits.waitingHashesOfKnown else { return nil }
     if let sender {
-      // Those who share a network with an account of their own do not take all the kept places.
+      // Users who share a network with other accounts cannot take all the reserved places.
       guard knownByNetwork[sender.network, default: 0] < limits.waitingHashesPerKnownNetwork else {
         return nil
       }
@@ -101,7 +102,7 @@ extension HashingQueue.Waiting {
 }
 
 extension [String: Int] {
-  /// Counts down, and forgets what nothing is counted for.
+  /// Decrements a count, and removes it at zero.
   fileprivate mutating func release(_ key: String) {
     let left = (self[key] ?? 1) - 1
     self[key] = left > 0 ? left : nil

@@ -1,31 +1,31 @@
-/// A service that vouches for people, so that they sign in here without a password of this server.
+/// A service that authenticates users, so that they sign in here without a password of this server.
 ///
-/// The service behind it knows its pages, its keys and its network; this one knows accounts.
+/// The conformer implements its pages, keys and network; this module maps users to accounts.
 package protocol IdentityProvider: Sendable {
-  /// What the button on the sign-in page says after "Sign in with".
+  /// The name on the sign-in button, after "Sign in with".
   var name: String { get }
-  /// Who may make an account by signing in there; nil: who may here.
+  /// Who may create an account by signing in there; nil: the server's own policy.
   var registration: RegistrationPolicy? { get }
-  /// Whether an e-mail address that the service has verified opens the account that has it.
+  /// Whether an e-mail address that the service has verified selects the account that has it.
   var linksByEmail: Bool { get }
 
-  /// The page where a person signs in, for one attempt.
+  /// The URL of the page on which a user signs in, for one attempt.
   func signInAddress(_ challenge: IdentityChallenge, state: String) async throws -> String
 
-  /// Who it is that came back with a code; throws `IdentityFailure` where nobody vouches for them.
+  /// The user who returned with a code; throws `IdentityFailure` if they are not authenticated.
   func identity(code: String, _ challenge: IdentityChallenge) async throws -> VouchedIdentity
 }
 
-/// What ties an answer of the other service to the attempt it belongs to.
+/// The values that bind a reply of the other service to its attempt.
 package struct IdentityChallenge: Codable, Hashable, Sendable {
-  /// Comes back inside the signed answer.
+  /// Returned inside the signed reply.
   package var nonce: String
-  /// Stays here until the code is traded in; the other service has seen its digest.
+  /// Kept here until the code is exchanged; the other service has its digest.
   package var verifier: String
-  /// Where the browser comes back to.
+  /// The URL to which the browser returns.
   package var redirectURL: String
-  /// When the person was asked to prove anew who they are, in milliseconds since 1970; nil where it
-  /// does that they are signed in there.
+  /// When the user was required to authenticate again, in milliseconds since 1970; nil if an
+  /// existing session is enough.
   package var asksAnewSince: Int64?
 
   package init(
@@ -41,12 +41,12 @@ package struct IdentityChallenge: Codable, Hashable, Sendable {
   }
 }
 
-/// A person as another service names them.
+/// A user of another service.
 package struct VouchedIdentity: Hashable, Sendable {
   package var issuer: String
-  /// Never given to anybody else by the issuer.
+  /// The issuer never assigns it to another user.
   package var subject: String
-  /// Only where the issuer says that it has verified it.
+  /// Only if the issuer reports that it has verified it.
   package var emailAddress: String?
   package var userName: String?
   package var givenName: String?
@@ -68,24 +68,24 @@ package struct VouchedIdentity: Hashable, Sendable {
     self.familyName = familyName
   }
 
-  /// The fact that an account is this person's.
+  /// The key of the entry that links an account to this user.
   var key: DirectoryEntry.Key {
-    // Two lines: neither part has a line break, so no two people have one text.
+    // Two lines: neither part has a line break, so no two users have the same text.
     DirectoryEntry.Key(.identity, CloudKitService.digest("\(issuer)\n\(subject)"))
   }
 }
 
-/// Why another service's word was not taken.
+/// Why an authentication of the other service was not accepted.
 package struct IdentityFailure: Error, Hashable, Sendable, CustomStringConvertible {
   package enum Kind: Hashable, Sendable {
-    /// It could not be reached, or is not what the configuration says.
+    /// It could not be reached, or does not match the configuration.
     case unavailable
-    /// It refused, or what it sent does not hold.
+    /// It refused, or its reply is invalid.
     case refused
   }
 
   package var kind: Kind
-  /// For the log; it holds no code and no token.
+  /// For the log; it has no code and no token.
   package var description: String
 
   package init(_ kind: Kind, _ description: String) {

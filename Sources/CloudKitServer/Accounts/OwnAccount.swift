@@ -1,24 +1,24 @@
 import CloudKitWebServices
 import Foundation
 
-/// A person who asks about their own account, and the session that they ask with.
+/// A user who reads or changes their own account, and their session.
 struct OwnAccount: Sendable {
   var account: StoredAccount
   var session: StoredSession
   var sender: SenderAddress?
-  /// Whether the session is one of the account's page, which began moments ago.
+  /// Whether the session belongs to the account page, and began moments ago.
   var isOfOwnPage: Bool { CloudKitService.ownPages.contains(session.container) }
   /// Whether the session began with password and code.
   ///
-  /// It asks for the password again before a change, and for no second code. A proof at another service
+  /// A change requires the password again, but no second code. An authentication at another service
   /// is no code of this account.
   var hasGivenCode: Bool { session.container == CloudKitService.ownPage }
-  /// Whether the page was opened by a new proof at another service: its person may have no password
-  /// here.
+  /// Whether the page was opened by an authentication at another service: the user may have no
+  /// password here.
   var isProvenElsewhere: Bool { session.container == CloudKitService.ownPageOfIssuer }
 }
 
-/// What a person may ask of their own account with their user token: `POST /account/…`.
+/// Calls with a user token about the user's own account: `POST /account/…`.
 package enum OwnAccountCall: String, CaseIterable, Sendable {
   case overview
   case endSession = "end-session"
@@ -35,40 +35,39 @@ package enum OwnAccountCall: String, CaseIterable, Sendable {
   case discoverability
 }
 
-/// What a person sees of their own account.
+/// A user's own account, as shown to them.
 package struct AccountOverview: Codable, Hashable, Sendable {
-  /// A sign-in of a page, which ends by itself; a device's stands with the device.
+  /// A session of a page, which expires; a device's sessions are listed with the device.
   package struct Session: Codable, Hashable, Sendable {
-    /// Half of a digest: it names the session and opens nothing.
+    /// Half of a digest: it identifies the session and grants nothing.
     package var id: String
     package var container: String
     /// Milliseconds since 1970.
     package var expires: Int64
-    /// The one that asks.
+    /// Whether it is the caller's.
     package var isOwn: Bool
   }
 
   package var userName: String
   package var emailAddress: String?
   package var hasUnverifiedAddress: Bool
-  /// The address that counts once the link of a mail to it is used; nil: none waits.
+  /// The address that is waiting for its confirmation; nil if there is none.
   package var pendingAddress: String?
   package var hasSecondFactor: Bool
-  /// Those that are left.
+  /// The number of unused recovery codes.
   package var recoveryCodes: Int
   package var devices: [CloudKitService.DeviceDescription]
   package var sessions: [Session]
 }
 
 extension CloudKitService {
-  /// The container that stands in sessions of the page of a person's own account; no real one has
-  /// this name.
+  /// The container in sessions of the account page; no real container has this name.
   static let ownPage = "/account"
-  /// The same, where another service has just vouched for the person.
+  /// The same, for a user whom another service has just authenticated.
   static let ownPageOfIssuer = "/account-of-issuer"
   static let ownPages = [ownPage, ownPageOfIssuer]
 
-  /// Whose account a user token is about; nil where it is not good, or an administrator's session.
+  /// The account of a user token; nil if it is invalid, or an administrator's session.
   func ownAccount(_ token: String, from sender: SenderAddress?) throws -> OwnAccount? {
     try storage.read { snapshot in
       guard let session = try snapshot.session(digest: Self.digest(token)), session.expires > now,
@@ -119,7 +118,7 @@ extension CloudKitService {
 
   // MARK: Ends of sign-ins
 
-  /// Ends one of the person's own sessions, and what it was given.
+  /// Ends one of the user's own sessions, and the capabilities that it was issued.
   func endSession(_ id: String, of own: OwnAccount) async throws {
     let account = own.account.id
     try await write { [storage] in
@@ -138,7 +137,7 @@ extension CloudKitService {
     audit("sign-out.page", by: own.account.userName, about: own.account.userName, from: own.sender)
   }
 
-  /// Ends one of the person's own devices; another person's is as unknown as one that never was.
+  /// Ends one of the user's own devices; another user's device is treated as unknown.
   func endDevice(_ id: String, of own: OwnAccount) async throws {
     guard try devices(ofAccount: own.account.id).contains(where: { $0.id == id }) else {
       throw AdministrationError(description: "There is no such device any more.")
@@ -155,8 +154,7 @@ extension CloudKitService {
 
   // MARK: Changes
 
-  /// Refuses who does not know the account's password: a token alone changes nothing that would
-  /// outlast it.
+  /// Throws without the account's password: a token alone changes nothing that would outlast it.
   func prove(_ own: OwnAccount, _ password: String, code: String?) async throws {
     let proven = try await checkPassword(
       userName: own.account.userName,
@@ -170,7 +168,7 @@ extension CloudKitService {
     }
   }
 
-  /// Sets another password; every other sign-in ends.
+  /// Sets another password; every other session ends.
   func changePassword(
     of own: OwnAccount,
     from password: String,
@@ -193,11 +191,11 @@ extension CloudKitService {
     )
   }
 
-  /// Sets another e-mail address; an empty one takes it away.
+  /// Sets another e-mail address; an empty text removes it.
   ///
-  /// Others find the person by it once it is confirmed: by a link in a mail to it or, where the server
-  /// sends none, by an administrator. A confirmed address stays the account's until the other one is
-  /// confirmed too.
+  /// Other users find the account by it once it is confirmed: by a link in a mail to it or, if the
+  /// server sends none, by an administrator. A confirmed address stays the account's until the
+  /// other one is confirmed too.
   func changeAddress(
     of own: OwnAccount,
     to address: String,
@@ -229,7 +227,7 @@ extension CloudKitService {
     )
   }
 
-  /// Sends the link that confirms the account's address once more.
+  /// Sends the link that confirms the account's address again.
   func resendVerification(of own: OwnAccount) async throws {
     guard mail != nil,
       let address = try storage.read({ try pendingAddress(of: own.account, $0) })

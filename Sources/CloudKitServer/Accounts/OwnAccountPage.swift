@@ -1,10 +1,10 @@
 import CloudKitWebServices
 import Foundation
 
-/// The page of a person's own account, once they have signed in on it.
+/// The page of a user's own account, after they have signed in on it.
 ///
-/// Each form carries the session in a hidden field: there is no cookie that a page elsewhere could
-/// have a browser send.
+/// Each form has the session in a hidden field: there is no cookie that a foreign page could make a
+/// browser send.
 struct OwnAccountPage {
   var overview: AccountOverview
   var session: String
@@ -17,8 +17,8 @@ struct OwnAccountPage {
   var export: AccountExportLink?
   /// Whether the server can send a link that confirms an address.
   var sendsMail: Bool
-  /// Whether forms ask for the password; who came from another service may have none, and changes
-  /// what belongs to a password with the password alone.
+  /// Whether forms ask for the password; a user of another service may have none, and can then
+  /// change only what needs none.
   var hasPassword: Bool
   var shortestPassword: Int
   var daysUntilRemoval: Int

@@ -2,24 +2,24 @@ import Crypto
 import CryptoExtras
 import Foundation
 
-/// What hashing a password costs, as scrypt counts it.
+/// The cost of hashing a password, in scrypt's parameters.
 struct PasswordCost: Hashable, Sendable {
-  /// A power of two, times 1 KB of memory.
+  /// The cost N: a power of two, times 1 KB of memory.
   var rounds: Int
-  /// How often the work is repeated, one after the other.
+  /// The parallelization p, computed sequentially.
   var repetitions: Int
 
   init(_ limits: ServiceLimits) {
-    // A power of two, as the algorithm asks.
+    // A power of two, as the algorithm requires.
     rounds =
       limits.passwordRounds < 2
       ? 2 : 1 << (Int.bitWidth - (limits.passwordRounds - 1).leadingZeroBitCount)
     repetitions = max(limits.passwordRepetitions, 1)
   }
 
-  /// Reads an account's column: the rounds in the lower 32 bits, the repetitions above them.
+  /// Decodes an account's column: the rounds in the lower 32 bits, the repetitions above them.
   ///
-  /// Earlier versions left these zero and meant one.
+  /// Earlier versions stored zero repetitions and meant one.
   init(stored: Int) {
     rounds = stored & 0xFFFF_FFFF
     repetitions = max(stored >> 32, 1)
@@ -30,8 +30,8 @@ struct PasswordCost: Hashable, Sendable {
 
 /// A password's hash: scrypt (RFC 7914) with blocks of 8.
 ///
-/// A hash of 32 bytes was made by an earlier version with PBKDF2. It and hashes of a lower cost still
-/// open their accounts, and the sign-in that proves the password replaces them.
+/// A hash of 32 bytes was made by an earlier version with PBKDF2. Such hashes and those of a lower
+/// cost are still accepted, and replaced by the sign-in that verifies the password.
 enum PasswordHash {
   private static let size = 64
   private static let blockSize = 8
@@ -49,7 +49,7 @@ enum PasswordHash {
     return key.withUnsafeBytes { Data($0) }
   }
 
-  /// The hash that a password has to be compared with.
+  /// The hash with which a password's hash has to be compared.
   static func make(_ password: String, like account: StoredAccount) throws -> Data {
     isCurrent(account)
       ? try make(
@@ -64,7 +64,7 @@ enum PasswordHash {
     account.passwordHash.count == size
   }
 
-  /// Whether a hash is of the kind and cost that new ones have.
+  /// Whether a hash has the algorithm and cost of new ones.
   static func isCurrent(_ account: StoredAccount, _ cost: PasswordCost) -> Bool {
     isCurrent(account) && PasswordCost(stored: account.passwordRounds) == cost
   }
@@ -81,12 +81,12 @@ enum PasswordHash {
     return withUnsafeBytes(of: result) { Data($0) }
   }
 
-  /// All 32 bytes at once: this runs a hundred thousand times for one sign-in.
+  /// Processes all 32 bytes at once: this runs a hundred thousand times for one sign-in.
   private static func bits(of code: HashedAuthenticationCode<SHA256>) -> SIMD32<UInt8> {
     code.withUnsafeBytes { $0.loadUnaligned(as: SIMD32<UInt8>.self) }
   }
 
-  /// Compares in a time that does not tell where two hashes differ.
+  /// Compares in constant time.
   static func isEqual(_ left: Data, _ right: Data) -> Bool {
     left.count == right.count && zip(left, right).reduce(0) { $0 | ($1.0 ^ $1.1) } == 0
   }

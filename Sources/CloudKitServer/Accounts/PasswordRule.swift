@@ -1,11 +1,11 @@
 import Foundation
 
-/// What a new password must be: long enough, not too long to hash, and not one of those that every
-/// guesser tries first.
+/// The rule for new passwords: long enough, not too long to hash, and not one of the most common.
 ///
-/// NIST SP 800-63B asks for a length and a list of known passwords, and for no mix of characters.
+/// NIST SP 800-63B requires a minimum length and a list of known passwords, and no mix of
+/// characters.
 package struct PasswordRule: Hashable, Sendable {
-  /// Characters: NIST asks for eight, OWASP for ten where there is no second factor.
+  /// In characters: NIST requires eight, OWASP recommends ten without a second factor.
   package var shortest = 10
   /// Characters: beyond what a person types or a password manager makes.
   ///
@@ -16,7 +16,7 @@ package struct PasswordRule: Hashable, Sendable {
 
   package init() {}
 
-  /// Takes any password, for servers of tests.
+  /// Accepts any password, for servers of tests.
   package static var any: PasswordRule {
     var rule = PasswordRule()
     rule.shortest = 1
@@ -24,7 +24,7 @@ package struct PasswordRule: Hashable, Sendable {
     return rule
   }
 
-  /// Why a password cannot be taken for an account; nil where it can.
+  /// Why a password is refused for an account; nil if it is accepted.
   package func objection(to password: String, userName: String) -> String? {
     let tooLong = "A password has at most \(longest) characters."
     // Counted in bytes first: the characters of a long text take long to count.
@@ -40,7 +40,7 @@ package struct PasswordRule: Hashable, Sendable {
     return nil
   }
 
-  /// One form (NFC) for what is typed alike: keyboards and systems compose letters differently.
+  /// One form (NFC) for equal input: keyboards and systems compose letters differently.
   package static func normalized(_ password: String) -> String {
     password.precomposedStringWithCanonicalMapping
   }
@@ -52,8 +52,8 @@ package struct PasswordRule: Hashable, Sendable {
       || password == String(name.prefix { $0 != "@" })
   }
 
-  /// A word of the list, a word of it with digits or marks behind it, one character or a short
-  /// group repeated, or a run of the keyboard, in any case of letters.
+  /// Whether it is a word of the list, also with digits or marks after it, one character or a short
+  /// group repeated, or a sequence of keys, case-insensitively.
   static func isCommon(_ password: String) -> Bool {
     let folded = password.lowercased()
     if common.contains(folded) || isRepetition(folded) || isRun(folded) { return true }
@@ -83,7 +83,7 @@ package struct PasswordRule: Hashable, Sendable {
     "1qaz2wsx3edc4rfv5tgb6yhn7ujm", "zaq12wsxcde34rfvbgt5",
   ]
 
-  /// Words that passwords of published breaches most often consist of, with or without digits.
+  /// The most common words in passwords of published breaches, with or without digits.
   private static let words: Set<String> = [
     "password", "passwort", "passwords", "motdepasse", "contrasena", "contraseña", "senha",
     "wachtwoord", "parola", "haslo", "salasana", "losenord", "lösenord", "adgangskode", "passord",
@@ -103,7 +103,7 @@ package struct PasswordRule: Hashable, Sendable {
     "michelle", "nicole", "alexander", "elizabeth", "jennifer", "christian", "pass", "abc", "aa",
   ]
 
-  /// Whole passwords of those lists with ten characters or more that no rule above finds.
+  /// Passwords of those lists with ten or more characters that no rule above matches.
   private static let common: Set<String> = [
     "passwordpassword", "password123456", "p@ssw0rd123", "p@ssword123", "passw0rd123",
     "pa$$word123",

@@ -1,9 +1,9 @@
-/// What names of people and devices may consist of.
+/// The valid names of users and devices.
 ///
-/// They are shown on pages, in logs and on terminals. Control characters move a terminal's cursor and
-/// colour; characters that turn the direction of writing make one name look like another.
+/// They are shown on pages, in logs and on terminals. Control characters move a terminal's cursor
+/// and change its colors; bidirectional controls make one name look like another.
 enum PersonName {
-  /// Why a user name cannot be taken; nil where it can.
+  /// Why a user name is refused; nil if it is accepted.
   static func objection(to name: String) -> String? {
     guard name.unicodeScalars.allSatisfy({ !isHidden($0) }) else {
       return "A user name has no control characters and none that change the direction of writing."
@@ -14,7 +14,7 @@ enum PersonName {
     return nil
   }
 
-  /// What a device calls itself, without characters that cannot be shown.
+  /// A device's own name, without hidden characters.
   static func device(_ text: String?, limit: Int) -> String {
     var scalars = String.UnicodeScalarView()
     for scalar in (text ?? "").unicodeScalars.prefix(4 * limit) where !isHidden(scalar) {
@@ -24,11 +24,11 @@ enum PersonName {
     return name.allSatisfy(\.isWhitespace) ? "a device" : name
   }
 
-  /// Whether a character moves a cursor, ends a line, or makes other characters look like something else.
+  /// Whether a character moves a cursor, ends a line, or changes how other characters look.
   static func isHidden(_ scalar: Unicode.Scalar) -> Bool {
-    // Joiners belong to Persian, to scripts of India and to emoji.
+    // Joiners are used in Persian, in Indic scripts and in emoji.
     if scalar == "\u{200C}" || scalar == "\u{200D}" { return false }
-    // The tags of flags, and the marks that choose an emoji's form.
+    // The tags of flags, and the variation selectors of emoji.
     if (0xE0020...0xE007F).contains(scalar.value) { return false }
     return switch scalar.properties.generalCategory {
     case .control, .format, .lineSeparator, .paragraphSeparator, .surrogate, .unassigned: true

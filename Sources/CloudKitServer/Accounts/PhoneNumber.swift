@@ -1,9 +1,8 @@
-/// A telephone number as two that mean the same compare: its digits, and the sign of a country's
-/// code before them.
+/// A telephone number in a comparable form: its digits, and a plus sign before a country code.
 struct PhoneNumber: Hashable, Sendable {
   let text: String
 
-  /// Nil for what is no number; people write them with blanks, dashes, dots and brackets.
+  /// Returns nil for a text that is no number; blanks, dashes, dots and brackets are ignored.
   init?(_ written: String) {
     var digits = ""
     for character in written {
@@ -33,7 +32,7 @@ extension StorageSnapshot {
 }
 
 extension WriteBatch {
-  /// Gives an account its number, in the place of the one it had; empty takes it away.
+  /// Replaces an account's number; an empty text removes it.
   mutating func setPhoneNumber(
     _ written: String,
     ofAccount id: String,

@@ -1,21 +1,21 @@
-/// Who may make an account.
+/// Who may create an account.
 package enum RegistrationPolicy: String, Codable, Hashable, Sendable, CaseIterable {
-  /// Administrators alone.
+  /// Only administrators.
   case closed
-  /// Who has an invitation.
+  /// Users with an invitation.
   case invitation
-  /// Anybody who reaches the server.
+  /// Any user.
   case open
 }
 
-/// An invitation to make an account, good once.
+/// An invitation to create an account, valid once.
 struct Invitation: Codable, Hashable, Sendable {
   var isAdministrator: Bool
-  /// Who invited; empty for the server itself at its first start.
+  /// The inviting user; empty for the server itself at its first start.
   var by: String
 
   static func key(_ code: String) -> DirectoryEntry.Key {
-    // Like a token: whoever reads the storage cannot use it.
+    // A digest, as for a token: reading the storage reveals no code.
     DirectoryEntry.Key(.invitation, CloudKitService.digest(code))
   }
 }

@@ -1,15 +1,16 @@
 import CloudKitWebServices
 import Foundation
 
-/// What an account asks for beside its password: a code of an authenticator app, or a recovery code.
+/// The second factor of an account: a code of an authenticator app, or a recovery code.
 struct SecondFactor: Codable, Hashable, Sendable {
-  /// Sealed with a key of the key file, so that the database alone makes no codes.
+  /// Encrypted with a key of the key file, so that the database alone is not enough to compute
+  /// codes.
   var sealedSecret: Data
-  /// The person has shown that their app makes the right codes; before, none is asked for.
+  /// Whether the user's app has computed a right code; before, none is required.
   var isConfirmed = false
-  /// The step of the last code that was used: no code serves twice.
+  /// The time step of the last used code: no code is valid twice.
   var lastStep: Int64 = 0
-  /// Digests of the recovery codes that are left, each good once.
+  /// Digests of the unused recovery codes, each valid once.
   var recovery: [String] = []
 
   static func key(_ account: String) -> DirectoryEntry.Key {
@@ -29,10 +30,10 @@ struct SecondFactor: Codable, Hashable, Sendable {
   // MARK: Codes
 
   static let recoveryCodes = 10
-  /// 80 random bits: nobody finds one of a digest.
+  /// 80 random bits, so that no code can be found from its digest.
   private static let recoveryBytes = 10
 
-  /// New recovery codes as people read them, and their digests for the account.
+  /// New recovery codes as they are displayed, and their digests for the account.
   static func recovery(
     _ account: String,
     _ bytes: (Int) -> Data
@@ -49,7 +50,7 @@ struct SecondFactor: Codable, Hashable, Sendable {
     CloudKitService.digest("recovery code\0\(account)\0\(code)")
   }
 
-  /// What a person typed, without what does not matter.
+  /// A typed code without separators and case.
   private static func typed(_ text: String) -> String {
     text.uppercased().filter { $0.isASCII && ($0.isLetter || $0.isNumber) }
   }
@@ -82,7 +83,7 @@ struct SecondFactor: Codable, Hashable, Sendable {
 }
 
 extension StorageSnapshot {
-  /// The second factor of an account, confirmed or not, and the revision it was read at.
+  /// The second factor of an account, confirmed or not, and the revision at which it was read.
   func secondFactor(of account: String, now: Int64) throws -> (SecondFactor, revision: Int64)? {
     guard let entry = try entry(SecondFactor.key(account)), (entry.expires ?? .max) > now else {
       return nil

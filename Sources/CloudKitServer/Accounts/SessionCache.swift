@@ -1,6 +1,7 @@
 import Synchronization
 
-/// Sessions, API tokens and containers met lately, so that a request need not ask the storage for them.
+/// A cache of recently used sessions, API tokens and containers, so that a request need not read
+/// them from the storage.
 final class SessionCache: Sendable {
   private struct Met {
     var session: StoredSession
@@ -16,16 +17,16 @@ final class SessionCache: Sendable {
   private struct State {
     var sessions: [String: Met] = [:]
     var apiTokens: [String: MetToken] = [:]
-    /// The grants of sessions; of a page's session, nil.
+    /// The grants of sessions; nil for a page's session.
     var grants: [String: String?] = [:]
     var containers: Set<String> = []
-    /// Grows each time sessions are forgotten.
+    /// Incremented each time sessions are removed.
     var generation = 0
   }
 
-  /// Bounds the memory; forgetting costs one look-up.
+  /// Limits the memory; an evicted entry is read again.
   private static let limit = 10_000
-  /// Milliseconds after which the storage is asked again: another process may have ended a session.
+  /// Milliseconds until an entry is read again: another process may have ended a session.
   private static let freshness: Int64 = 5000
 
   private let state = Mutex(State())
@@ -37,11 +38,11 @@ final class SessionCache: Sendable {
     }
   }
 
-  /// To be taken before the storage is read, and given to `note` with what was found.
+  /// To be read before the storage is, and passed to `note` with the result.
   var generation: Int { state.withLock { $0.generation } }
 
-  /// Keeps a session that was read in a generation; not one of an earlier generation, which may have
-  /// ended after it was read.
+  /// Caches a session that was read in a generation; not one of an earlier generation, which may
+  /// have ended after it was read.
   func note(_ session: StoredSession, readIn generation: Int, now: Int64) {
     state.withLock { state in
       guard state.generation == generation else { return }
@@ -53,7 +54,7 @@ final class SessionCache: Sendable {
     }
   }
 
-  /// The grant that a session belongs to: it never changes, and is read once.
+  /// The grant of a session: it never changes, and is read once.
   func grant(of digest: String, _ read: () throws -> String?) rethrows -> String? {
     if let known = state.withLock({ $0.grants[digest] }) { return known }
     let grant = try read()
@@ -64,7 +65,7 @@ final class SessionCache: Sendable {
     return grant
   }
 
-  /// The token as it was a moment ago, or else as it is read.
+  /// The cached token, or else the stored one.
   func apiToken(
     _ text: String,
     now: Int64,
@@ -83,7 +84,7 @@ final class SessionCache: Sendable {
     return token
   }
 
-  /// Forgets who is signed in and by what; the storage is asked again.
+  /// Removes all sessions and credentials; they are read from the storage again.
   func forgetSessions() {
     state.withLock { state in
       state.generation += 1

@@ -1,31 +1,32 @@
 import CloudKitWebServices
 import Foundation
 
-/// One try to sign in with a password: which counts it is part of.
+/// One attempt to sign in with a password, and the counters that include it.
 ///
-/// Counts bound guessing. Of a name from one network: ten, so that a stranger elsewhere does
-/// not lock the owner out. Of a network over all names: thirty, against one password tried on many
-/// names. Of a name over all networks: a hundred, against many senders. An IPv6 network is part of a
-/// site, which one sender may have whole: the site has counts of both kinds too. Networks that signed
-/// in to the name before pass the last three. Keys are digests, so that a name's length costs nothing.
+/// Counters limit guessing. For a name from one network: ten, so that an attacker elsewhere does
+/// not lock the owner out. For a network over all names: thirty, against one password tried with
+/// many names. For a name over all networks: a hundred, against many senders. An IPv6 network is
+/// part of a site, all of which one sender may have: the site has counters of both kinds too.
+/// Networks from which the name has signed in before are exempt from the last three. Keys are
+/// digests, so that a name's length does not matter.
 struct SignInAttempt: Sendable {
-  /// A count that an attempt is part of.
+  /// A counter that includes an attempt.
   struct Bucket: Hashable, Sendable {
     var key: DirectoryEntry.Key
     var limit: Int
-    /// Networks that the name was signed in from are not counted here.
+    /// Networks from which the name has signed in are not counted.
     var sparesKnownNetworks: Bool
-    /// A success shows that the failures before it were the owner's.
+    /// A success resets it: the earlier failures were the owner's.
     var isClearedBySuccess: Bool
-    /// The owner of the entry: what finds all counts of one name, over all networks.
+    /// The owner of the entry, by which all counters of one name are found.
     var owner = ""
-    /// Seconds that what is counted rests; nil: as names and networks do.
+    /// Seconds that sign-ins are then refused; nil: the default of names and networks.
     var pause: Double?
   }
 
   let sender: SenderAddress?
   let buckets: [Bucket]
-  /// Where a success from this network is remembered; nil without a network.
+  /// The entry that remembers a success from this network; nil without a network.
   let known: DirectoryEntry.Key?
 
   init(userName: String, sender: SenderAddress?, limits: ServiceLimits) {
@@ -84,7 +85,7 @@ struct SignInAttempt: Sendable {
     known = sender == nil ? nil : key(.knownNetwork, network, name)
   }
 
-  /// A try of a code after a right password; from all networks together.
+  /// An attempt with a code after a right password; from all networks together.
   init(codeOf account: StoredAccount, sender: SenderAddress?, limits: ServiceLimits) {
     self.sender = sender
     buckets = [
@@ -99,18 +100,18 @@ struct SignInAttempt: Sendable {
     known = nil
   }
 
-  /// The owner of the counts of a name; a digest too, since a name may be no account's.
+  /// The owner of a name's counters; a digest too, since a name may belong to no account.
   static func owner(ofCountsFor userName: String) -> String {
     CloudKitService.digest("sign-in counts\0\(StoredAccount.folded(userName))")
   }
 }
 
-/// How often passwords failed lately; kept in the storage, so that it outlasts a restart and is one
-/// for all servers of a database.
+/// The number of recent wrong passwords; in the storage, so that it survives a restart and is
+/// shared by all servers of a database.
 struct SignInCount: Codable, Hashable, Sendable {
   var failures = 0
 
-  /// The count of an entry; a new one where there is none or its time is over.
+  /// The counter of an entry; a new one if there is none or its window has ended.
   init(_ entry: DirectoryEntry?, now: Int64) throws {
     guard let entry, (entry.expires ?? 0) > now else { return }
     self = try WireCoding.decode(SignInCount.self, from: entry.body)
@@ -118,10 +119,10 @@ struct SignInCount: Codable, Hashable, Sendable {
 }
 
 extension CloudKitService {
-  /// Counts an attempt as failed before its password is hashed, so that attempts at the same time
-  /// cannot pass the limit together; `settle` takes it back where the password was right.
+  /// Counts an attempt as failed before its password is hashed, so that concurrent attempts cannot
+  /// exceed the limit; `settle` reverts it if the password was right.
   func reserve(_ attempt: SignInAttempt) async throws {
-    // Refusals are the common case of a flood, and take no write.
+    // Refusals are the common case under attack, and need no write.
     do {
       try refuseExhausted(attempt, now)
     } catch {
@@ -139,7 +140,7 @@ extension CloudKitService {
           var count = try SignInCount(entry, now: time)
           try self.refuse(count, entry, bucket, time)
           count.failures += 1
-          // A window begins with its first failure; the rest begins with the last one.
+          // A window begins with its first failure; the pause begins with the last one.
           let isNew = count.failures == 1 || count.failures >= bucket.limit
           batch.expectedEntries[bucket.key] = .some(entry?.revision)
           batch.savedEntries.append(
@@ -158,10 +159,10 @@ extension CloudKitService {
     }
   }
 
-  /// Takes a reserved failure back and remembers the network.
+  /// Reverts a reserved failure and remembers the network.
   ///
-  /// Where the attempt was `isComplete` only in part, such as a right password without a code, no
-  /// other failure is forgotten and no network becomes known.
+  /// If the attempt is not `isComplete`, such as a right password without a code, no other failure
+  /// is reset and no network becomes known.
   func settle(
     _ attempt: SignInAttempt,
     of account: String,
@@ -196,8 +197,8 @@ extension CloudKitService {
     }
   }
 
-  /// Forgets the failures of a name from all networks, such as after its password was reset: they
-  /// were guesses at a password that is no more, or the owner's own.
+  /// Resets the failures of a name from all networks, such as after a password reset: they were
+  /// guesses at the former password, or the owner's own.
   func forgetFailures(of userName: String) async throws {
     let owner = SignInAttempt.owner(ofCountsFor: userName)
     try await write { [storage] in
@@ -233,12 +234,12 @@ extension CloudKitService {
     )
   }
 
-  /// Whether the name was signed in from the sender's network lately.
+  /// Whether the name has recently signed in from the sender's network.
   func isKnown(_ attempt: SignInAttempt) throws -> Bool {
     try storage.read { try isKnown(attempt, $0) }
   }
 
-  /// Whether an account was signed in to lately from any network.
+  /// Whether an account has recently signed in from any network.
   func hasKnownNetworks(_ account: String) throws -> Bool {
     guard mail != nil else { return false }
     let time = now

@@ -1,7 +1,7 @@
-/// The look of every page that the server shows a person: a card in the middle, with a drop above the
-/// heading.
+/// The layout of every page that the server shows to users: a card in the center, with a drop above
+/// the heading.
 package enum CardPage {
-  /// The page of a heading and of what follows it.
+  /// A page with a heading and a body.
   package static func page(heading: String, _ body: String) -> HTMLPage {
     HTMLPage(
       title: heading,
@@ -15,14 +15,14 @@ package enum CardPage {
     )
   }
 
-  /// Something that happened, or did not.
+  /// A message about a result or an error.
   static func message(_ text: String?) -> String {
     guard let text else { return "" }
     return "<p class=\"message\" role=\"status\">\(HTMLPage.escape(text))</p>\n"
   }
 
-  // Text has a contrast of 4.5 to 1 and more against what is behind it, edges of fields one of 3 to 1
-  // (WCAG 2.2, 1.4.3 and 1.4.11), in both schemes.
+  // Text has a contrast of at least 4.5 to 1 against its background, edges of fields one of 3 to 1
+  // (WCAG 2.2, 1.4.3 and 1.4.11), in both color schemes.
   private static let style = """
     :root{color-scheme:light dark;--ink:#1d2733;--quiet:#5c6b7a;--page:#eef3f7;--card:#fff;\
     --line:#c9d4de;--edge:#75869a;--deep:#0b6bcb}

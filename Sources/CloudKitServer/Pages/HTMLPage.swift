@@ -1,21 +1,21 @@
 import CloudKitWebServices
 import Foundation
 
-/// A page for people: its frame, and the headers that keep scripts, frames and caches away from it.
+/// A page for users: its frame, and the headers that prevent scripts, framing and caching.
 ///
-/// What people wrote must be ``escape(_:)``d by whoever makes the body.
+/// The code that writes the body must ``escape(_:)`` all user input.
 package struct HTMLPage {
   package var title: String
-  /// What stands in `main`.
+  /// The contents of `main`.
   package var body: String
   package var style: String
-  /// Names the one script of the page; nil: it has none.
+  /// The nonce of the page's only script; nil if it has none.
   package var nonce: String?
   /// Whether search engines may list the page.
   package var isListed = true
-  /// Whether its forms may go to this server alone.
+  /// Whether its forms may only be sent to this server.
   ///
-  /// Browsers hold it against redirects after a form, too, and an issuer's page may be one.
+  /// Browsers also apply this to redirects after a form, and an issuer's page may be one.
   package var keepsForms = false
 
   package init(title: String, body: String, style: String) {
@@ -24,7 +24,7 @@ package struct HTMLPage {
     self.style = style
   }
 
-  /// Browsers that opened a page over HTTPS use nothing else for this name, for a year.
+  /// Browsers that opened a page over HTTPS use only HTTPS for this host, for a year.
   package static let transportSecurity = "max-age=31536000"
 
   private var html: String {
@@ -69,7 +69,7 @@ package struct HTMLPage {
     )
   }
 
-  /// A text as text of the page, in elements and in quoted attributes.
+  /// Escapes a text for elements and quoted attributes.
   package static func escape(_ text: String) -> String {
     text.replacing("&", with: "&amp;").replacing("<", with: "&lt;").replacing(">", with: "&gt;")
       .replacing("\"", with: "&quot;").replacing("'", with: "&#39;")

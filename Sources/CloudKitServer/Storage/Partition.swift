@@ -27,7 +27,7 @@ package struct PartitionID: Hashable, Sendable, Codable {
 
   package init(rawValue: Int64) { self.rawValue = rawValue }
 
-  /// Has no rows: made ones are odd numbers.
+  /// Has no rows: created partitions have odd numbers.
   package static let empty = PartitionID(rawValue: 0)
 }
 

@@ -5,13 +5,13 @@ enum PrivateFile {
   static var attributes: [FileAttributeKey: Any] { [.posixPermissions: 0o600] }
   static var folderAttributes: [FileAttributeKey: Any] { [.posixPermissions: 0o700] }
 
-  /// Makes an empty file if there is none; if that fails, the following write reports why.
+  /// Creates an empty file if there is none; if that fails, the following write reports why.
   static func make(_ path: String) {
     guard !FileManager.default.fileExists(atPath: path) else { return }
     _ = FileManager.default.createFile(atPath: path, contents: nil, attributes: attributes)
   }
 
-  /// Writes a file in one piece, unreadable for other users from the first byte on.
+  /// Writes a file atomically, unreadable for other users from the first byte on.
   static func write(_ data: Data, to file: URL) throws {
     let partial = file.appendingPathExtension("partial")
     try? FileManager.default.removeItem(at: partial)

@@ -26,16 +26,16 @@ package protocol Storage: Sendable {
   /// Writes all of the batch durably, or throws and writes nothing.
   func commit(_ batch: WriteBatch) throws
 
-  /// The partition of a key, made when it is met for the first time.
+  /// The partition of a key, created on first use.
   func partition(_ key: PartitionKey) throws -> PartitionID
 
-  /// The partition of a key; nil where none was made.
+  /// The partition of a key; nil if it was never created.
   func knownPartition(_ key: PartitionKey) throws -> PartitionID?
 
-  /// Goes a step further with an index over a type's field, and tells whether it is ready.
+  /// Runs one step of filling an index over a type's field, and returns whether it is ready.
   ///
-  /// The first step lets every writer keep it; each further one takes in so many of the records
-  /// there are. Others read and write between the steps.
+  /// After the first step every writer maintains it; each further step adds entries for a number of
+  /// existing records. Other requests read and write between the steps.
   func fillIndex(
     in partition: PartitionID,
     type: String,
@@ -55,8 +55,8 @@ package protocol Storage: Sendable {
   /// Removes events that were committed before a time, in milliseconds since 1970.
   func forgetEvents(before time: Int64) throws
 
-  /// Sets a callback that runs soon after commits of this process and of others, and from time to
-  /// time; one call may stand for many commits.
+  /// Sets a callback that is called soon after commits of this process and of others, and from time
+  /// to time; one call may stand for many commits.
   func listen(_ body: @escaping @Sendable (StorageNews) -> Void)
 
   /// Begins an incarnation with which no change token can be continued.

@@ -9,7 +9,7 @@ package struct StoredDatabase: Hashable, Sendable {
   package var indexes: Int64 = 0
 }
 
-/// A custom zone, living or deleted.
+/// A custom zone, existing or deleted.
 package struct StoredZone: Hashable, Sendable {
   package var number: ZoneNumber
   package var name: String
