@@ -1,4 +1,4 @@
-/// Where an operator's calls and the metrics are served, apart from what clients reach.
+/// The separate address at which the admin API and the metrics are served.
 package struct AdministrationListener: Hashable, Sendable {
   package var host: String
   /// Zero takes any free port.
@@ -25,9 +25,9 @@ package struct AdministrationListener: Hashable, Sendable {
 }
 
 extension CloudKitHTTPServer.Configuration {
-  /// What the listener for administration is made of; nil where there is none.
+  /// The configuration of the listener for administration; nil if there is none.
   ///
-  /// On the loopback it speaks plain HTTP: the certificate is for the name that clients use.
+  /// On the loopback interface it uses plain HTTP: the certificate is for the clients' host name.
   var ofAdministration: Self? {
     guard let administration else { return nil }
     var own = self

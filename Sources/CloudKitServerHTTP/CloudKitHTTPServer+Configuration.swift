@@ -2,50 +2,51 @@ import Foundation
 import NIOSSL
 
 extension CloudKitHTTPServer {
-  /// Where to listen and what to put up with.
+  /// The address, limits and timeouts of the HTTP server.
   package struct Configuration: Sendable {
     package var host: String
     /// Zero takes any free port.
     package var port: Int
-    /// Bytes of one request body.
+    /// The largest request body, in bytes.
     ///
-    /// An asset of 50 MB must pass, with room for what surrounds it.
+    /// An asset of 50 MB must fit, including a multipart form around it.
     package var bodyLimit: Int
-    /// Seconds after which a connection that sends nothing is closed.
+    /// Seconds after which an idle connection is closed.
     package var idleSeconds: Int64
-    /// Seconds in which a client must have taken of its answer by `leastReadRate`, again and again.
+    /// Seconds between two checks that a client reads its reply with `leastReadRate`.
     package var readWindow: Int64
-    /// Bytes in a second that a client has to take while bytes wait for it.
+    /// The least bytes per second that a client must read while bytes wait for it.
     package var leastReadRate: Int
-    /// Seconds in which a client must have taken an answer that is kept in memory.
+    /// Seconds within which a client must have read a reply that is kept in memory.
     package var replySeconds: Int64
     /// Bytes of answers in memory that wait for their clients, over all connections; half of it for
     /// one site.
     package var replyBufferLimit: Int
     /// Bytes of request bodies in memory, over all connections; half of it for one site.
     package var bufferLimit: Int
-    /// Seconds in which a body must have come by `leastBodyRate`, again and again.
+    /// Seconds between two checks that a body is received with `leastBodyRate`.
     package var bodyWindow: Int64
-    /// Bytes in a second that a body has to come with: less than the slowest telephone line.
+    /// The least bytes per second at which a body must be received: less than the slowest telephone
+    /// line.
     package var leastBodyRate: Int
-    /// Seconds in which a body that is kept in memory must be here.
+    /// Seconds within which a body that is kept in memory must be complete.
     package var bodySeconds: Int64
-    /// Connections at a time.
+    /// Concurrent connections.
     package var connectionLimit: Int
     /// Connections of one network: an IPv4 address or 64 bits of an IPv6 address.
     ///
     /// The devices of an office share one; trusted proxies and this machine are not counted. The
     /// networks of one site, 48 bits of an IPv6 address, have half of all connections.
     package var connectionsPerNetwork: Int
-    /// Absent: plain HTTP, for loopback or behind a proxy.
+    /// Nil for plain HTTP, on the loopback interface or behind a proxy.
     package var tls: TLS?
-    /// Proxies whose word about a client's address is taken.
+    /// Proxies whose header with a client's address is trusted.
     package var trustedProxies: TrustedProxies
-    /// Shows the page of metrics to others than this machine.
+    /// Whether the metrics page is shown to other machines.
     package var showsMetrics: Bool
-    /// Where administration and metrics are served, and then nowhere else; nil: with everything.
+    /// The only address of administration and metrics; nil: the same as for clients.
     package var administration: AdministrationListener?
-    /// Clients reach the server under a public address: no request counts as one of this machine.
+    /// Clients reach the server under a public address: no request counts as local.
     package var hasPublicAddress = false
 
     package init(
@@ -107,8 +108,8 @@ extension CloudKitHTTPServer {
           certificateChain: chain.map { .certificate($0) },
           privateKey: .privateKey(key)
         )
-        // RFC 9325: no older versions, and of 1.2 the suites with forward secrecy and AEAD. Those of
-        // 1.3 are all like that.
+        // RFC 9325: no older versions, and of 1.2 only suites with forward secrecy and AEAD. All
+        // suites of 1.3 have these.
         configuration.minimumTLSVersion = .tlsv12
         configuration.cipherSuiteValues = [
           .TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, .TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,

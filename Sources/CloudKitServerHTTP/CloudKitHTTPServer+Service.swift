@@ -3,10 +3,10 @@ import Foundation
 import Logging
 
 extension CloudKitHTTPServer {
-  /// Puts a service behind a socket.
+  /// Creates a server for a service.
   ///
-  /// The service learns where clients reach it as soon as it listens: `publicURL`, or the address
-  /// itself. Closing the service stays with whoever opened it.
+  /// The service gets its base URL when the server listens: `publicURL`, or the bound address. The
+  /// caller that opened the service also closes it.
   package init(
     service: CloudKitService,
     configuration: Configuration = Configuration(),

@@ -2,7 +2,7 @@ import Foundation
 import NIOSSL
 
 extension CloudKitHTTPServer.TLS {
-  /// Why clients would not be served with the pair, each in a sentence.
+  /// The reasons why clients would reject the certificate and key, each as a sentence.
   package func problems(at now: Date) -> [String] {
     let configuration: TLSConfiguration
     let chain: [NIOSSLCertificate]
@@ -14,7 +14,7 @@ extension CloudKitHTTPServer.TLS {
     }
     var found: [String] = []
     do {
-      // It puts the two together, and fails where the key is another certificate's.
+      // It matches the two, and fails if the key belongs to another certificate.
       _ = try NIOSSLContext(configuration: configuration)
     } catch {
       found.append("tlsKey: \(keyPath) is not the key of the certificate in \(certificatePath)")

@@ -7,37 +7,37 @@ import NIOCore
 import NIOPosix
 import ServiceLifecycle
 
-/// The service behind a socket: bytes in, bytes out, and nothing decided here.
+/// Connects the service to sockets, without logic of its own.
 ///
-/// Everything that a request means is the service's business. This type owns what only a socket
-/// has: binding, size limits, connections that go away, and stopping without cutting an answer off.
+/// The meaning of requests is the service's responsibility. This type handles what only sockets
+/// have: binding, size limits, disconnects, and stopping without truncating a reply.
 package struct CloudKitHTTPServer: Service {
   package typealias Respond = @Sendable (WebServiceRequest) async -> WebServiceResponse
-  /// Opens the event stream at a path, after the last event that the listener knows.
+  /// Opens the event stream at a path, after the last event that the listener received.
   package typealias OpenEvents =
     @Sendable (
       _ path: String, _ lastEventID: String?
     ) throws -> EventStream
 
-  /// Answers requests whose bodies must not be in memory as a whole.
+  /// Handles requests whose bodies must not be in memory as a whole.
   package typealias Transfer =
     @Sendable (WebServiceRequest, @escaping BodySource) async -> StreamedResponse
 
-  /// What stands behind the socket.
+  /// The functions of the service.
   package struct Handlers: Sendable {
     package var respond: Respond
-    /// Nil: such bodies are read whole, up to the limit.
+    /// Nil: such bodies are read into memory, up to the limit.
     package var transfer: Transfer?
     package var openEvents: OpenEvents?
     /// Called when the server begins to stop.
     package var endEvents: @Sendable () -> Void
-    /// Runs beside the requests until the server stops.
+    /// Runs concurrently with the requests until the server stops.
     package var background: @Sendable () async -> Void
-    /// Whether new requests are welcome: the storage answers and nobody stops the server.
+    /// Whether new requests can be handled: the storage responds and the server is not stopping.
     package var isReady: @Sendable () async -> Bool
-    /// More lines for the page of metrics.
+    /// Additional lines for the metrics page.
     package var metrics: @Sendable () -> String
-    /// Bytes that the body of a request may have, from the request without its body.
+    /// The largest body of a request in bytes, from its head.
     package var bodyLimit: @Sendable (WebServiceRequest) -> Int
     /// Of these, bytes that may arrive before the request's credential has been checked.
     package var uncheckedBodyLimit: @Sendable (WebServiceRequest) -> Int
@@ -101,8 +101,8 @@ package struct CloudKitHTTPServer: Service {
     self.handlers = handlers
   }
 
-  /// Serves until the service group stops gracefully: no new connections, running requests are
-  /// answered, long polls end at once.
+  /// Serves until the service group stops gracefully: new connections are refused, running requests
+  /// are completed, long polls end immediately.
   package func run() async throws {
     try await run(onListening: onListening)
   }
@@ -118,13 +118,13 @@ package struct CloudKitHTTPServer: Service {
     if let own = configuration.ofAdministration {
       listeners.append(try listener(own, onAdministration, withholdsAdministration: false))
     }
-    // One for all streams: they would hold the stop up until their listeners go.
+    // One task for all streams: they would delay the stop until their listeners disconnect.
     try await withThrowingTaskGroup(of: Void.self) { group in
       group.addTask { await handlers.background() }
       try await withGracefulShutdownHandler {
         try await withThrowingTaskGroup(of: Void.self) { servers in
           for listener in listeners { servers.addTask { try await listener.run() } }
-          // The first that fails ends the others.
+          // The first failure ends the others.
           for try await _ in servers {}
         }
       } onGracefulShutdown: { [listeners] in
@@ -136,7 +136,7 @@ package struct CloudKitHTTPServer: Service {
     }
   }
 
-  /// A socket that accepts connections, and those that it has accepted.
+  /// A listening socket and its accepted connections.
   private struct Listener: Sendable {
     let server: any Service
     let connections: OpenConnections
@@ -153,8 +153,8 @@ package struct CloudKitHTTPServer: Service {
     }
   }
 
-  /// Each listener has its own count of connections: however many clients come, an operator's calls
-  /// are taken.
+  /// Each listener counts its own connections: an operator's calls are accepted regardless of the
+  /// number of clients.
   private func listener(
     _ configuration: Configuration,
     _ onListening: @escaping @Sendable (ListeningAddress) async -> Void,
@@ -200,7 +200,7 @@ package struct CloudKitHTTPServer: Service {
     )
     let task = Task { try await group.run() }
     guard let address = await addresses.first(where: { _ in true }) else {
-      // The server ended before it listened; its error is the story.
+      // The server ended before it listened: throw its error.
       try await task.value
       throw HTTPServerError.stoppedEarly
     }

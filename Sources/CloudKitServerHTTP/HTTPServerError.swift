@@ -1,7 +1,7 @@
 import Foundation
 import NIOCore
 
-/// Why a server could not listen, in a sentence that says what to do.
+/// Why a server could not listen, as a sentence with a remedy.
 package enum HTTPServerError: Error, Hashable, Sendable, CustomStringConvertible {
   case portInUse(host: String, port: Int)
   case portNotAllowed(port: Int)

@@ -1,9 +1,9 @@
 import CloudKitServer
 import CloudKitWebServices
 
-/// The page at the root: what this server is.
+/// The page at the root path: what this server is.
 ///
-/// It shows no record and no name of a person.
+/// It shows no records and no users.
 package struct LandingPage: Hashable, Sendable {
   /// A container of the server and the link to its sign-in page.
   package struct Container: Hashable, Sendable {
@@ -16,10 +16,10 @@ package struct LandingPage: Hashable, Sendable {
     }
   }
 
-  /// Nil where the reader may not know them.
+  /// Nil if the reader may not see them.
   package var containers: [Container]?
 
-  /// What strangers are shown.
+  /// The page for clients on other machines.
   package static var forEveryone: LandingPage {
     var page = LandingPage()
     page.containers = nil

@@ -1,14 +1,15 @@
 import Foundation
 
-/// Where a server listens.
+/// The address at which a server listens.
 package struct ListeningAddress: Hashable, Sendable {
   package var scheme: String
   package var host: String
   package var port: Int
 
-  /// The address as people type it.
+  /// The address in a form that users can open.
   ///
-  /// A server on all interfaces is named by the loopback, which always reaches it from here.
+  /// A server on all interfaces is named by the loopback address, which is always reachable from
+  /// this machine.
   package var text: String {
     let name =
       switch host {

@@ -1,8 +1,8 @@
 import CloudKitServer
 
-/// A request's path as logs may show it: without tokens, capabilities and codes.
+/// A request's path for logs: without tokens, capabilities and codes.
 package enum RedactedPath {
-  /// Query items that say nothing about anybody.
+  /// Query items without personal data.
   private static let harmless: Set<Substring> = [
     "ckjsBuildVersion", "ckjsVersion", "clientId", "remapEnums", "getCurrentSyncToken",
     "container",

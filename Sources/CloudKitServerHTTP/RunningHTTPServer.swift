@@ -1,7 +1,7 @@
 import Foundation
 import ServiceLifecycle
 
-/// A server that listens, and the way to end it.
+/// A running server, which can be stopped.
 package final class RunningHTTPServer: Sendable {
   package let address: ListeningAddress
   private let group: ServiceGroup
@@ -13,13 +13,14 @@ package final class RunningHTTPServer: Sendable {
     self.task = task
   }
 
-  /// Stops accepting, ends long polls, answers what runs, and returns when all of it is done.
+  /// Stops accepting connections, ends long polls, completes running requests, and returns
+  /// afterwards.
   package func stop() async throws {
     await group.triggerGracefulShutdown()
     try await task.value
   }
 
-  /// Returns when the server has ended, by itself or by `stop()`.
+  /// Returns when the server has ended, by itself or because of `stop()`.
   package func finish() async throws {
     try await task.value
   }

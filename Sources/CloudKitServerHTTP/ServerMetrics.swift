@@ -2,10 +2,10 @@ import CloudKitWebServices
 import Foundation
 import Synchronization
 
-/// Counts what a server does, and tells it in Prometheus' text format.
+/// Counts requests and writes the counts in Prometheus' text format.
 ///
-/// Names of endpoints are the only label that requests bring in, and unknown ones count as `other`,
-/// so that nobody can make the page grow.
+/// The endpoint is the only label that depends on requests, and unknown ones count as `other`, so
+/// that clients cannot make the page grow.
 package final class ServerMetrics: Sendable {
   private struct Key: Hashable, Comparable {
     var endpoint: String
@@ -30,7 +30,7 @@ package final class ServerMetrics: Sendable {
     var running = 0
   }
 
-  /// Seconds.
+  /// In seconds.
   private static let bounds = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60]
 
   private let state = Mutex(State())
@@ -39,7 +39,7 @@ package final class ServerMetrics: Sendable {
 
   func began() { state.withLock { $0.running += 1 } }
 
-  /// Counts a request; `endpoint` is its route's label, of which there are few.
+  /// Counts a request; `endpoint` is its route's label, from a small set.
   func ended(endpoint: String, status: Int, seconds: Double, bytesIn: Int, bytesOut: Int) {
     state.withLock { state in
       state.running -= 1
@@ -55,7 +55,7 @@ package final class ServerMetrics: Sendable {
     }
   }
 
-  /// The page.
+  /// The metrics page.
   var text: String {
     let state = state.withLock { $0 }
     var lines = [
@@ -127,7 +127,7 @@ package final class ServerMetrics: Sendable {
     ["# HELP \(name) \(help)", "# TYPE \(name) \(type)", "\(name) \(value)"]
   }
 
-  /// Bytes, where the system tells.
+  /// In bytes; nil if the system does not report it.
   private static var residentMemory: Int? {
     guard let text = try? String(contentsOfFile: "/proc/self/statm", encoding: .utf8) else {
       return nil

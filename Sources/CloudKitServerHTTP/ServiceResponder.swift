@@ -6,23 +6,23 @@ import NIOCore
 import NIOHTTP1
 import Synchronization
 
-/// Turns what came over a connection into the service's requests, and its replies into HTTP.
+/// Converts HTTP requests to the service's, and its replies to HTTP.
 struct ServiceResponder: Sendable {
   let configuration: CloudKitHTTPServer.Configuration
   let metrics: ServerMetrics
   let logger: Logger
   let landingPage: @Sendable () async -> LandingPage
   let handlers: CloudKitHTTPServer.Handlers
-  /// Administration and metrics are served by another listener.
+  /// Whether another listener serves administration and metrics.
   let withholdsAdministration: Bool
-  /// Of bodies that are kept in memory.
+  /// The budget of request bodies in memory.
   let budget: BufferBudget
-  /// Of answers that wait to be written.
+  /// The budget of replies that wait to be written.
   let replies: BufferBudget
   let unnamedProxy: UnnamedProxyNotice
   let date = HTTPDate()
 
-  /// Bytes of a refused body that are let in and dropped, so that the client reads the answer.
+  /// The bytes of a refused body that are read and discarded, so that the client reads the reply.
   var dropLimit: Int { max(configuration.bodyLimit, 1_048_576) }
 
   // MARK: Requests
@@ -74,9 +74,9 @@ struct ServiceResponder: Sendable {
     return headers
   }
 
-  // MARK: Answers of the service
+  // MARK: Replies of the service
 
-  /// The answer to a request that is here as a whole.
+  /// The reply to a complete request.
   func respond(to incoming: IncomingRequest) async -> WebServiceResponse {
     if withholdsAdministration, Self.isOfAdministration(incoming.route) {
       return refused(incoming, .noHandler(headers: incoming.request.headers))
@@ -112,7 +112,7 @@ struct ServiceResponder: Sendable {
     }
   }
 
-  /// The stream that is asked for; nil where it cannot be opened.
+  /// The requested event stream; nil if it cannot be opened.
   func openEvents(_ incoming: IncomingRequest) -> EventStream? {
     try? handlers.openEvents?(incoming.request.path, incoming.request.headers["last-event-id"])
   }
@@ -126,7 +126,7 @@ struct ServiceResponder: Sendable {
     )
   }
 
-  /// The answer where the process holds as many bytes of bodies, or of answers, as it may.
+  /// The reply if the memory budget of bodies or of replies is used up.
   func noRoom(_ incoming: IncomingRequest) -> StreamedResponse {
     StreamedResponse(refused(incoming, .noRoom(headers: incoming.request.headers)))
   }
@@ -146,14 +146,15 @@ struct ServiceResponder: Sendable {
     switch section {
     case .landing:
       if let refusal = handlers.hostRefusal(incoming.request) { return refusal }
-      // Names of containers, and links with a token in them, are for the developer at this machine.
+      // Names of containers, and links with a token in them, are only for the developer on this
+      // machine.
       return (isLocal(incoming) ? await landingPage() : .forEveryone).response
     case .health, .healthz: return .json(200, #"{"status":"ok"}"#)
     case .ready, .readyz:
       return await handlers.isReady()
         ? .json(200, #"{"status":"ready"}"#) : .json(503, #"{"status":"not ready"}"#)
     case .metrics:
-      // The figures tell how much the server is used: they are for programs of this machine, unless
+      // The figures show how much the server is used: they are for programs on this machine, unless
       // the configuration shows them to all.
       guard configuration.showsMetrics || isLocal(incoming) else { return nil }
       return WebServiceResponse(
@@ -169,10 +170,11 @@ struct ServiceResponder: Sendable {
     }
   }
 
-  /// Whether a program of this machine asks for itself.
+  /// Whether a program on this machine sent the request for itself.
   ///
-  /// The peer alone does not say so: a proxy of this machine is a loopback peer too, and not every proxy
-  /// adds a header. A page whose name is bound to 127.0.0.1 asks from here under that name.
+  /// The peer address alone is not enough: a proxy on this machine is a loopback peer too, and not
+  /// every proxy adds a header. A page whose host name resolves to 127.0.0.1 (DNS rebinding) is
+  /// refused by that name.
   private func isLocal(_ incoming: IncomingRequest) -> Bool {
     guard !configuration.hasPublicAddress, let peer = incoming.peer,
       !configuration.trustedProxies.contains(peer)
@@ -193,7 +195,7 @@ struct ServiceResponder: Sendable {
 
   // MARK: Heads
 
-  /// The head of an answer; `isLast` where the connection ends with it.
+  /// The head of a reply; `isLast` if the connection ends with it.
   func head(
     of response: StreamedResponse,
     _ exchange: Exchange,
@@ -205,7 +207,7 @@ struct ServiceResponder: Sendable {
     where name != "content-length" {
       fields.add(name: name, value: Self.oneLine(value))
     }
-    // Without a length the body goes in chunks (RFC 9112, 7.1), or ends with the connection.
+    // Without a length the body is sent in chunks (RFC 9112, 7.1), or ends with the connection.
     let length: Int64? =
       switch response.body {
       case .whole(let data): Int64(data.count)
@@ -215,13 +217,13 @@ struct ServiceResponder: Sendable {
     return head(response.status, fields, exchange, isLast: isLast)
   }
 
-  /// The head of a stream of events.
+  /// The head of an event stream.
   func eventsHead(_ exchange: Exchange) -> HTTPResponseHead {
     let fields: HTTPHeaders = [
       "content-type": "text/event-stream",
       "cache-control": "no-store",
       "x-content-type-options": "nosniff",
-      // Proxies that gather an answer before they pass it on would gather this one for ever.
+      // Proxies that buffer replies would buffer this one forever.
       "x-accel-buffering": "no",
       "access-control-allow-origin": Self.oneLine(
         exchange.incoming.request.headers["origin"] ?? "*"
@@ -255,18 +257,19 @@ struct ServiceResponder: Sendable {
 
   private static let transportSecurity = "strict-transport-security"
 
-  /// A value that cannot begin another header, whatever it repeats of a request.
+  /// A header value without line breaks, which cannot begin another header even if it repeats part
+  /// of a request.
   private static func oneLine(_ value: String) -> String {
     func isControl(_ byte: UInt8) -> Bool { (byte < 0x20 && byte != 0x09) || byte == 0x7F }
     guard value.utf8.contains(where: isControl) else { return value }
     return String(decoding: value.utf8.map { isControl($0) ? 0x20 : $0 }, as: UTF8.self)
   }
 
-  // MARK: Figures and log
+  // MARK: Metrics and log
 
   func began() { metrics.began() }
 
-  /// Notes once how an exchange ended.
+  /// Logs and counts, once, how an exchange ended.
   func note(_ exchange: Exchange, status: Int, headers: HTTPHeaders = [:]) {
     guard !exchange.isNoted else { return }
     exchange.isNoted = true

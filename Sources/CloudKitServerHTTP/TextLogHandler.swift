@@ -2,14 +2,14 @@ import CloudKitServer
 import Foundation
 import Logging
 
-/// Writes each message as one line of text, for people and for tools that read lines.
+/// Writes each message as one line of text, for operators and for tools that read lines.
 package typealias TextLogHandler = LineLogHandler<TextLogFormat>
 
 /// A line of text.
 ///
-/// A message quotes text of clients and other services: an end of a line in a container's name or in an
-/// issuer's error could look like another message, and an escape sequence could move a terminal's cursor.
-/// Both are spelled out.
+/// A message may quote text of clients and other services: a line end in a container's name or in
+/// an issuer's error could look like another message, and an escape sequence could move a
+/// terminal's cursor. Both are escaped.
 package enum TextLogFormat: LogLineFormat {
   package static func line(
     of event: LogEvent,

@@ -1,21 +1,21 @@
 import CloudKitServer
 import Foundation
 
-/// The proxies whose word about the client is taken.
+/// The proxies whose `X-Forwarded-For` header is trusted.
 ///
-/// Anybody can write `X-Forwarded-For`; what counts is the last address that a trusted proxy has seen
-/// and that is none itself.
+/// Any client can send `X-Forwarded-For`; the client's address is the last one in it that is not
+/// itself a trusted proxy.
 package struct TrustedProxies: Hashable, Sendable {
   private var networks: [Network]
 
-  /// Reads addresses and networks such as `10.0.0.0/8` or `::1`; nil where one is neither.
+  /// Parses addresses and networks such as `10.0.0.0/8` or `::1`; nil if one is neither.
   package init?(_ texts: [String]) {
     let networks = texts.map { Network($0) }
     guard !networks.contains(nil) else { return nil }
     self.networks = networks.compactMap(\.self)
   }
 
-  /// Nobody: clients connect to this server itself.
+  /// No proxies: clients connect to this server directly.
   package static let none = TrustedProxies(networks: [])
 
   private init(networks: [Network]) {
@@ -27,14 +27,14 @@ package struct TrustedProxies: Hashable, Sendable {
     return networks.contains { $0.contains(address) }
   }
 
-  /// The client's address, from the peer's and what proxies added.
+  /// The client's address, from the peer's and the header of proxies.
   func client(peer: String?, forwardedFor: String?) -> String? {
     guard let peer, contains(peer), let forwardedFor else { return peer }
     let seen = forwardedFor.split(separator: ",").map {
-      // Some proxies add the client's port, which is another one with each connection.
+      // Some proxies add the client's port, which differs for each connection.
       SenderAddress.withoutPort($0.trimmingCharacters(in: .whitespaces))
     }
-    // Nobody but proxies: the farthest one is the client, such as a health check.
+    // Only proxies: the farthest one is the client, for example of a health check.
     return seen.last { !contains($0) } ?? seen.first ?? peer
   }
 }
@@ -65,7 +65,7 @@ private struct Network: Hashable, Sendable {
     return true
   }
 
-  /// Four or sixteen bytes; an IPv4 address in IPv6 clothing counts as what it is.
+  /// Four or sixteen bytes; an IPv4-mapped address is treated as the IPv4 address.
   static func bytes(_ text: String) -> [UInt8]? {
     var four = in_addr()
     if inet_pton(AF_INET, text, &four) == 1 { return withUnsafeBytes(of: &four) { Array($0) } }

@@ -1,10 +1,10 @@
 import Logging
 import Synchronization
 
-/// Says once that a proxy passes requests on which the configuration does not name.
+/// Logs once that a proxy which is not in the configuration forwards requests.
 ///
-/// Whoever sends the header from a public address is a client that makes it up; from this machine or a
-/// private network it is a proxy, and behind it all clients count as one network.
+/// From a public address the header is forged by a client; from this machine or a private network
+/// it is a proxy's, and all clients behind it count as one network.
 final class UnnamedProxyNotice: Sendable {
   private let proxies: TrustedProxies
   private let logger: Logger

@@ -2,7 +2,7 @@ import CloudKitWebServices
 import Foundation
 
 extension WebServiceResponse {
-  /// The answer to a body over the limit: the documented dictionary, as for any other refusal.
+  /// The reply to a body over the limit: the documented dictionary, as for any other error.
   static func bodyTooLarge(limit: Int, headers: [String: String]) -> WebServiceResponse {
     let uuid = UUID().uuidString
     let wantsDetail =
@@ -16,7 +16,7 @@ extension WebServiceResponse {
     return refusal(error, uuid: uuid, headers: headers)
   }
 
-  /// The answer to a request that finds no room for its body; it is sent again later.
+  /// The reply to a request for whose body there is no memory; the client retries later.
   static func noRoom(headers: [String: String]) -> WebServiceResponse {
     let uuid = UUID().uuidString
     let error = ErrorDictionary(
@@ -30,7 +30,7 @@ extension WebServiceResponse {
     return response
   }
 
-  /// The answer to a path that this listener does not serve.
+  /// The reply to a path that this listener does not serve.
   static func noHandler(headers: [String: String]) -> WebServiceResponse {
     let uuid = UUID().uuidString
     let error = ErrorDictionary(.notFound, "could not find handler for endpoint", uuid: uuid)

@@ -3,17 +3,17 @@ import Foundation
 import OpenCloudKit
 import Synchronization
 
-/// What goes wrong between one device and the server.
+/// The faults between one device and the server.
 public final class FaultPlan: Sendable {
-  /// One thing that can happen to a request.
+  /// One fault of a request.
   public enum Fault: Hashable, Sendable {
-    /// The request never arrives.
+    /// The request is lost.
     case loseRequest
-    /// The server does it, but the reply never arrives.
+    /// The server executes the request, but the reply is lost.
     case loseReply
-    /// The server answers with this status, and does nothing.
+    /// The server replies with this status, and does nothing.
     case fail(status: Int)
-    /// The request arrives after so many seconds.
+    /// The request arrives after this many seconds.
     case delay(seconds: Double)
   }
 
@@ -35,10 +35,11 @@ public final class FaultPlan: Sendable {
 
   private let state = Mutex(State())
 
-  /// Creates a plan in which nothing goes wrong.
+  /// Creates a plan without faults.
   public init() {}
 
-  /// Whether the device reaches the server; requests that wait for a reply break at once.
+  /// Whether the device reaches the server; setting it to false fails requests that wait for a
+  /// reply.
   public var isOnline: Bool {
     get { state.withLock { $0.isOnline } }
     set {
@@ -52,14 +53,14 @@ public final class FaultPlan: Sendable {
     }
   }
 
-  /// Has a fault happen to the next requests of a verb, such as `records/modify`.
+  /// Adds a fault to the next requests of a verb, such as `records/modify`.
   public func add(_ fault: Fault, to verb: String, count: Int = 1, skipping skips: Int = 0) {
     state.withLock { state in
       state.rules.append(Rule(verb: verb, fault: fault, count: count, skips: skips))
     }
   }
 
-  /// Forgets the faults that have not happened.
+  /// Removes the faults that have not happened.
   public func clear() { state.withLock { $0.rules = [] } }
 
   /// The verbs of the requests that were sent, in order.

@@ -3,7 +3,7 @@ import Effects
 import Foundation
 import OpenCloudKit
 
-/// Carries requests as another transport does, apart from what a plan has go wrong.
+/// Forwards requests to another transport, except for the faults of a plan.
 package struct FaultyTransport: CloudKitTransport {
   private let base: any CloudKitTransport
   private let faults: FaultPlan
@@ -35,7 +35,7 @@ package struct FaultyTransport: CloudKitTransport {
     return try await whileOnline { try await base.send(request) }
   }
 
-  /// A reply that comes after the device went offline is not heard.
+  /// A reply that arrives after the device went offline is lost.
   private func whileOnline(
     _ body: @escaping @Sendable () async throws -> WebServiceResponse
   ) async throws -> WebServiceResponse {

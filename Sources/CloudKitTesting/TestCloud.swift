@@ -5,9 +5,9 @@ import Foundation
 import OpenCloudKit
 import Synchronization
 
-/// A CloudKit service inside the process, for tests: no sockets, and no accounts but its own.
+/// A CloudKit service inside the process, for tests: without sockets, and with accounts of its own.
 public final class TestCloud: Sendable {
-  /// The container that devices use unless told otherwise.
+  /// The default container of devices.
   public static let defaultContainer = "iCloud.watershed.test"
 
   package let service: CloudKitService
@@ -20,14 +20,14 @@ public final class TestCloud: Sendable {
     try await self.init(dataFolder: dataFolder, effects: effects, limits: { _ in })
   }
 
-  /// Starts a service with other limits than usual.
+  /// Starts a service with other limits than the defaults.
   package init(
     dataFolder: URL? = nil,
     effects: Effects = .live,
     limits change: (inout ServiceLimits) -> Void
   ) async throws {
     var limits = ServiceLimits()
-    // Nobody attacks a test.
+    // Tests need no resistance against attacks.
     limits.passwordRounds = 1
     limits.passwordRule = .any
     change(&limits)
@@ -43,13 +43,13 @@ public final class TestCloud: Sendable {
     apiToken = try await service.bootstrapAPIToken()
   }
 
-  /// Ends the service; devices find nobody from then on.
+  /// Stops the service; requests of devices then fail.
   public func shutdown() async { await service.shutdown() }
 
-  /// A device's way to a CloudKit container of this service, with a person signed in.
+  /// A device's connection to a CloudKit container of this service, with a user signed in.
   ///
-  /// An account is made for a person at the first use. The device's name tells the service which
-  /// changes it made itself.
+  /// An account is created for a user on first use. The device's name identifies the changes that
+  /// the device made itself.
   public func container(
     for person: String = "ada",
     identifier: String = TestCloud.defaultContainer,
@@ -58,7 +58,7 @@ public final class TestCloud: Sendable {
     faults: FaultPlan = FaultPlan()
   ) async throws -> CKContainer {
     let isNew = people.withLock { $0.insert(person).inserted }
-    // A folder that is opened again has its people already.
+    // A folder that is opened again already has its users.
     if isNew, try !service.hasAccount(named: person) {
       try await service.createAccount(userName: person, password: "secret")
     }

@@ -5,11 +5,11 @@ import OpenCloudKit
 import OpenCoreData
 import Synchronization
 
-/// A person's device for tests: a store in a folder, mirrored through a test cloud.
+/// A user's device for tests: a store in a folder, mirrored through a test cloud.
 public final class TestDevice: Sendable {
   /// The device's name.
   public let name: String
-  /// What goes wrong between the device and the cloud.
+  /// The faults between the device and the cloud.
   public let faults: FaultPlan
   private let model: NSManagedObjectModel
   private let folder: URL
@@ -17,7 +17,7 @@ public final class TestDevice: Sendable {
   private let effects: Effects
   private let running = Mutex<NSPersistentCloudKitContainer?>(nil)
 
-  /// Makes a device; ``launch()`` opens its store.
+  /// Creates a device; ``launch()`` opens its store.
   public init(
     name: String,
     model: NSManagedObjectModel,
@@ -41,7 +41,7 @@ public final class TestDevice: Sendable {
     )
   }
 
-  /// Where the device's store is.
+  /// The URL of the device's store.
   public var storeURL: URL { folder.appendingPathComponent("\(name).sqlite") }
 
   /// Opens the store and starts to mirror it, as an app's launch does.
@@ -59,7 +59,7 @@ public final class TestDevice: Sendable {
     return container
   }
 
-  /// Ends the app: nothing of it runs any more, and what was not committed is lost.
+  /// Ends the app: nothing of it runs afterwards, and uncommitted changes are lost.
   public func quit() async throws {
     let container = running.withLock { running in
       defer { running = nil }
@@ -76,7 +76,7 @@ public final class TestDevice: Sendable {
     return container
   }
 
-  /// Works with a fresh context and saves it.
+  /// Runs a body with a new context and saves it.
   @discardableResult
   public func save<Result>(_ body: (NSManagedObjectContext) throws -> Result) throws -> Result {
     let context = container.newBackgroundContext()
@@ -87,10 +87,10 @@ public final class TestDevice: Sendable {
     }
   }
 
-  /// Syncs until nothing has still to reach the server, and takes in what others sent.
+  /// Exports all changes, and imports those of other devices.
   public func sync() async throws { try await container.waitUntilSynced() }
 
-  /// Every object by its record name: fields and links as its record would hold them, as texts.
+  /// Every object by its record name: fields and links as in its record, as texts.
   package func snapshot() throws -> [String: [String: String]] {
     var result: [String: [String: String]] = [:]
     for mirror in container.storeMirrors {

@@ -1,8 +1,8 @@
 import CloudKitServer
 import Synchronization
 
-/// Bytes of request bodies, or of answers that wait to be written, that the process holds in memory
-/// over all connections.
+/// Limits the bytes of request bodies, or of replies that wait to be written, in memory over all
+/// connections.
 ///
 /// A limit of each one does not bound their sum. Half is for one site at most (an IPv4 address, or 48
 /// bits of an IPv6 address), so that one client cannot keep the others' requests out.
@@ -21,7 +21,7 @@ final class BufferBudget: Sendable {
     siteLimit = limit / 2
   }
 
-  /// Bytes held now.
+  /// The bytes in use.
   var total: Int { held.withLock { $0.total } }
 
   /// Whether there is room; what was taken is given back with `release`.

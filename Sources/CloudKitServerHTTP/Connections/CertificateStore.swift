@@ -4,13 +4,13 @@ import NIOCore
 import NIOSSL
 import Synchronization
 
-/// The certificate and key of a server, read again when their files change.
+/// The certificate and key of a server, reloaded when their files change.
 ///
-/// Certificates live for weeks, and programs that renew them replace the files. New connections get
-/// the new certificate; open ones keep theirs. Files that do not fit together, as in the moment
-/// between two replacements, leave the former certificate in use.
+/// Certificates are valid for weeks, and programs that renew them replace the files. New
+/// connections use the new certificate; open ones keep theirs. Files that do not match, as between
+/// two replacements, leave the former certificate in use.
 final class CertificateStore: Sendable {
-  /// What shows that a file is another one.
+  /// The attributes that show that a file was replaced.
   private struct Mark: Equatable {
     var inode: UInt64
     var modified: Date
@@ -23,7 +23,7 @@ final class CertificateStore: Sendable {
     var checked: NIODeadline
   }
 
-  /// Two looks at the files are this far apart.
+  /// The time between two checks of the files.
   private static let interval = TimeAmount.seconds(10)
 
   private let tls: CloudKitHTTPServer.TLS
@@ -33,7 +33,7 @@ final class CertificateStore: Sendable {
   init(_ tls: CloudKitHTTPServer.TLS, _ logger: Logger) throws {
     self.tls = tls
     self.logger = logger
-    // The marks first: a change while the files are read is then seen later.
+    // The attributes first: a change while the files are read is then detected later.
     let marks = Self.marks(of: tls)
     state = Mutex(
       State(
@@ -55,7 +55,7 @@ final class CertificateStore: Sendable {
     return state.withLock { $0.context }
   }
 
-  /// Reads the files if they have changed; whether there is another certificate now.
+  /// Reads the files if they have changed; returns whether there is another certificate now.
   @discardableResult
   func refresh() -> Bool {
     let marks = Self.marks(of: tls)

@@ -3,10 +3,10 @@ import Logging
 import NIOCore
 import NIOHTTP1
 
-/// How a connection that was accepted becomes one that is served.
+/// Configures the channel of an accepted connection.
 ///
-/// Parsing, pipelining and the answers to what is no HTTP are NIO's. The connection has no task of its
-/// own: it costs its channel and a handler, so that thousands may wait at once.
+/// NIO implements parsing, pipelining and the replies to invalid HTTP. The connection has no task
+/// of its own: it costs its channel and a handler, so that thousands may wait at the same time.
 struct ConnectionChannel: ServerChildChannel {
   struct Value: ServerChildChannelValue {
     let channel: any Channel
@@ -24,7 +24,7 @@ struct ConnectionChannel: ServerChildChannel {
       limits.maxHeaderFieldCount = Self.headerCount
       let pipeline = channel.pipeline.syncOperations
       try pipeline.configureHTTPServerPipeline(
-        // The handler takes care of what it sends.
+        // The handler validates the headers that it sends.
         withOutboundHeaderValidation: false,
         withEncoderConfiguration: .init(),
         withDecoderLimitConfiguration: limits
@@ -36,10 +36,10 @@ struct ConnectionChannel: ServerChildChannel {
     }
   }
 
-  /// The handler serves it; `OpenConnections` knows when it has ended.
+  /// The handler serves it; `OpenConnections` records when it has ended.
   func handle(value: Value, logger: Logger) async {}
 
-  /// Bytes, of one header field and of all.
+  /// In bytes, of one header field and of all.
   private static let headerLimit = 80 * 1024
   private static let headerCount = 1000
 }

@@ -33,7 +33,7 @@ struct ConnectionCounts {
     return true
   }
 
-  /// Forgets a connection that was admitted.
+  /// Removes an admitted connection.
   mutating func end(_ peer: String?) {
     total -= 1
     guard let sender = counted(peer) else { return }

@@ -5,11 +5,11 @@ import NIOCore
 import NIOFoundationCompat
 import NIOHTTP1
 
-/// Serves one connection: takes requests in, has them answered, and sends what comes back.
+/// Serves one connection: receives requests, has the service handle them, and sends the replies.
 ///
-/// Everything here happens on the connection's event loop. What takes time runs in a task for each
-/// request, which hands its answer back through a `ConnectionLine`. Requests come one at a time:
-/// NIO's pipeline handler keeps the next one until the answer to this one has ended.
+/// All methods run on the connection's event loop. Longer work runs in a task for each request,
+/// which passes its reply back through a `ConnectionLine`. Requests are handled one at a time:
+/// NIO's pipeline handler buffers the next one until the reply to this one has ended.
 final class ConnectionHandler: ChannelDuplexHandler {
   typealias InboundIn = HTTPServerRequestPart
   typealias OutboundIn = HTTPServerResponsePart
@@ -20,12 +20,12 @@ final class ConnectionHandler: ChannelDuplexHandler {
   private let idleTime: TimeAmount
 
   private(set) var context: ChannelHandlerContext?
-  /// What is being served.
+  /// The request that is being served.
   private(set) var exchange: Exchange?
   private var listening: ListeningConnection?
-  /// Nothing more is taken in.
+  /// Whether no further input is read.
   private var isClosing = false
-  /// The client sends nothing more.
+  /// Whether the client has closed its sending side.
   private var isInputClosed = false
   private var lastActivity = NIODeadline.now()
   private var hasIdleTimer = false
@@ -33,7 +33,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
   /// The reader of an upload has enough for now.
   var isHoldingReads = false
   private var hasHeldRead = false
-  /// The end of an answer waits for the client to take what was written of it.
+  /// Whether the end of a reply waits for the client to read what was written.
   private var hasHeldEnd = false
 
   init(responder: ServiceResponder, connections: OpenConnections, idleTime: TimeAmount) {
@@ -48,7 +48,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
   func handlerAdded(context: ChannelHandlerContext) {
     self.context = context
     guard connections.add(context.channel) else {
-      // Unread and unanswered: an answer would cost what the limit saves.
+      // Without a reply, which would cost what the limit saves.
       isClosing = true
       let bound = NIOLoopBound(context, eventLoop: context.eventLoop)
       return context.eventLoop.execute { bound.value.close(promise: nil) }
@@ -67,7 +67,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
     context.fireChannelInactive()
   }
 
-  /// The client has gone.
+  /// Handles a disconnect of the client.
   private func abandon(_ context: ChannelHandlerContext) {
     isClosing = true
     listening?.stop()
@@ -76,14 +76,14 @@ final class ConnectionHandler: ChannelDuplexHandler {
     self.exchange = nil
     exchange.upload?.finish(ChannelError.ioOnClosedChannel)
     if exchange.incoming.endsWithClient { exchange.task?.cancel() }
-    // A task that runs notes how it ended, and has the body until then.
+    // A running task records how it ended, and keeps the body until then.
     guard exchange.task == nil else { return }
     exchange.drop(responder.budget)
     responder.note(exchange, status: 499)
   }
 
   func errorCaught(context: ChannelHandlerContext, error: any Error) {
-    // What is no HTTP was answered by NIO's handler; anything else is a broken connection.
+    // NIO's handler has replied to invalid HTTP; any other error is a broken connection.
     context.close(promise: nil)
   }
 
@@ -91,11 +91,12 @@ final class ConnectionHandler: ChannelDuplexHandler {
     switch event {
     case ChannelEvent.inputClosed:
       isInputClosed = true
-      // The rest of an answer is on its way; the connection ends behind it.
+      // The rest of a reply is being written; the connection is closed after it.
       guard !hasHeldEnd else { return }
       guard let exchange, listening == nil else { return context.close(promise: nil) }
-      // A client that only closes its sending side cannot be told from one that has left. A read is
-      // given up, as by other servers; the answer to a write may still be read.
+      // A client that only closes its sending side cannot be distinguished from one that has
+      // disconnected. A read is cancelled, as by other servers; the reply to a write may still be
+      // read.
       if exchange.incoming.endsWithClient { exchange.task?.cancel() }
     case is OpenConnections.Stopping:
       if let exchange, exchange.incoming.kind == .poll { exchange.task?.cancel() }
@@ -103,7 +104,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
     }
   }
 
-  /// Closes the connection when nothing has come for a while and nothing is being answered.
+  /// Closes the connection when nothing is received for a while and no request is being handled.
   private func watchIdleness(_ context: ChannelHandlerContext) {
     guard !hasIdleTimer else { return }
     hasIdleTimer = true
@@ -116,7 +117,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
   private func endIdleness() {
     hasIdleTimer = false
     guard let context else { return }
-    // The end of the answer begins to watch again.
+    // The end of the reply starts the timer again.
     if let exchange, exchange.isReceived { return }
     if NIODeadline.now() >= lastActivity + idleTime {
       context.close(promise: nil)
@@ -144,7 +145,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
     responder.began()
     if exchange.isExpectant {
       if exchange.incoming.kind != .transfer, exchange.announced > exchange.limit {
-        // It gets the answer in place of leave to send.
+        // It receives the reply instead of 100 Continue.
         return send(responder.tooLarge(exchange.incoming), exchange, context)
       }
     }
@@ -167,7 +168,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
     exchange.received += part.readableBytes
     watchPace(of: exchange, context)
     if let early = exchange.early {
-      // A refusal waits for the body to be over, but not for one without end.
+      // A refusal is sent after the end of the body, unless the body is too long.
       if exchange.received > responder.configuration.bodyLimit { send(early, exchange, context) }
     } else if let upload = exchange.upload {
       if case .stopProducing = upload.yield(part) { isHoldingReads = true }
@@ -180,9 +181,9 @@ final class ConnectionHandler: ChannelDuplexHandler {
     }
   }
 
-  /// Ends a request whose body comes too slowly, or a body in memory that is never over.
+  /// Ends a request whose body is received too slowly, or a body in memory that takes too long.
   ///
-  /// What comes with the head or right after it needs no timer.
+  /// A body that is received with the head or immediately after it needs no timer.
   private func watchPace(of exchange: Exchange, _ context: ChannelHandlerContext) {
     guard exchange.pace == nil,
       exchange.announced == 0 || exchange.received < exchange.announced
@@ -206,7 +207,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
     let isLate =
       exchange.incoming.kind == .whole
       && exchange.start.duration(to: .now) > .seconds(configuration.bodySeconds)
-    // A reader that holds the upload back is not the client's fault.
+    // A reader that pauses the upload is not the client's fault.
     guard isHoldingReads || (came >= least && !isLate) else {
       responder.note(exchange, status: 408)
       return context.close(promise: nil)
@@ -232,8 +233,8 @@ final class ConnectionHandler: ChannelDuplexHandler {
     }
   }
 
-  /// A client that does not take its answers is not read from: what it asks next would be answered
-  /// into memory.
+  /// Nothing is read from a client that does not read its replies: the replies to further requests
+  /// would be kept in memory.
   func read(context: ChannelHandlerContext) {
     if isHoldingReads || !context.channel.isWritable { hasHeldRead = true } else { context.read() }
   }
@@ -282,31 +283,31 @@ final class ConnectionHandler: ChannelDuplexHandler {
   }
 
   private func openEvents(_ exchange: Exchange, _ context: ChannelHandlerContext) {
-    // Nothing reads its body, and the stream may be open for days.
+    // The body is not needed, and the stream may be open for days.
     exchange.drop(responder.budget)
     let line = line(exchange, context)
     exchange.task = Task { [responder, incoming = exchange.incoming] in
       if let stream = responder.openEvents(incoming) {
         line.listen(stream)
       } else {
-        // What cannot be opened is told as any other refusal is.
+        // A stream that cannot be opened is refused like any other request.
         line.answer(StreamedResponse(await responder.respond(to: incoming)))
       }
     }
   }
 
-  // MARK: Answers
+  // MARK: Replies
 
-  /// The answer of a task.
+  /// The reply of a task.
   fileprivate func finish(_ exchange: Exchange, _ response: StreamedResponse) {
-    // The task that held the body has ended.
+    // The task that used the body has ended.
     exchange.release(responder.budget)
     guard self.exchange === exchange, let context else {
       return responder.note(exchange, status: response.status)
     }
     guard exchange.isReceived || exchange.received > responder.configuration.bodyLimit else {
-      // A refusal that did not look at the body: it is let in and dropped, so that the client reads
-      // the answer.
+      // A refusal that did not read the body: the body is read and discarded, so that the client
+      // reads the reply.
       exchange.early = response
       exchange.upload?.finish()
       exchange.upload = nil
@@ -316,7 +317,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
     send(response, exchange, context)
   }
 
-  /// Sends an answer, or a refusal where the process holds as many bytes of answers as it may.
+  /// Sends a reply, or a refusal if the memory budget of replies is used up.
   ///
   /// What was written in the storage stays written: the client repeats the request, and a batch with a
   /// sequence number is answered with the kept reply.
@@ -356,7 +357,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
     }
   }
 
-  /// A piece of an answer; the future is over when the socket has taken it.
+  /// Writes a piece of a reply; the future completes when the socket has accepted it.
   fileprivate func write(_ bytes: ByteBuffer, _ exchange: Exchange) -> EventLoopFuture<Void>? {
     guard self.exchange === exchange, let context else { return nil }
     let written = context.writeAndFlush(wrapOutboundOut(.body(.byteBuffer(bytes))))
@@ -365,7 +366,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
     return written
   }
 
-  /// The end of an answer that a task has sent.
+  /// Ends a reply that a task has sent.
   fileprivate func end(_ exchange: Exchange, isLast: Bool) {
     exchange.releaseReply(responder.replies)
     reader.deadline = nil
@@ -373,7 +374,8 @@ final class ConnectionHandler: ChannelDuplexHandler {
     end(exchange, context, isLast || isInputClosed)
   }
 
-  /// The answer broke off; the client must not take what it has for the whole.
+  /// Closes the connection of an incomplete reply, so that the client does not treat it as
+  /// complete.
   fileprivate func breakOff(_ exchange: Exchange) {
     exchange.releaseReply(responder.replies)
     guard self.exchange === exchange else { return }
@@ -383,22 +385,22 @@ final class ConnectionHandler: ChannelDuplexHandler {
   private func end(_ exchange: Exchange, _ context: ChannelHandlerContext, _ isLast: Bool) {
     exchange.task = nil
     lastActivity = .now()
-    // Before the end is written, for the next request may arrive meanwhile.
+    // Before the end is written, because the next request may arrive during that.
     self.exchange = nil
     guard isLast else {
       watchIdleness(context)
       context.flush()
       guard context.channel.isWritable else {
-        // NIO hands the next pipelined request over with the end of this answer, so the end waits until
-        // the client has taken the answer.
+        // NIO delivers the next pipelined request with the end of this reply, so the end waits
+        // until the client has read the reply.
         hasHeldEnd = true
         return reader.wrote(context)
       }
       return context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: nil)
     }
     isClosing = true
-    // To a client that is still sending, a closed socket would take the answer away: it is told that
-    // nothing more comes, and what it sends is dropped until it hangs up or the idle time is over.
+    // If the client is still sending, closing the socket would discard the reply: only the sending
+    // side is closed, and input is discarded until the client disconnects or the idle timeout.
     let mode: CloseMode = exchange.isReceived ? .all : .output
     watchIdleness(context)
     let bound = NIOLoopBound(context, eventLoop: context.eventLoop)
@@ -409,7 +411,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
     }
   }
 
-  /// Writes the end of an answer that the client has taken meanwhile.
+  /// Writes the held end of a reply after the client has read the reply.
   private func finishHeldEnd(_ context: ChannelHandlerContext) {
     guard hasHeldEnd else { return }
     hasHeldEnd = false
@@ -421,7 +423,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
     }
   }
 
-  // MARK: Streams of events
+  // MARK: Event streams
 
   fileprivate func listen(_ stream: EventStream, _ exchange: Exchange) {
     guard self.exchange === exchange, let context, !isInputClosed else {
@@ -432,7 +434,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
     let head = responder.eventsHead(exchange)
     responder.note(exchange, status: 200, headers: head.headers)
     context.write(wrapOutboundOut(.head(head)), promise: nil)
-    // It sends nothing more: what it was read with is given back.
+    // The client sends nothing more: free the read buffer.
     try? context.channel.syncOptions?.setOption(
       .recvAllocator,
       value: FixedSizeRecvByteBufferAllocator(capacity: 64)
@@ -451,9 +453,9 @@ final class ConnectionHandler: ChannelDuplexHandler {
   }
 }
 
-/// The way back from a task to its connection.
+/// Passes a task's reply back to its connection.
 struct ConnectionLine: Sendable {
-  /// Bytes handed to the socket at once: large assets must not be copied whole a second time.
+  /// The bytes written to the socket at once: large assets must not be copied completely.
   static let pieceSize = 262_144
 
   private let loop: any EventLoop
@@ -478,7 +480,7 @@ struct ConnectionLine: Sendable {
     loop.execute { handler.value.listen(stream, exchange.value) }
   }
 
-  /// Sends a body piece by piece, each when the socket has taken the one before.
+  /// Sends a body in pieces, each after the socket has accepted the previous one.
   func send(_ body: StreamedResponse.Body, isLast: Bool) async {
     do {
       switch body {

@@ -2,15 +2,15 @@ import CloudKitServer
 import NIOCore
 import NIOHTTP1
 
-/// A request on a connection and what has become of it; it stays on the connection's event loop.
+/// A request on a connection and the state of its reply; used only on the connection's event loop.
 final class Exchange {
-  /// What an answer needs of the request's head.
+  /// The request's head.
   let incoming: IncomingRequest
   let version: HTTPVersion
   let isKeptAlive: Bool
-  /// Bytes of the body as announced.
+  /// The body's size in the request's head, in bytes.
   let announced: Int
-  /// Bytes that the body may have.
+  /// The largest body, in bytes.
   let limit: Int
   /// Whose share of the process's buffers the body and the answer are part of.
   let site: String?
@@ -18,13 +18,13 @@ final class Exchange {
   let isExpectant: Bool
   let start = ContinuousClock().now
 
-  /// The body so far, of requests that are read whole.
+  /// The received body, of requests that are read into memory.
   var body = ByteBuffer()
-  /// Bytes taken of the process's buffers.
+  /// The bytes reserved in the budget of request bodies.
   var buffered = 0
-  /// Bytes of the answer taken of the process's room for answers.
+  /// The bytes reserved in the budget of replies.
   private var heldReply = 0
-  /// Bytes that had come when the pace was checked last; nil: nothing checks it yet.
+  /// The received bytes when the rate was last checked; nil before the first check.
   var pace: Int?
   /// Whether the credential of the request was checked, because its body is large.
   enum CredentialCheck {
@@ -36,15 +36,15 @@ final class Exchange {
   var credentialCheck = CredentialCheck.notNeeded
   /// Bytes of the body that have come.
   var received = 0
-  /// All of the request is here.
+  /// Whether the whole request was received.
   var isReceived = false
-  /// Its outcome stands in the log and the figures.
+  /// Whether its outcome was logged and counted.
   var isNoted = false
-  /// What finds the answer.
+  /// The task that produces the reply.
   var task: Task<Void, Never>?
-  /// Where a body goes that is not kept in memory.
+  /// Receives a body that is not kept in memory.
   var upload: UploadStream.Source?
-  /// An answer that came before the whole request had.
+  /// A reply that was ready before the whole request was received.
   var early: StreamedResponse?
 
   init(_ incoming: IncomingRequest, _ head: HTTPRequestHead) {
@@ -66,8 +66,8 @@ final class Exchange {
   /// Keeps a piece of the body, up to its limit; false where the process has no room for it.
   func keep(_ part: ByteBuffer, _ budget: BufferBudget) -> Bool {
     guard received <= limit else {
-      // Clients read the answer only after they have sent what they began to send, so what is too
-      // large is let in and dropped rather than cut off.
+      // Clients read the reply only after they have sent the whole body, so a body that is too
+      // large is read and discarded rather than interrupted.
       drop(budget)
       return true
     }
@@ -85,22 +85,23 @@ final class Exchange {
     return true
   }
 
-  /// Forgets the body.
+  /// Discards the body.
   func drop(_ budget: BufferBudget) {
     body = ByteBuffer()
     release(budget)
   }
 
-  /// Gives back what the body has taken of the process's buffers.
+  /// Returns the bytes that the body has reserved in the budget.
   func release(_ budget: BufferBudget) {
     budget.release(buffered, for: site)
     buffered = 0
   }
 
-  /// Takes room for an answer until the socket has taken it; false where the process has none.
+  /// Reserves bytes for a reply until the socket has accepted it; returns false if the budget is
+  /// used up.
   ///
-  /// A short one needs no room: it costs no more than its connection. Of a stream one piece is in
-  /// memory at a time.
+  /// A short reply reserves nothing, because it costs no more than its connection. Of a stream one
+  /// piece is in memory at a time.
   func hold(_ response: StreamedResponse, _ budget: BufferBudget) -> Bool {
     let bytes =
       switch response.body {
@@ -114,14 +115,14 @@ final class Exchange {
     return true
   }
 
-  /// Gives back the room of the answer.
+  /// Returns the bytes reserved for the reply.
   func releaseReply(_ budget: BufferBudget) {
     budget.release(heldReply, for: site)
     heldReply = 0
   }
 
-  /// Bytes of an answer that is held without being counted.
+  /// The bytes of a reply that need no reservation.
   private static let shortReply = 1 << 14
-  /// Bytes taken on a client's word alone.
+  /// The bytes allocated because of a client's `Content-Length` alone.
   private static let reserve = 1 << 16
 }

@@ -1,11 +1,11 @@
 import Foundation
 import Synchronization
 
-/// The time as headers show it, written once in a second.
+/// The time in headers, formatted once per second.
 final class HTTPDate: Sendable {
   private let last = Mutex<(second: Int, text: String)>((0, ""))
 
-  /// The text of now.
+  /// The current time.
   var now: String {
     let second = time(nil)
     return last.withLock { last in
@@ -14,7 +14,7 @@ final class HTTPDate: Sendable {
     }
   }
 
-  /// Seconds since 1970 in the form of RFC 9110, such as `Sun, 06 Nov 1994 08:49:37 GMT`.
+  /// Seconds since 1970 in the format of RFC 9110, such as `Sun, 06 Nov 1994 08:49:37 GMT`.
   static func text(_ second: Int) -> String {
     var moment = second
     var parts = tm()

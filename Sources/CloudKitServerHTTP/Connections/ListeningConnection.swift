@@ -3,10 +3,10 @@ import NIOCore
 import NIOFoundationCompat
 import NIOHTTP1
 
-/// A connection that is told of events until it goes or the server stops.
+/// A connection that receives events until it is closed or the server stops.
 ///
-/// Between events there is a closure in the hub's table and nothing else: no task and no buffer. The
-/// next event is asked for when the socket has taken the one before.
+/// Between events it only costs a closure in the hub's table: no task and no buffer. The next event
+/// is requested when the socket has accepted the previous one.
 final class ListeningConnection {
   private var stream: EventStream
   private let context: ChannelHandlerContext
@@ -15,7 +15,7 @@ final class ListeningConnection {
   private var wait: EventWait?
   private var isOver = false
 
-  /// `onEnd` is called when the stream has ended by itself.
+  /// `onEnd` is called when the stream ends by itself.
   init(
     _ stream: EventStream,
     _ context: ChannelHandlerContext,
@@ -30,7 +30,7 @@ final class ListeningConnection {
 
   func begin() { send(ByteBuffer(data: stream.greeting)) }
 
-  /// The client has left.
+  /// Called when the client disconnects.
   func stop() {
     isOver = true
     wait?.cancel()

@@ -3,7 +3,7 @@ import Synchronization
 
 /// The connections of a server that are open.
 final class OpenConnections: Sendable {
-  /// Told to each connection when the server begins to stop.
+  /// The event sent to each connection when the server begins to stop.
   struct Stopping: Sendable {}
 
   private struct Connection {
@@ -21,7 +21,7 @@ final class OpenConnections: Sendable {
 
   init(_ counts: ConnectionCounts) { state = Mutex(State(counts: counts)) }
 
-  /// Whether the connection may be served; false where there are too many.
+  /// Adds a connection; returns false if there are too many.
   func add(_ channel: any Channel) -> Bool {
     let peer = channel.remoteAddress?.ipAddress
     return state.withLock { state in
@@ -43,12 +43,12 @@ final class OpenConnections: Sendable {
     waiting?.resume()
   }
 
-  /// Tells them all that the server stops: who only waits ends the wait.
+  /// Notifies all connections that the server is stopping, so that idle ones close.
   func stop() {
     for channel in all { channel.pipeline.fireUserInboundEventTriggered(Stopping()) }
   }
 
-  /// Returns when the last one is closed; cancelled, it closes those that are left.
+  /// Returns when the last one is closed; if cancelled, it closes the remaining ones.
   func finish() async {
     await withTaskCancellationHandler {
       await withCheckedContinuation { continuation in

@@ -1,27 +1,27 @@
 import NIOCore
 
-/// Decides whether a client takes its answers fast enough.
+/// Decides whether a client reads its replies fast enough.
 ///
-/// Time counts only while written bytes wait for the client: an asset store that delivers slowly is
-/// not the client's fault.
+/// Only the time during which written bytes wait for the client is counted, so that a slow asset
+/// store is not attributed to the client.
 struct ReaderPace {
   enum Verdict: Equatable {
-    /// No bytes wait; the next write begins to measure again.
+    /// No bytes wait; the next write starts a new measurement.
     case idle
-    /// The pace is measured again at that time.
+    /// The time of the next measurement.
     case waits(until: NIODeadline)
     case tooSlow
   }
 
   private struct Mark {
     var time: NIODeadline
-    /// Bytes that waited then.
+    /// The bytes that waited at that time.
     var bytes: Int
   }
 
-  /// Two measurements are this far apart.
+  /// The time between two measurements.
   let window: TimeAmount
-  /// Bytes that the client takes in each window.
+  /// The bytes that the client must read in each window.
   let leastBytes: Int
   private var mark: Mark?
 
@@ -30,17 +30,17 @@ struct ReaderPace {
     self.leastBytes = leastBytes
   }
 
-  /// Notes that bytes were written, of which so many wait for the client; returns when to measure.
+  /// Records a write after which `waiting` bytes wait for the client; returns when to measure.
   mutating func wrote(waiting: Int, at now: NIODeadline) -> NIODeadline {
     let current = mark ?? Mark(time: now, bytes: waiting)
     mark = current
     return current.time + window
   }
 
-  /// Notes that the client has taken everything.
+  /// Records that the client has read everything.
   mutating func caughtUp() { mark = nil }
 
-  /// Measures; `deadline` is when the client must have taken all of an answer.
+  /// Measures; `deadline` is when the client must have read a whole reply.
   mutating func check(waiting: Int, at now: NIODeadline, deadline: NIODeadline?) -> Verdict {
     guard let mark else { return .idle }
     let due = mark.time + window

@@ -1,12 +1,13 @@
 import NIOCore
 
-/// Closes a connection whose client takes its answers too slowly; stays on the connection's event loop.
+/// Closes a connection whose client reads its replies too slowly; used only on the connection's
+/// event loop.
 ///
 /// Nothing is scheduled while no bytes wait.
 final class ReaderWatch {
   private var pace: ReaderPace
   private var hasTimer = false
-  /// When the client must have taken all of the answer that is sent; nil: it may take any time.
+  /// When the client must have read the whole reply that is being sent; nil: no limit.
   var deadline: NIODeadline?
 
   init(_ configuration: CloudKitHTTPServer.Configuration) {
@@ -16,18 +17,18 @@ final class ReaderWatch {
     )
   }
 
-  /// Begins to measure, unless it does already: bytes were written and the socket has not taken all.
+  /// Starts to measure, unless it already does: the socket has not accepted all written bytes.
   func wrote(_ context: ChannelHandlerContext) {
     schedule(pace.wrote(waiting: Self.waiting(context), at: .now()), context)
   }
 
-  /// The socket has taken everything.
+  /// Called when the socket has accepted everything.
   func caughtUp() { pace.caughtUp() }
 
   private func schedule(_ due: NIODeadline, _ context: ChannelHandlerContext) {
     guard !hasTimer else { return }
     hasTimer = true
-    // A connection that has ended is not kept until the time comes.
+    // A weak reference: an ended connection is not retained until the timer fires.
     context.eventLoop.assumeIsolated().scheduleTask(deadline: due) { [weak self, weak context] in
       guard let context else { return }
       self?.check(context)
@@ -44,7 +45,7 @@ final class ReaderWatch {
     }
   }
 
-  /// Bytes that were written and that the socket has not taken.
+  /// The written bytes that the socket has not accepted.
   private static func waiting(_ context: ChannelHandlerContext) -> Int {
     (try? context.channel.syncOptions?.getOption(.bufferedWritableBytes)) ?? 0
   }

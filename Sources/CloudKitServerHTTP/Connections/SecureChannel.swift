@@ -3,7 +3,7 @@ import Logging
 import NIOCore
 import NIOSSL
 
-/// A connection with TLS before everything else; each takes the certificate of its moment.
+/// A connection with TLS; each uses the certificate of the time when it was accepted.
 struct SecureChannel: ServerChildChannel {
   typealias Value = ConnectionChannel.Value
 

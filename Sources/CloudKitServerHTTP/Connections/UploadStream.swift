@@ -1,19 +1,19 @@
 import NIOCore
 
-/// A request's body on its way from the connection to whoever reads it, a few pieces at a time.
+/// A request's body, streamed from the connection to its reader a few pieces at a time.
 struct UploadStream: Sendable {
   typealias Producer = NIOThrowingAsyncSequenceProducer<
     ByteBuffer, any Error, NIOAsyncSequenceProducerBackPressureStrategies.HighLowWatermark, Demand
   >
   typealias Source = Producer.Source
 
-  /// Tells the connection to read on.
+  /// Makes the connection resume reading.
   struct Demand: NIOAsyncSequenceProducerDelegate {
     let readOn: @Sendable () -> Void
 
     func produceMore() { readOn() }
 
-    /// Nobody reads it any more: what comes is dropped.
+    /// The reader has ended: further input is discarded.
     func didTerminate() { readOn() }
   }
 

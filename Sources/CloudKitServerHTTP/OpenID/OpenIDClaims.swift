@@ -1,7 +1,7 @@
 import Foundation
 import JWTKit
 
-/// What an ID token says.
+/// The claims of an ID token.
 struct OpenIDClaims: JWTPayload, Hashable {
   var iss: String
   var sub: String
@@ -12,14 +12,14 @@ struct OpenIDClaims: JWTPayload, Hashable {
   var iat: Double?
   var nbf: Double?
   var nonce: String?
-  /// When the person proved who they are, in seconds since 1970.
+  /// When the user authenticated, in seconds since 1970.
   var provenAt: Double?
   var person: Person
 
-  /// Who it is about.
+  /// The user of the token.
   struct Person: Codable, Hashable, Sendable {
     var email: String?
-    /// Some issuers write it as a text.
+    /// Some issuers send it as a text.
     private var isEmailVerified: Flag?
     var preferredUserName: String?
     var name: String?
@@ -36,7 +36,7 @@ struct OpenIDClaims: JWTPayload, Hashable {
 
     var verifiedEmail: String? { isEmailVerified?.value == true ? email : nil }
 
-    /// What is missing here, from there; an address keeps what was said of it.
+    /// Adds missing claims from another source; an address keeps its own verification state.
     func filled(from other: Person) -> Person {
       var filled = self
       if email == nil {
@@ -50,7 +50,7 @@ struct OpenIDClaims: JWTPayload, Hashable {
     }
   }
 
-  /// What the userinfo endpoint answers.
+  /// The reply of the userinfo endpoint.
   struct UserInformation: Decodable {
     var sub: String
     var person: Person
@@ -90,7 +90,7 @@ struct OpenIDClaims: JWTPayload, Hashable {
     let container = try decoder.container(keyedBy: CodingKeys.self)
     iss = try container.decode(String.self, forKey: .iss)
     sub = try container.decode(String.self, forKey: .sub)
-    // One audience may stand alone.
+    // A single audience may be a text instead of an array.
     aud =
       try (try? container.decode([String].self, forKey: .aud))
       ?? [container.decode(String.self, forKey: .aud)]
@@ -117,10 +117,10 @@ struct OpenIDClaims: JWTPayload, Hashable {
     try person.encode(to: encoder)
   }
 
-  /// The claims are checked against an attempt, which the signature's check does not know.
+  /// The claims are checked against an attempt, which the signature's verification does not have.
   func verify(using algorithm: some JWTAlgorithm) async throws {}
 
-  /// Why a token that the issuer has signed is not for this attempt.
+  /// Why a token with a valid signature is not valid for this attempt.
   enum Mismatch: Error, Hashable, CustomStringConvertible {
     case issuer, subject, audience, party, expired, early, nonce, stale, undated
 
@@ -139,13 +139,13 @@ struct OpenIDClaims: JWTPayload, Hashable {
     }
   }
 
-  /// Seconds that clocks may differ.
+  /// The tolerated difference between clocks, in seconds.
   private static let tolerance = 60.0
 
   /// The checks of OpenID Connect Core, 3.1.3.7.
   ///
-  /// An issuer that was asked for the age of a sign-in must tell it; one that does not is not
-  /// believed.
+  /// If the request limited the age of the authentication, the token must contain it; otherwise it
+  /// is refused.
   func check(
     issuer: String,
     clientID: String,

@@ -1,10 +1,10 @@
-/// An issuer's document about itself, as far as signing in needs it.
+/// An issuer's discovery document, as far as signing in needs it.
 struct OpenIDDiscovery: Decodable, Hashable, Sendable {
   var issuer: String
   var authorizationEndpoint: String
   var tokenEndpoint: String
   var userinfoEndpoint: String?
-  /// Where its keys are.
+  /// The URL of its keys.
   var keys: String
   private var tokenEndpointMethods: [String]?
 
@@ -17,7 +17,7 @@ struct OpenIDDiscovery: Decodable, Hashable, Sendable {
     case tokenEndpointMethods = "token_endpoint_auth_methods_supported"
   }
 
-  /// Says nothing where it takes what every issuer takes.
+  /// A document without this list means the default, which every issuer supports.
   var takesBasicAuthentication: Bool {
     tokenEndpointMethods?.contains("client_secret_basic") ?? true
   }

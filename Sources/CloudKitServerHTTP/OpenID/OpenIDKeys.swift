@@ -1,9 +1,9 @@
 import Foundation
 import JWTKit
 
-/// The keys that an issuer signs with.
+/// The keys with which an issuer signs.
 struct OpenIDKeys: Sendable {
-  /// Why a token's signature does not hold.
+  /// Why a token's signature is invalid.
   enum Failure: Error, Hashable, CustomStringConvertible {
     case unknownKey
     case algorithm(String)
@@ -24,7 +24,7 @@ struct OpenIDKeys: Sendable {
 
   private let keys: [JWK]
 
-  /// Takes the keys that check signatures; kinds that nobody here knows are passed over.
+  /// Reads the keys that verify signatures; unknown types are ignored.
   init(json: Data) throws(Failure) {
     guard let object = try? JSONSerialization.jsonObject(with: json) as? [String: Any],
       let entries = object["keys"] as? [[String: Any]]
@@ -37,7 +37,8 @@ struct OpenIDKeys: Sendable {
     }
   }
 
-  /// By algorithm, the kind of key it takes: never one whose key the client knows too, never none.
+  /// The key type of each accepted algorithm: no symmetric ones, whose key the client has too, and
+  /// never `none`.
   private static let algorithms: [String: JWK.KeyType] = [
     "RS256": .rsa, "RS384": .rsa, "RS512": .rsa, "PS256": .rsa, "PS384": .rsa, "PS512": .rsa,
     "ES256": .ecdsa, "ES384": .ecdsa, "ES512": .ecdsa, "EdDSA": .octetKeyPair,
@@ -46,11 +47,11 @@ struct OpenIDKeys: Sendable {
   private struct Header: Decodable {
     var alg: String
     var kid: String?
-    /// Names of what a reader must understand; this one understands none.
+    /// Names of extensions that a reader must support; this one supports none.
     var crit: [String]?
   }
 
-  /// The claims of a token, once its signature is found right.
+  /// The claims of a token, after its signature was verified.
   func verify(_ token: String) async throws(Failure) -> OpenIDClaims {
     let parts = token.split(separator: ".", omittingEmptySubsequences: false)
     guard parts.count == 3, let data = Self.bytes(parts[0]),
@@ -63,11 +64,11 @@ struct OpenIDKeys: Sendable {
       key.keyType == kind && (key.algorithm.map { $0.rawValue == header.alg } ?? true)
         && (header.kid == nil || key.keyIdentifier?.string == header.kid)
     }
-    // Without a name only one key can be meant.
+    // Without a key ID there must be only one matching key.
     guard var key = fitting.first, header.kid != nil || fitting.count == 1 else {
       throw .unknownKey
     }
-    // A collection of one: where it did not find a name, it would take any.
+    // A collection of one: if it does not find an ID, it uses any key.
     key.keyIdentifier = JWKIdentifier(string: header.kid ?? "only")
     do {
       let collection = JWTKeyCollection()

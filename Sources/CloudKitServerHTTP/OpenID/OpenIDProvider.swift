@@ -5,13 +5,13 @@ import Foundation
 import NIOCore
 import NIOFoundationCompat
 
-/// Signs people in at an OpenID Connect issuer, by the authorization code flow with PKCE.
+/// Signs users in at an OpenID Connect issuer, with the authorization code flow and PKCE.
 package actor OpenIDProvider: IdentityProvider {
   private let settings: OpenIDSettings
   private let now: @Sendable () -> Date
-  /// What the issuer said of itself, and until when that is believed.
+  /// The issuer's discovery document, and when it expires.
   private var discovered: (document: OpenIDDiscovery, until: Date)?
-  /// The issuer's keys, and until when they are believed: one that was withdrawn must not stay good.
+  /// The issuer's keys, and when they expire: a withdrawn key must not stay valid.
   private var keys: (set: OpenIDKeys, until: Date)?
 
   package nonisolated var name: String { settings.name }
@@ -23,7 +23,7 @@ package actor OpenIDProvider: IdentityProvider {
     self.now = now
   }
 
-  // MARK: There
+  // MARK: To the issuer
 
   package func signInAddress(
     _ challenge: IdentityChallenge,
@@ -41,7 +41,7 @@ package actor OpenIDProvider: IdentityProvider {
     return endpoint + (endpoint.contains("?") ? "&" : "?") + Self.form(items)
   }
 
-  // MARK: Back
+  // MARK: Return
 
   package func identity(
     code: String,
@@ -92,7 +92,7 @@ package actor OpenIDProvider: IdentityProvider {
     var error: String
   }
 
-  /// Trades the code in; the verifier proves that it is ours.
+  /// Exchanges the code; the verifier proves that it was issued to this server.
   private func trade(
     _ code: String,
     _ challenge: IdentityChallenge,
@@ -125,7 +125,7 @@ package actor OpenIDProvider: IdentityProvider {
     return try Self.decode(body, "token endpoint")
   }
 
-  /// The claims of a token that the issuer has signed.
+  /// The claims of a token with a valid signature.
   private func verify(
     _ token: String,
     _ discovery: OpenIDDiscovery
@@ -135,7 +135,7 @@ package actor OpenIDProvider: IdentityProvider {
         do {
           return try await keys.set.verify(token)
         } catch OpenIDKeys.Failure.unknownKey {
-          // The issuer has changed its keys since.
+          // The issuer has replaced its keys since.
         }
       }
       let (status, body) = try await Self.send(HTTPClientRequest(url: discovery.keys), "key set")
@@ -150,7 +150,7 @@ package actor OpenIDProvider: IdentityProvider {
     }
   }
 
-  /// What the issuer tells of a person beside the token; only of the one the token is about.
+  /// The userinfo of a user besides the token; only of the token's own subject.
   private func moreOf(
     _ claims: OpenIDClaims,
     _ endpoint: String,
@@ -166,7 +166,7 @@ package actor OpenIDProvider: IdentityProvider {
     return claims.person.filled(from: answer.person)
   }
 
-  // MARK: What the issuer says of itself
+  // MARK: Discovery
 
   private func discovery() async throws -> OpenIDDiscovery {
     if let discovered, discovered.until > now() { return discovered.document }
@@ -194,11 +194,11 @@ package actor OpenIDProvider: IdentityProvider {
 
   // MARK: Network
 
-  /// A client that goes only where it is sent: a redirect would take secrets along.
+  /// A client that follows no redirects, which could send secrets elsewhere.
   private static let client: HTTPClient = {
     var configuration = HTTPClient.Configuration.singletonConfiguration
     configuration.redirectConfiguration = .disallow
-    // Somebody waits for the page: an issuer that refuses connections is down.
+    // A user waits for the page, so a refused connection is not retried.
     configuration.connectionPool.retryConnectionEstablishment = false
     return HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
   }()
@@ -225,7 +225,7 @@ package actor OpenIDProvider: IdentityProvider {
     do {
       return try JSONDecoder().decode(Value.self, from: body)
     } catch {
-      // Not the error itself: it could quote a token.
+      // The error itself is not included, because it could quote a token.
       throw IdentityFailure(.unavailable, "the \(what) sent something else than it should")
     }
   }

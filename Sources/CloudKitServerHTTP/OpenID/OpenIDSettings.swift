@@ -1,15 +1,14 @@
 import CloudKitServer
 import Foundation
 
-/// Which OpenID Connect issuer people can sign in at, and as which of its clients this server goes
-/// there.
+/// The OpenID Connect issuer at which users can sign in, and this server's client there.
 package struct OpenIDSettings: Hashable, Sendable {
-  /// As the issuer names itself in its tokens, such as `https://login.example.org`.
+  /// The issuer's own name in its tokens, such as `https://login.example.org`.
   package var issuer: String
   package var clientID: String
-  /// Nil for a client that proves itself by the exchange alone.
+  /// Nil for a public client, which authenticates with PKCE alone.
   package var clientSecret: String?
-  /// What the button says after "Sign in with".
+  /// The name on the sign-in button, after "Sign in with".
   package var name: String
   package var scopes: [String]
   package var linksByEmail: Bool
@@ -33,7 +32,7 @@ package struct OpenIDSettings: Hashable, Sendable {
     self.registration = registration
   }
 
-  /// Whether tokens may pass over a URL: HTTPS, or the machine itself.
+  /// Whether tokens may be sent to a URL: HTTPS, or this machine.
   package static func isSafe(_ text: String) -> Bool {
     guard let parts = URLComponents(string: text), let host = parts.host, !host.isEmpty,
       parts.user == nil, parts.fragment == nil

@@ -5,20 +5,20 @@ import NIOCore
 import NIOFoundationCompat
 import NIOHTTP1
 
-/// Assets in a bucket of any service that speaks the S3 protocol.
+/// Stores assets in a bucket of any service with the S3 protocol.
 ///
-/// Files go up in parts of eight megabytes, so that one upload needs no more memory than that, and
-/// come down as they are read.
+/// Files are uploaded in parts of eight megabytes, so that one upload needs no more memory than
+/// that, and downloaded as they are read.
 package struct S3AssetStore: AssetStore {
-  /// Where the bucket is and who asks.
+  /// The bucket and the credentials.
   package struct Settings: Hashable, Sendable {
-    /// Such as `https://s3.eu-central-1.amazonaws.com`; the bucket comes after it in the path.
+    /// A URL such as `https://s3.eu-central-1.amazonaws.com`; the bucket is appended to its path.
     package var endpoint: String
     package var bucket: String
     package var region: String
     package var accessKey: String
     package var secretKey: String
-    /// What stands before the names of files, such as `assets/`.
+    /// The prefix of file names, such as `assets/`.
     package var prefix: String
 
     package init(
@@ -38,7 +38,7 @@ package struct S3AssetStore: AssetStore {
     }
   }
 
-  /// What the service said when it did not do what was asked.
+  /// An error reply of the service.
   package struct Failure: Error, Hashable, CustomStringConvertible {
     package var status: Int
     package var reason: String
@@ -48,7 +48,7 @@ package struct S3AssetStore: AssetStore {
 
   static let partSize = 8 * 1_048_576
   private static let silence = TimeAmount.seconds(60)
-  /// Lists and answers are short; a page of a list has a thousand names.
+  /// In bytes; a page of a list has a thousand names.
   private static let largestAnswer = 4 * 1_048_576
 
   private let settings: Settings
@@ -74,7 +74,7 @@ package struct S3AssetStore: AssetStore {
     "\(settings.prefix)\(place.partition.rawValue)/\(place.file)"
   }
 
-  /// Sends one signed request; an answer outside 200–299 is thrown, unless it is expected.
+  /// Sends one signed request; throws for a status outside 200–299, unless it is expected.
   func send(
     _ method: HTTPMethod,
     key: String = "",
@@ -116,7 +116,7 @@ package struct S3AssetStore: AssetStore {
     String(buffer: try await response.body.collect(upTo: Self.largestAnswer))
   }
 
-  /// Makes the bucket; one that is there already is fine.
+  /// Creates the bucket, unless it exists.
   package func createBucket() async throws {
     _ = try await text(try await send(.PUT, expecting: [409]))
   }
@@ -184,7 +184,7 @@ package struct S3AssetStore: AssetStore {
     return found
   }
 
-  /// Beside the partitions, whose names are numbers.
+  /// Next to the partitions, whose names are numbers.
   private var identityKey: String { "\(settings.prefix)identity" }
 
   package func identity() async throws -> String? {
@@ -195,7 +195,8 @@ package struct S3AssetStore: AssetStore {
   }
 
   package func keep(identity: String) async throws {
-    // Where the service knows the condition, the first of two servers wins, and both read its name.
+    // If the service supports the condition, the first of two servers wins, and both read its
+    // identity.
     let response = try await send(
       .PUT,
       key: identityKey,
@@ -211,7 +212,7 @@ package struct S3AssetStore: AssetStore {
       ?? (try? Date.ISO8601FormatStyle().parse(text))
   }
 
-  /// Ends uploads in parts that nobody finished.
+  /// Aborts multipart uploads that were never finished.
   package func removeRemains(before date: Date) async throws {
     let answer = try await text(
       try await send(.GET, query: [("uploads", ""), ("prefix", settings.prefix)])
@@ -244,9 +245,9 @@ package struct S3AssetStore: AssetStore {
   }
 }
 
-/// One file on its way up.
+/// The upload of one file.
 private final class S3Upload: AssetUpload, @unchecked Sendable {
-  // Unchecked: one task uses an upload, call after call.
+  // Unchecked: one task uses an upload, one call at a time.
   private let store: S3AssetStore
   private let key: String
   private var buffer = Data()
@@ -305,7 +306,7 @@ private final class S3Upload: AssetUpload, @unchecked Sendable {
     let answer = try await store.text(
       try await store.send(.POST, key: key, query: [("uploadId", uploadID)], body: Data(body.utf8))
     )
-    // The protocol lets this one fail with status 200.
+    // In the protocol, this request may fail with status 200.
     if let code = XMLValues.first("Code", in: answer) {
       throw S3AssetStore.Failure(status: 200, reason: code)
     }
@@ -314,12 +315,12 @@ private final class S3Upload: AssetUpload, @unchecked Sendable {
   func cancel() async {
     buffer = Data()
     guard let uploadID else { return }
-    // What stays is removed by the next housekeeping.
+    // Parts that are left are removed by the next housekeeping.
     _ = try? await store.send(.DELETE, key: key, query: [("uploadId", uploadID)])
   }
 }
 
-/// Reads the few elements of S3's answers.
+/// Parses the few elements of S3's replies that are needed.
 enum XMLValues {
   /// The texts of all elements of a name, in order.
   static func all(_ name: String, in text: String) -> [String] {

@@ -7,7 +7,7 @@ struct S3Signature {
   var accessKey: String
   var secretKey: String
 
-  /// The headers that prove who sends; `query` is sorted and escaped already.
+  /// The headers that authenticate the request; `query` is already sorted and escaped.
   func headers(
     method: String,
     host: String,
@@ -46,7 +46,7 @@ struct S3Signature {
     )
   }
 
-  /// Escapes as the signature's rules say: everything but unreserved characters.
+  /// Escapes by the signature's rules: everything except unreserved characters.
   static func escape(_ text: String, keepsSlashes: Bool = false) -> String {
     var allowed = CharacterSet(
       charactersIn: "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~"

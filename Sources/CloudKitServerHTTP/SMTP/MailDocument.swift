@@ -1,7 +1,8 @@
 import CloudKitServer
 import Foundation
 
-/// A mail as it is sent: headers and text (RFC 5322, RFC 2045), in ASCII with lines of 76 bytes at most.
+/// A mail in its wire format: headers and text (RFC 5322, RFC 2045), in ASCII with lines of at most
+/// 76 bytes.
 struct MailDocument {
   private let headers: [(name: String, value: String)]
   private let text: String
@@ -14,7 +15,7 @@ struct MailDocument {
       ("To", "<\(message.to)>"),
       ("Message-ID", "<\(message.id)@\(domain)>"),
       ("Subject", Self.unstructured(message.subject, after: 9)),
-      // Programs that answer mails by themselves leave these alone (RFC 3834).
+      // Automatic responders do not reply to such mails (RFC 3834).
       ("Auto-Submitted", "auto-generated"),
       ("MIME-Version", "1.0"),
       ("Content-Type", "text/plain; charset=utf-8"),
@@ -31,7 +32,7 @@ struct MailDocument {
     return Data((lines.joined(separator: "\r\n") + "\r\n").utf8)
   }
 
-  /// A document as it goes over the line: no line of it is the one that ends it (RFC 5321, 4.5.2).
+  /// A document with dot-stuffing: no line of it is the one that ends the data (RFC 5321, 4.5.2).
   static func stuffed(_ document: Data) -> Data {
     var stuffed = Data()
     stuffed.reserveCapacity(document.count + 64)
@@ -47,7 +48,7 @@ struct MailDocument {
 
   // MARK: Headers
 
-  /// A name before an address: a quoted string, or encoded words.
+  /// A display name before an address: a quoted string, or encoded words.
   private static func phrase(_ text: String, after used: Int) -> String {
     let text = oneLine(text)
     guard isPlain(text), text.count + used < lineLength - 2 else { return encodedWords(text) }
@@ -62,12 +63,12 @@ struct MailDocument {
 
   private static let lineLength = 76
 
-  /// Printable ASCII that nobody takes for an encoded word.
+  /// Printable ASCII that is not parsed as an encoded word.
   private static func isPlain(_ text: String) -> Bool {
     text.utf8.allSatisfy { (0x20..<0x7F).contains($0) } && !text.contains("=?")
   }
 
-  /// A value that begins no other header, whatever it is made of.
+  /// A value without line breaks, which cannot begin another header.
   private static func oneLine(_ text: String) -> String {
     var scalars = String.UnicodeScalarView()
     for scalar in text.unicodeScalars {
@@ -79,9 +80,9 @@ struct MailDocument {
     return String(scalars)
   }
 
-  /// RFC 2047: words of whole characters, each with its own frame and on its own line.
+  /// RFC 2047: words of whole characters, each with its own delimiters and on its own line.
   private static func encodedWords(_ text: String) -> String {
-    // 36 bytes are 48 characters; with the frame and the longest name of a header 69.
+    // 36 bytes are 48 characters in base64; with the delimiters and the longest header name 69.
     let room = 36
     var words: [String] = []
     var word = Data()
@@ -97,7 +98,7 @@ struct MailDocument {
     return words.joined(separator: "\r\n ")
   }
 
-  /// RFC 5322, 3.3, whatever language the machine speaks.
+  /// RFC 5322, 3.3, independent of the machine's locale.
   private static func date(_ date: Date) -> String {
     let formatter = DateFormatter()
     formatter.locale = Locale(identifier: "en_US_POSIX")
@@ -118,7 +119,7 @@ struct MailDocument {
       let isBlank = byte == 0x20 || byte == 0x09
       let isLiteral = ((0x21..<0x7F).contains(byte) && byte != 0x3D) || (isBlank && !isLast)
       let piece = isLiteral ? String(UnicodeScalar(byte)) : hexadecimal(byte)
-      // Room for the sign of a soft break.
+      // Leave room for the soft line break.
       if width + piece.count > lineLength - 1 {
         result += "=\r\n"
         width = 0

@@ -1,18 +1,18 @@
 import CloudKitServer
 import Foundation
 
-/// What a client says to a mail server, reply by reply, to hand one mail over (RFC 5321).
+/// The client's side of an SMTP session that transfers one mail, as a state machine (RFC 5321).
 ///
-/// A value without a socket: it takes replies and returns what to do next.
+/// A value without a socket: it takes replies and returns the next action.
 struct SMTPConversation: Sendable {
   enum Action: Hashable, Sendable {
-    /// A line, without its end.
+    /// Send a line, without its end.
     case send(String)
-    /// Begin TLS, then say so.
+    /// Start TLS, then call `secured()`.
     case startTLS
-    /// The bytes of the mail, with its end.
+    /// Send the bytes of the mail, including the end marker.
     case deliver(Data)
-    /// The server has the mail: say goodbye and hang up.
+    /// The server has accepted the mail: send QUIT and disconnect.
     case finish
   }
 
@@ -33,7 +33,7 @@ struct SMTPConversation: Sendable {
   }
 
   private let settings: SMTPSettings
-  /// Nil: nobody signs in.
+  /// Nil: no authentication.
   private let credentials: (user: String, password: String)?
   private let recipient: String
   private let document: Data
@@ -58,13 +58,13 @@ struct SMTPConversation: Sendable {
     isSecure = settings.security == .tls
   }
 
-  /// Whether the server is reading the mail, which takes as long as it takes.
+  /// Whether the server is processing the mail, which may take long.
   var isDelivering: Bool { step == .content }
 
-  /// What the client waits for, in words for a log.
+  /// The reply that the client waits for, for a log.
   var awaited: String { "the reply to \(step.rawValue)" }
 
-  /// What to do about a reply.
+  /// The action for a reply.
   mutating func receive(_ reply: SMTPReply) throws(MailFailure) -> Action {
     switch step {
     case .greeting:
@@ -79,7 +79,7 @@ struct SMTPConversation: Sendable {
       step = .handshake
       return .startTLS
     case .plain:
-      // A server that takes no first answer with the command asks for it.
+      // A server that does not support an initial response requests it.
       if reply.code == 334 {
         step = .authentication
         return .send(plainAnswer)
@@ -117,7 +117,7 @@ struct SMTPConversation: Sendable {
     }
   }
 
-  /// TLS has begun: what the server said of itself before counts no more (RFC 3207, 4.2).
+  /// Called when TLS has started: the server's earlier capabilities are discarded (RFC 3207, 4.2).
   mutating func secured() -> Action {
     isSecure = true
     return hello()
@@ -160,7 +160,7 @@ struct SMTPConversation: Sendable {
     return .send("AUTH LOGIN")
   }
 
-  /// RFC 4616.
+  /// The initial response of RFC 4616.
   private var plainAnswer: String {
     let text = "\0\(credentials?.user ?? "")\0\(credentials?.password ?? "")"
     return Data(text.utf8).base64EncodedString()

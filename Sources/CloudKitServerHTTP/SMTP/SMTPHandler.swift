@@ -3,7 +3,7 @@ import Foundation
 import NIOCore
 import NIOSSL
 
-/// A connection to a mail server: bytes in, replies to the conversation, what it says out.
+/// Connects an SMTP session to a socket.
 final class SMTPHandler: ChannelInboundHandler {
   typealias InboundIn = ByteBuffer
   typealias OutboundOut = ByteBuffer
@@ -40,7 +40,8 @@ final class SMTPHandler: ChannelInboundHandler {
         guard let reply = try reader.take(byte) else { continue }
         timeout?.cancel()
         let action = try conversation.receive(reply)
-        // What came before TLS, and would be read as if it had come within (CVE-2011-0411).
+        // Bytes that were received before TLS must not be treated as received within it
+        // (CVE-2011-0411).
         if action == .startTLS, bytes.readableBytes > 0 {
           throw MailFailure(
             "the server sent more than a reply before TLS",
@@ -108,7 +109,7 @@ final class SMTPHandler: ChannelInboundHandler {
         SMTPMailer.secure(tls, settings.host),
         position: .first
       )
-      // Written when the handshake is over.
+      // Written after the handshake.
       try carryOut(conversation.secured(), context)
     case .finish:
       write(Data("QUIT\r\n".utf8), context)
@@ -120,7 +121,7 @@ final class SMTPHandler: ChannelInboundHandler {
     context.writeAndFlush(wrapOutboundOut(ByteBuffer(data: bytes)), promise: nil)
   }
 
-  /// A reply has to come as a whole in its time, however slowly its bytes come.
+  /// A whole reply must be received within its time, regardless of how slowly its bytes arrive.
   private func awaitReply(_ context: ChannelHandlerContext) {
     timeout?.cancel()
     let seconds = conversation.isDelivering ? settings.deliveryTimeout : settings.replyTimeout

@@ -6,14 +6,14 @@ import NIOSSL
 
 /// Sends mails over SMTP, one connection for each.
 package struct SMTPMailer: MailSender {
-  /// Seconds until a connection stands.
+  /// Seconds until a connection must be established.
   private static let connectTimeout = TimeAmount.seconds(15)
 
   private let settings: SMTPSettings
   /// Nil without TLS.
   private let tls: NIOSSLContext?
 
-  /// Reads the certificates that are trusted.
+  /// Reads the trusted certificates.
   package init(_ settings: SMTPSettings) throws {
     self.settings = settings
     guard settings.security != .none else {
@@ -35,7 +35,7 @@ package struct SMTPMailer: MailSender {
     } catch let failure as MailFailure {
       throw failure
     } catch {
-      // A network, a name, a certificate: all of them can be put right.
+      // A network, a host name, a certificate: all of these errors can be fixed.
       throw MailFailure(
         "no conversation with \(settings.host):\(settings.port): \(error)",
         isTemporary: true,
@@ -91,7 +91,7 @@ package struct SMTPMailer: MailSender {
   }
 
   static func secure(_ context: NIOSSLContext, _ host: String) throws -> NIOSSLClientHandler {
-    // An address is in a certificate, and in no server name (RFC 6066, 3).
+    // An IP address is valid in a certificate, but not as a TLS server name (RFC 6066, 3).
     let isAddress = (try? SocketAddress(ipAddress: host, port: 0)) != nil
     return try NIOSSLClientHandler(context: context, serverHostname: isAddress ? nil : host)
   }

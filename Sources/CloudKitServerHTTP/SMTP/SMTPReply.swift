@@ -5,7 +5,7 @@ struct SMTPReply: Hashable, Sendable {
   var code: Int
   var lines: [String]
 
-  /// The lines as the log shows them: what another machine wrote may move a terminal's cursor.
+  /// The lines for the log, escaped: text of another machine may contain terminal controls.
   var shown: String {
     let text = lines.joined(separator: " ").prefix(300)
     return "\(code) "
@@ -17,24 +17,24 @@ struct SMTPReply: Hashable, Sendable {
   }
 }
 
-/// Puts replies together from the bytes of a connection.
+/// Parses replies from the bytes of a connection.
 struct SMTPReplyReader {
-  /// What a server sends that is no reply.
+  /// The server sent something that is no reply.
   struct Malformed: Error, Hashable {}
 
-  /// Bytes of a line: RFC 5321, 4.5.3.1.5 allows 512; some servers write more.
+  /// In bytes: RFC 5321, 4.5.3.1.5 allows 512; some servers write more.
   private static let lineLimit = 4096
-  /// Lines of one reply: as many extensions as no server has.
+  /// The lines of one reply: more than the extensions of any known server.
   private static let countLimit = 128
 
   private var line: [UInt8] = []
   private var lines: [String] = []
   private var code: Int?
 
-  /// Whether bytes came after the last reply.
+  /// Whether no bytes were received after the last reply.
   var isEmpty: Bool { line.isEmpty && lines.isEmpty }
 
-  /// Takes a byte; the reply that it completes.
+  /// Reads a byte; returns the reply that it completes.
   mutating func take(_ byte: UInt8) throws(Malformed) -> SMTPReply? {
     guard byte == UInt8(ascii: "\n") else {
       guard line.count < Self.lineLimit else { throw Malformed() }
@@ -48,7 +48,7 @@ struct SMTPReplyReader {
     else { throw Malformed() }
     let rest = text.dropFirst(3)
     guard let mark = rest.first else {
-      // A code alone is a whole reply.
+      // A code without text is a whole reply.
       return finish(number, with: "")
     }
     switch mark {

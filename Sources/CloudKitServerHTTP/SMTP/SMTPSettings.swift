@@ -1,17 +1,17 @@
 import Foundation
 
-/// How mails are sent: the server that takes them, and whose they are.
+/// The mail server and the sender of mails.
 package struct SMTPSettings: Hashable, Sendable {
-  /// How the connection is kept from others.
+  /// How the connection is encrypted.
   package enum Security: String, CaseIterable, Codable, Sendable {
-    /// TLS from the first byte on (RFC 8314).
+    /// TLS from the start of the connection (RFC 8314).
     case tls
-    /// TLS after a command, or no mail at all (RFC 3207).
+    /// TLS after the STARTTLS command, or no mail at all (RFC 3207).
     case starttls
-    /// None: for a relay of this machine or of a network that nobody else reaches.
+    /// None: for a relay on this machine or in a private network.
     case none
 
-    /// The port that is registered for it.
+    /// The registered port.
     package var port: Int {
       switch self {
       case .tls: 465
@@ -21,7 +21,7 @@ package struct SMTPSettings: Hashable, Sendable {
     }
   }
 
-  /// What opens the mail server.
+  /// The password for the mail server.
   package enum Password: Hashable, Sendable {
     case text(String)
     /// Read for each connection, so that a new password needs no restart.
@@ -33,19 +33,20 @@ package struct SMTPSettings: Hashable, Sendable {
   package var security: Security
   package var user: String?
   package var password: Password?
-  /// The address that mails come from.
+  /// The sender's address.
   package var from: String
-  /// The name beside it.
+  /// The sender's display name.
   package var name: String
-  /// The certificates in PEM that sign the server's; nil: those that the system trusts.
+  /// The trusted CA certificates in PEM; nil: the system's.
   package var certificateAuthority: String?
-  /// What this machine calls itself.
+  /// The name of this machine in the greeting.
   package var clientName: String
-  /// Seconds in which a connection and each reply must come.
+  /// Seconds within which a connection and each reply must be received.
   package var replyTimeout: Double
-  /// Seconds in which the server must have taken the mail.
+  /// Seconds within which the server must have accepted the mail.
   ///
-  /// RFC 5321, 4.5.3.2.6 asks for ten minutes: who gives up earlier may send the mail twice.
+  /// RFC 5321, 4.5.3.2.6 recommends ten minutes: a client that gives up earlier may send the mail
+  /// twice.
   package var deliveryTimeout: Double
 
   package init(
