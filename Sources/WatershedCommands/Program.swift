@@ -2,13 +2,13 @@ import ArgumentParser
 import Effects
 import Foundation
 
-/// A run of the program, from its arguments to its exit code.
+/// One run of the program, from its arguments to its exit code.
 public enum Program {
   /// Parses the arguments and runs the command that they name.
   ///
-  /// It is `WatershedCommand.main()` except for output that cannot be written, the help and
-  /// completions included: a closed pipe ends the program without a word and with the code that
-  /// shells give to SIGPIPE, anything else with one line and the code 74.
+  /// It is `WatershedCommand.main()` except for output that cannot be written, including the help
+  /// and completions: a closed pipe ends the program silently with the code that shells use for
+  /// SIGPIPE, any other error with one line and the code 74.
   public static func main() async {
     prepareStandardStreams()
     do {
@@ -25,7 +25,8 @@ public enum Program {
     }
   }
 
-  /// A request for help or the version is an error to the parser, and output to everyone else.
+  /// The parser treats a request for help or the version as an error; it is written to standard
+  /// output.
   private static func finish(_ error: any Error) -> Never {
     guard WatershedCommand.exitCode(for: error).isSuccess else {
       WatershedCommand.exit(withError: error)
@@ -39,20 +40,21 @@ public enum Program {
     }
   }
 
-  /// Ends the program whose output has no reader or no room.
+  /// Ends the program after an error of standard output.
   static func end(_ error: StandardOutputError) -> Never {
     guard !error.isClosedPipe else { exit(ExitCodes.closedPipe) }
     StandardError.print("error: \(error) [OUTPUT_FAILED]")
     exit(ExitCodes.outputFailed)
   }
 
-  /// A closed pipe is an error of `write`, not the end of a server; and no file that is opened later
-  /// gets the number of a standard stream that was closed, where output would overwrite it.
+  /// Makes a closed pipe an error of `write` instead of a signal, and prevents a file that is
+  /// opened later from getting the descriptor of a closed standard stream, where output would
+  /// overwrite it.
   private static func prepareStandardStreams() {
     signal(SIGPIPE, SIG_IGN)
     for stream in [STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO] where fcntl(stream, F_GETFD) < 0 {
-      // The lowest free number is taken: this one. Reading ends at once, and writing to the output
-      // fails, as it did when it was closed.
+      // `open` returns the lowest free descriptor: this one. Reading returns the end of the file,
+      // and writing to the output fails, as when it was closed.
       _ = open("/dev/null", stream == STDERR_FILENO ? O_WRONLY : O_RDONLY)
     }
   }

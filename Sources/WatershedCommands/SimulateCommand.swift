@@ -4,7 +4,7 @@ import Foundation
 import Logging
 import Simulation
 
-/// `watershed simulate`: worlds of devices and a server in one thread, with everything going wrong.
+/// `watershed simulate`: simulates worlds of devices and a server in one thread, with faults.
 struct SimulateCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "simulate",
@@ -49,7 +49,7 @@ struct SimulateCommand: AsyncParsableCommand {
 
   func run() async throws {
     try repeatWithStableHashing()
-    // The devices' own logs name no device; the timeline does.
+    // The devices' own logs have no device name; the timeline has.
     LoggingSystem.bootstrap { _ in SwiftLogNoOpLogHandler() }
     if let seed {
       var plan = PlanGenerator.plan(seed: seed)
@@ -65,13 +65,14 @@ struct SimulateCommand: AsyncParsableCommand {
     try playMany()
   }
 
-  /// Has the process begin anew with the variable that makes runs of two processes the same.
+  /// Restarts the process with the environment variable that makes hashing equal in two processes.
   private func repeatWithStableHashing() throws {
     let name = "SWIFT_DETERMINISTIC_HASHING"
     guard ProcessInfo.processInfo.environment[name] == nil else { return }
     setenv(name, "1", 1)
     let arguments = CommandLine.arguments.map { strdup($0) } + [nil]
-    // Returns only where it fails; the worlds are as good then, and repeat within this process alone.
+    // Returns only if it fails; the worlds are then still valid, but repeatable only within this
+    // process.
     _ = execv("/proc/self/exe", arguments)
     for argument in arguments { free(argument) }
   }

@@ -2,7 +2,7 @@ import ArgumentParser
 
 /// `watershed`: the whole command line.
 public struct WatershedCommand: AsyncParsableCommand {
-  /// The commands, by what people start with.
+  /// The commands, in the order in which users need them.
   public static let configuration = CommandConfiguration(
     commandName: "watershed",
     abstract: "Core Data with CloudKit, with a cloud of your own.",
@@ -24,6 +24,6 @@ public struct WatershedCommand: AsyncParsableCommand {
     ]
   )
 
-  /// Creates the command; the parser fills it.
+  /// Creates the command; the parser sets its properties.
   public init() {}
 }

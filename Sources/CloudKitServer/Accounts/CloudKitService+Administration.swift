@@ -151,7 +151,7 @@ extension CloudKitService {
     }
   }
 
-  /// Tells clients that the data was replaced by an older copy: their change tokens expire.
+  /// Expires the change tokens of all clients, because the data was replaced by an older copy.
   package func beginNewIncarnation() async throws {
     try await writing.run { [storage] in try storage.beginNewIncarnation() }
   }

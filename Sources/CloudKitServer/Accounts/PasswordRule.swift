@@ -52,7 +52,7 @@ package struct PasswordRule: Hashable, Sendable {
       || password == String(name.prefix { $0 != "@" })
   }
 
-  /// Whether it is a word of the list, also with digits or marks after it, one character or a short
+  /// Whether it is a listed word, also with digits or marks after it, one character or a short
   /// group repeated, or a sequence of keys, case-insensitively.
   static func isCommon(_ password: String) -> Bool {
     let folded = password.lowercased()

@@ -80,7 +80,7 @@ extension CloudKitService {
     }
   }
 
-  /// Makes the address of a link the account's, and tells the address of before.
+  /// Makes the address of a link the account's, and notifies the former address.
   ///
   /// The caller has checked the password of the account.
   func confirmAddress(
@@ -102,7 +102,7 @@ extension CloudKitService {
         let holders = try snapshot.accounts(emailAddress: address).filter {
           try $0.id != account.id && snapshot.state(of: $0.id).0.hasUnverifiedAddress != true
         }
-        // Only who reads the address's mail is told so.
+        // Only a user who reads the address's mail receives this error.
         guard holders.isEmpty else {
           throw AdministrationError(
             description: "Another account of this server has the address already."

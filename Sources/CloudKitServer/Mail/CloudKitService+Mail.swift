@@ -44,7 +44,7 @@ extension CloudKitService {
     case reset
   }
 
-  /// Whether an address may get one more mail that somebody asked for.
+  /// Whether an address may receive another mail that a request asked for.
   ///
   /// Strangers can ask for mails to any address: each address has its share of an hour, and so has
   /// the server. Requests to confirm an address take nothing from links to a new password.
@@ -68,7 +68,8 @@ extension CloudKitService {
     return true
   }
 
-  /// Refuses an account that asked for as many mails in an hour as it may, whatever their addresses.
+  /// Throws for an account that asked for as many mails in an hour as it may, regardless of their
+  /// addresses.
   func countMail(askedBy account: StoredAccount) throws {
     let count = Double(limits.mailsPerAddress)
     let delay = requests.delay(
@@ -128,7 +129,7 @@ extension CloudKitService {
   /// The same at the account's address as it is now.
   func notify(_ account: StoredAccount, of notice: AccountNotice, from sender: SenderAddress?) {
     guard mail != nil else { return }
-    // A notice that cannot be addressed must not undo the change that it tells of.
+    // A notice that cannot be addressed must not undo the change that it reports.
     let address = try? storage.read { try $0.verifiedAddress(of: account) }
     notify(account, at: address, of: notice, from: sender)
   }

@@ -33,7 +33,7 @@ package struct MailFailure: Error, Hashable, Sendable, CustomStringConvertible {
   package var reason: String
   /// The same mail may be taken later.
   package var isTemporary: Bool
-  /// No mail is taken now, whoever it is for.
+  /// No mail is accepted now, regardless of its recipient.
   package var isOfServer: Bool
 
   package var description: String { reason }

@@ -19,8 +19,8 @@ extension CloudKitService {
   ) throws -> Data {
     let named = request.records.map { $0.zoneID ?? request.zoneID ?? .defaultZone }
     return try storage.read(control) { snapshot in
-      // Include the request's own zone: its token may be requested, whatever zones the records
-      // name.
+      // Include the request's own zone: its token may be requested, regardless of the records'
+      // zones.
       let asked = named + [request.zoneID ?? .defaultZone]
       let databases = try targets(of: asked, context, snapshot)
       var keys: [Result<RecordKey, any Error>] = []

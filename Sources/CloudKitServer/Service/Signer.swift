@@ -79,7 +79,7 @@ final class Signer: Sendable {
     state.withLock { $0.keys = Self.derived(keys, former) }
   }
 
-  /// Seals a value: no one else can create, change or read the text.
+  /// Seals a value: clients can neither create, nor change, nor read the text.
   ///
   /// The counters in a token are not meant for its holder, only for the database's owner.
   func seal(_ value: some Encodable, for purpose: Purpose) throws -> String {

@@ -92,7 +92,8 @@ extension ShareState {
     }
   }
 
-  /// A pending invitation, whatever status the client sends: only the invited user can accept it.
+  /// A pending invitation, regardless of the status that the client sends: only the invited user
+  /// can accept it.
   private func invitation(
     _ entry: ShareParticipant,
     _ edit: Edit,

@@ -26,7 +26,7 @@ package final class SimulatedProcess: TaskExecutor, TaskSpawner, @unchecked Send
   }
 
   package let name: String
-  /// Tells processes apart in digests.
+  /// Distinguishes processes in digests.
   package let number: Int
   private let scheduler: SimulationScheduler
   private let state = Mutex(State())

@@ -4,7 +4,7 @@ import Synchronization
 /// Runs the jobs of all simulated processes on one thread, in an order that the seed chooses.
 ///
 /// A job that is ready may run next, whichever process it belongs to. When none is ready the virtual clock
-/// goes on to the next time that a task sleeps until.
+/// advances to the next time that a task sleeps until.
 package final class SimulationScheduler: @unchecked Sendable {
   // Unchecked: used by the one thread of a run; jobs of other threads come in under the lock.
 

@@ -52,7 +52,7 @@ extension Oracle {
     let mayBeRecovered =
       serverLostSince != nil
       || (births[slot.key].map { personsWithDeletedZone.contains($0.person) } ?? false)
-    // Whoever deleted the object gave up what it held; that the object may come back does not bring that back.
+    // A deletion gives up the object's values, even if the object may be recovered.
     let givenUp =
       mayBeRecovered
       ? (deletions[slot.key] ?? []).reduce(into: Set<Int>()) { $0.formUnion($1.seen) } : []

@@ -3,7 +3,7 @@
 /// It stands outside the product: it sees what an app saves and what a person would see in each store, and
 /// nothing of the mirroring's metadata. Each value names the write that made it. For each device the oracle
 /// keeps the set of writes that the device has seen, its vector clock written out; a write supersedes those,
-/// and whatever they superseded.
+/// and those that they superseded.
 final class Oracle {
   /// A property of an object.
   struct Slot: Hashable {

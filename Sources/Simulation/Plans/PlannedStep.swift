@@ -35,7 +35,7 @@ package enum StepAction: Hashable, Sendable, Codable {
   case backUp(device: Int)
   /// The device is replaced with its backup.
   case restore(device: Int)
-  /// The app and its data are deleted, and it is installed anew.
+  /// The app and its data are deleted, and it is installed again.
   case reinstall(device: Int)
   /// The person deletes the app's data in the cloud.
   case deleteZone(person: Int)

@@ -154,7 +154,8 @@ final class SimulatedNetwork: @unchecked Sendable {
 
   // MARK: Exchanges
 
-  /// Has the server answer; the answer is not heard where the device, the line or the server goes away.
+  /// Runs the request on the server; its reply is lost if the device, the connection or the server
+  /// ends.
   private func exchange(
     _ request: WebServiceRequest,
     _ link: Link

@@ -68,7 +68,7 @@ extension SimulatedWorld {
       try device.cloud?.setWebAuthToken(nil)
     case .signIn: try await signIn(device, as: device.person)
     case .signInOther:
-      // A store that never was in step with an account belongs to whoever signs in first.
+      // A store that was never synced with an account belongs to the first user who signs in.
       guard try device.mirror?.status().isSetUp == true else { return }
       let others = Set(plan.devices).subtracting([device.person]).sorted()
       guard let other = others.first else { return }

@@ -1,7 +1,7 @@
 import ArgumentParser
 import Foundation
 
-/// `watershed config`: how a server would be run.
+/// `watershed config`: checks and shows a server's configuration.
 struct ConfigCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "config",
@@ -21,7 +21,7 @@ struct ConfigCommand: AsyncParsableCommand {
     private struct Result: Encodable {
       var isGood: Bool
       var problems: [String]
-      /// What a server runs with nevertheless.
+      /// Problems with which a server still starts.
       var warnings: [String]
     }
 

@@ -3,7 +3,7 @@ import CloudKitServerHTTP
 import CloudKitWebServices
 import Foundation
 
-/// A configuration file: its values, or what is wrong with it and where.
+/// A configuration file: its values, or its problems with their lines.
 struct ConfigurationFile {
   private(set) var values: [String: Any] = [:]
   /// Each with the file's name and the line.
@@ -41,7 +41,7 @@ struct ConfigurationFile {
 
   // MARK: Keys and values
 
-  /// Notes what is wrong, and gives the values that are not.
+  /// Records the problems, and returns the valid values.
   private mutating func check(
     _ values: [String: Any],
     _ keys: [(name: String, kind: ServerConfiguration.Kind)],
@@ -72,7 +72,7 @@ struct ConfigurationFile {
     return good
   }
 
-  /// What may be said where words are counted.
+  /// The valid texts of keys with a fixed set of values.
   private static let words = [
     "environment": ContainerEnvironment.allCases.map(\.rawValue),
     "banner": BannerStyle.allCases.map(\.rawValue),
@@ -81,7 +81,7 @@ struct ConfigurationFile {
     "security": SMTPSettings.Security.allCases.map(\.rawValue),
   ]
 
-  /// Of letters left out, doubled, swapped or wrong at most two.
+  /// The known key with at most two letters missing, doubled, swapped or wrong.
   static func nearest(to key: String, _ known: [String]) -> String? {
     let near = known.map { ($0, distance(key.lowercased(), $0.lowercased())) }
       .min { ($0.1, $0.0) < ($1.1, $1.0) }
@@ -118,7 +118,7 @@ struct ConfigurationFile {
       (error as NSError).userInfo["NSDebugDescription"] as? String
       ?? (error as NSError).localizedDescription
     var end = text.endIndex
-    // Foundation counts characters from the start of the file.
+    // Foundation's error counts characters from the start of the file.
     if let number = detail.firstMatch(of: /around character (\d+)/).flatMap({ Int($0.output.1) }) {
       end = text.index(text.startIndex, offsetBy: number, limitedBy: text.endIndex) ?? end
     }
@@ -131,7 +131,7 @@ struct ConfigurationFile {
 }
 
 extension ServerConfiguration.Kind {
-  /// Whether a value of a file is of this kind; null stands for none.
+  /// Whether a value in a file has this kind; null is accepted for an absent value.
   fileprivate func takes(_ value: Any) -> Bool {
     if value is NSNull { return true }
     let isFlag = (value as? NSNumber).map { JSONFlag.isFlag($0) } ?? (value is Bool)
@@ -148,6 +148,6 @@ extension ServerConfiguration.Kind {
 }
 
 private enum JSONFlag {
-  /// JSON's true and false are numbers to Foundation.
+  /// Foundation represents JSON's true and false as numbers.
   static func isFlag(_ number: NSNumber) -> Bool { String(cString: number.objCType) == "c" }
 }

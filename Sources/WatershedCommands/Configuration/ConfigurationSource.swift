@@ -5,7 +5,7 @@ struct ConfigurationSource {
   var file: String?
   var environment: [String: String]
 
-  /// Why a configuration cannot be read, a sentence for each thing.
+  /// Why a configuration cannot be read, one sentence for each problem.
   struct Unreadable: Error, Hashable, CustomStringConvertible {
     var problems: [String]
 
@@ -17,13 +17,13 @@ struct ConfigurationSource {
     self.environment = environment
   }
 
-  /// What a configuration comes to, and everything that is wrong on the way there.
+  /// The resulting configuration, and all problems that were found.
   struct Examination {
-    /// Without the values that are wrong; nil where there are none to begin with.
+    /// Without the invalid values; nil if it could not be read.
     var configuration: ServerConfiguration?
-    /// What cannot be read.
+    /// The errors.
     var mistakes: [String] = []
-    /// What can be read and is nothing that this program knows.
+    /// Valid parts that this program does not know.
     var warnings: [String] = []
   }
 
@@ -36,7 +36,7 @@ struct ConfigurationSource {
     return configuration
   }
 
-  /// Reads all that can be read.
+  /// Reads everything that can be read.
   func examine() -> Examination {
     var found = Examination()
     var values: [String: Any] = [:]
@@ -82,7 +82,7 @@ struct ConfigurationSource {
     return found
   }
 
-  /// Variables of this program's prefix that are neither a server's nor a command's.
+  /// Variables with this program's prefix that neither a server nor a command uses.
   private func unknownVariables() -> [String] {
     let known = ServerConfiguration.variables
     return environment.keys.filter { name in
@@ -94,7 +94,7 @@ struct ConfigurationSource {
     }
   }
 
-  /// Of commands, apps and this project's tests: the beginnings of their names.
+  /// The prefixes of variables of commands, apps and this project's tests.
   static let otherVariables = [
     "WATERSHED_CONFIG", "WATERSHED_SERVER", "WATERSHED_PLAIN_HTTP", "WATERSHED_ADMIN_TOKEN",
     "WATERSHED_CLOUDKIT_",
@@ -125,7 +125,7 @@ struct ConfigurationSource {
     throw Unreadable(problems: ["\(name): \(kind.rawValue) is expected, not '\(text)'"])
   }
 
-  /// The defaults with these values in their places.
+  /// The defaults, with these values replaced.
   private func decode(_ values: [String: Any]) throws -> ServerConfiguration {
     let defaults = try JSONSerialization.jsonObject(
       with: JSONEncoder().encode(ServerConfiguration())

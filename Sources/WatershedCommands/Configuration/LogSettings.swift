@@ -2,11 +2,11 @@ import CloudKitServerHTTP
 import Effects
 import Logging
 
-/// How a server logs.
+/// The log format and level of a server.
 enum LogSettings {
   static func level(_ name: String) -> Logger.Level? { Logger.Level(rawValue: name) }
 
-  /// A logger to the standard error.
+  /// A logger to standard error.
   static func logger(_ configuration: ServerConfiguration) -> Logger {
     let level = level(configuration.logLevel) ?? .warning
     guard configuration.logFormat == "json" else {

@@ -1,14 +1,14 @@
-/// Keys that an object of a JSON text has twice; readers of JSON keep one of them without a word.
+/// Finds duplicate keys in an object of a JSON text; JSON readers silently keep one of them.
 enum RepeatedKeys {
   struct Finding: Hashable {
     var key: String
     var line: Int
   }
 
-  /// Takes the text to be JSON.
+  /// The text must be valid JSON.
   static func find(in text: String) -> [Finding] {
     var found: [Finding] = []
-    /// The keys of each object around the place; nil for a list.
+    /// The keys of each object around the current position; nil for a list.
     var open: [Set<String>?] = []
     var line = 1
     var last: String?

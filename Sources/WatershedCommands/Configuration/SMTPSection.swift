@@ -8,10 +8,10 @@ struct SMTPSection: Codable, Hashable, Sendable {
   var host: String
   /// Its TCP port; absent: 587 with `starttls`, 465 with `tls`, 25 with `none`.
   var port: Int?
-  /// How the connection is kept from others: `starttls` (TLS or no mail at all), `tls` from the first
-  /// byte on, or `none`, for a relay that nobody else reaches; absent: `starttls`.
+  /// How the connection is encrypted: `starttls` (TLS or no mail at all), `tls` from the first byte
+  /// on, or `none`, for a relay on a private network; absent: `starttls`.
   var security: SMTPSettings.Security?
-  /// Who signs in there; absent: nobody.
+  /// The user name for signing in there; absent: no sign-in.
   var user: String?
   /// The password of `user`.
   var password: String?
@@ -39,7 +39,7 @@ struct SMTPSection: Codable, Hashable, Sendable {
     )
   }
 
-  /// Everything that keeps mails from being sent, or sent safely, each in a sentence.
+  /// Everything that prevents mails from being sent, or sent safely, each as a sentence.
   func problems(isExposed: Bool, publicURL: String?) -> [String] {
     var found: [String] = []
     if host.isEmpty || host.contains(where: { $0.isWhitespace || $0 == "/" }) {
@@ -80,7 +80,7 @@ struct SMTPSection: Codable, Hashable, Sendable {
     return found
   }
 
-  /// What mails are sent with, and the operator should know.
+  /// Problems that do not prevent mails but that the operator should know.
   var warnings: [String] {
     guard security == SMTPSettings.Security.none, !isOfThisMachine else { return [] }
     return [

@@ -4,10 +4,10 @@ import Foundation
 import Logging
 
 extension ServerConfiguration {
-  /// The folder that everything is kept in, by its whole path.
+  /// The absolute URL of the data folder.
   var dataURL: URL { URL(fileURLWithPath: data, isDirectory: true).standardizedFileURL }
 
-  /// Where clients reach the server, as far as that is known before it listens.
+  /// The URL at which clients reach the server, as far as it is known before it listens.
   var clientURL: String {
     if let publicURL { return publicURL }
     let name = host == "0.0.0.0" || host == "::" ? "127.0.0.1" : host
@@ -15,7 +15,7 @@ extension ServerConfiguration {
     return "\(scheme)://\(name.contains(":") ? "[\(name)]" : name):\(port)"
   }
 
-  /// What the service is made of.
+  /// The service's configuration.
   func apply(
     to configuration: inout ServiceConfiguration,
     token: String,
@@ -36,7 +36,7 @@ extension ServerConfiguration {
       try SMTPMailer($0.settings(publicURL: publicURL))
     }
     configuration.limits.requestsPerSecond = rateLimit
-    // Without a burst nothing would be answered: null stands for the default.
+    // A burst of zero would refuse every request, so null means the default.
     configuration.limits.requestBurst = rateBurst ?? ServerConfiguration().rateBurst ?? 500
     configuration.limits.userQuota = userQuota
     configuration.limits.publicQuota = publicQuota
@@ -56,7 +56,7 @@ extension ServerConfiguration {
     }
   }
 
-  /// What the socket is made of.
+  /// The HTTP server's configuration.
   var http: CloudKitHTTPServer.Configuration {
     var tls: CloudKitHTTPServer.TLS?
     if let tlsCertificate, let tlsKey {

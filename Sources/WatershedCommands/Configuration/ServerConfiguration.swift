@@ -138,7 +138,7 @@ struct ServerConfiguration: Codable, Hashable, Sendable {
 }
 
 extension ServerConfiguration {
-  /// The kinds of values that keys have, in the words of messages.
+  /// The kinds of values, with their names in messages.
   enum Kind: String {
     case text = "a text"
     case number = "a number"
@@ -148,7 +148,7 @@ extension ServerConfiguration {
     case object = "an object"
   }
 
-  /// Every key of the file, and what its value is.
+  /// Every key of the file, with the kind of its value.
   static let keys: [(name: String, kind: Kind)] = [
     ("data", .text), ("database", .text), ("host", .text), ("port", .wholeNumber),
     ("container", .text),
@@ -169,12 +169,12 @@ extension ServerConfiguration {
   struct Section {
     var name: String
     var prefix: String
-    /// The keys that it cannot do without.
+    /// The keys that are required in it.
     var required: [String]
     var keys: [(name: String, kind: Kind)]
   }
 
-  /// Every name of a key in the environment.
+  /// The environment variables of all keys.
   static var variables: [String] {
     keys.map { variable($0.name) }
       + sections.flatMap { section in
@@ -182,8 +182,8 @@ extension ServerConfiguration {
       }
   }
 
-  /// The keys of objects; in the environment `WATERSHED_S3_BUCKET`, `WATERSHED_OPENID_ISSUER` and so
-  /// on.
+  /// The keys of objects; in the environment `WATERSHED_S3_BUCKET`, `WATERSHED_OPENID_ISSUER` and
+  /// so on.
   static let sections: [Section] = [
     Section(
       name: "s3",
@@ -215,19 +215,19 @@ extension ServerConfiguration {
     ),
   ]
 
-  /// The environment's name of a key.
+  /// The environment variable of a key.
   static func variable(_ key: String, in prefix: String = "") -> String {
     let words = key.replacing(/([a-z0-9])([A-Z])/) { "\($0.output.1)_\($0.output.2)" }
     return "WATERSHED_" + (prefix.isEmpty ? "" : prefix + "_") + words.uppercased()
   }
 
-  /// The same without what must stay secret.
+  /// The configuration without its secrets.
   var redacted: ServerConfiguration {
     var shown = self
     if s3 != nil { shown.s3?.secretKey = "…" }
     if openID?.clientSecret != nil { shown.openID?.clientSecret = "…" }
     if smtp?.password != nil { shown.smtp?.password = "…" }
-    // A password in a PostgreSQL's URL stands between the user and the host, or in the query.
+    // The password in a PostgreSQL URL is between the user and the host, or in the query.
     shown.database = database?
       .replacing(/(:\/\/[^:@\/]*):[^@\/]*@/) { "\($0.output.1):…@" }
       .replacing(/([?&](?:ssl)?password=)[^&]*/) { "\($0.output.1)…" }
@@ -236,7 +236,7 @@ extension ServerConfiguration {
 
   private var isOpen: Bool { !["127.0.0.1", "::1", "localhost"].contains(host) }
 
-  /// Whether other machines reach the server, by itself or through a proxy.
+  /// Whether other machines reach the server, directly or through a proxy.
   var isExposed: Bool { isOpen || publicURL != nil || !trustedProxies.isEmpty }
 
   /// The environment that is served.
@@ -244,13 +244,13 @@ extension ServerConfiguration {
     environment ?? (isExposed ? .production : .development)
   }
 
-  /// Whether a proxy that the configuration does not name ends TLS before the server.
+  /// Whether a proxy that the configuration does not name terminates TLS.
   private var isBehindUnnamedProxy: Bool {
     trustedProxies.isEmpty && tlsCertificate == nil
       && publicURL.map { $0.lowercased().hasPrefix("https:") } ?? false
   }
 
-  /// What a server runs with, and its operator should know.
+  /// Problems with which a server still starts, for its operator.
   var warnings: [String] {
     var found: [String] = []
     if isOpen, tlsCertificate == nil, trustedProxies.isEmpty {
@@ -279,7 +279,7 @@ extension ServerConfiguration {
     return found + (smtp?.warnings ?? [])
   }
 
-  /// Everything that keeps a server from running as it says, each in a sentence.
+  /// Every problem that prevents a server from running as configured, each as a sentence.
   var problems: [String] {
     var found: [String] = []
     if !(0...65_535).contains(port) { found.append("port: \(port) is not between 0 and 65535") }

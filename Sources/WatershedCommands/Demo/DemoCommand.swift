@@ -2,7 +2,7 @@ import ArgumentParser
 import Effects
 import Foundation
 
-/// `watershed demo`: the water cycle, to be watched.
+/// `watershed demo`: two devices that sync through a server, with a timeline.
 struct DemoCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "demo",
@@ -67,9 +67,9 @@ struct DemoCommand: AsyncParsableCommand {
 
   /// Removes the folder.
   ///
-  /// After Ctrl-C devices and server are still at work in it. It is moved aside first, so that what
-  /// they make or remove by name is not in it any more; a folder that one of them makes anew meanwhile
-  /// goes the same way.
+  /// After Ctrl-C devices and server still use it. It is renamed first, so that files that they
+  /// create or remove by path are no longer in it; a folder that one of them creates again in
+  /// between is removed the same way.
   private func cleanUp(_ folder: URL) {
     guard !keep else { return }
     let aside = folder.appendingPathExtension("done")

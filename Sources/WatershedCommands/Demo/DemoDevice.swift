@@ -5,13 +5,13 @@ import Foundation
 import OpenCloudKit
 import OpenCoreData
 
-/// One of the person's devices: a store, a container and a network that can be cut.
+/// One of the user's devices: a store, a container and a network that can be disconnected.
 package final class DemoDevice: Sendable {
   package let name: String
   package let container: NSPersistentCloudKitContainer
   package let cloud: CKContainer
   package let link: SwitchableLink
-  /// Where the store is.
+  /// The URL of the store.
   package let storeURL: URL
   private let context: NSManagedObjectContext
 
@@ -44,7 +44,7 @@ package final class DemoDevice: Sendable {
     context.mergePolicy = NSMergePolicy.mergeByPropertyObjectTrump
   }
 
-  /// Runs the body with the device's context, which knows of everything imported so far.
+  /// Runs the body with the device's context, which has merged everything imported so far.
   package func perform<Result: Sendable>(
     _ body: @escaping @Sendable (NSManagedObjectContext) throws -> Result
   ) async throws -> Result {
@@ -55,7 +55,7 @@ package final class DemoDevice: Sendable {
     }
   }
 
-  /// How many objects of the entity and its sub-entities there are.
+  /// The number of objects of the entity and its sub-entities.
   package func count(_ entity: String) async throws -> Int {
     try await perform { context in
       try context.count(for: NSFetchRequest<NSManagedObject>(entityName: entity))
@@ -92,14 +92,14 @@ package final class DemoDevice: Sendable {
     try container.mirroringStatus().allSatisfy { $0.isIdle && $0.pendingCount == 0 }
   }
 
-  /// Closes the store, which ends its mirroring; what was not sent waits in the store.
+  /// Closes the store, which ends its mirroring; pending changes stay in the store.
   package func stop() async {
     let coordinator = container.persistentStoreCoordinator
     for store in coordinator.persistentStores {
       do {
         try coordinator.remove(store)
       } catch {
-        // The process ends next, and a store is made to survive that.
+        // The process ends next, and a store survives a crash.
         StandardError.print("\(name)'s store did not close: \(error)")
       }
     }

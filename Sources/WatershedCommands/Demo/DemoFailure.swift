@@ -1,4 +1,4 @@
-/// Why a demo ended early, in one sentence, and the exit code that says so.
+/// Why a demo ended early, as a sentence, with its exit code.
 package struct DemoFailure: Error, CustomStringConvertible {
   package var description: String
   package var exitCode: Int32

@@ -1,7 +1,7 @@
 import CloudKitMirroring
 import Foundation
 
-/// Turns what a device's mirroring notes in its journal into lines of the timeline.
+/// Converts events in the journal of a device's mirroring to lines of the timeline.
 enum DemoJournal {
   static func follow(_ device: DemoDevice, _ reporter: DemoReporter) {
     for mirror in device.container.storeMirrors {
@@ -24,7 +24,7 @@ enum DemoJournal {
     var count: Int?
   }
 
-  /// The steps that a watcher wants to see; the rest is in the log.
+  /// The line of an event; nil for events that are only logged.
   private static func line(for event: SyncEvent) -> Line? {
     switch (event.phase, event.step) {
     case (.setup, .finished):
@@ -41,7 +41,7 @@ enum DemoJournal {
 
   private static func exported(_ event: SyncEvent) -> Line? {
     guard event.saved + event.deleted > 0 else {
-      // Nothing of this batch was taken: the effect says what becomes of it.
+      // The server accepted nothing of this batch: the effect explains how it continues.
       return Line(what: "exported", text: "nothing yet. \(event.effect)")
     }
     var parts: [String] = []
@@ -54,7 +54,7 @@ enum DemoJournal {
     )
   }
 
-  /// What came down; a device's own changes come back to it too and change nothing.
+  /// The line of an import; a device's own changes are in the feed too and change nothing.
   private static func imported(_ event: SyncEvent) -> Line? {
     let counts = [
       (event.inserted, "inserted"), (event.updated, "updated"), (event.deleted, "deleted"),

@@ -1,11 +1,11 @@
 import Foundation
 import OpenCoreData
 
-/// The model a demo runs with, ready for data that this program does not know the classes of.
+/// The model of a demo, usable without the classes of its app.
 package struct DemoModel {
   package let name: String
   package let model: NSManagedObjectModel
-  /// Transformers that the model names and only its app has; a stand-in took their place.
+  /// Transformers that the model names and only its app has; each has a stand-in.
   package let standInTransformers: [String]
 
   /// Reads an `.xcdatamodeld`, an `.xcdatamodel` or a compiled model.
@@ -25,7 +25,7 @@ package struct DemoModel {
     return DemoModel(name: name, model: model, standInTransformers: standIns)
   }
 
-  /// The model of the blog with posts, which the program brings along.
+  /// The model of a blog with posts, which is part of the program.
   package static func posts() throws -> DemoModel {
     let folder = FileManager.default.temporaryDirectory
       .appendingPathComponent("watershed-demo-model-\(UUID().uuidString)")
@@ -37,7 +37,7 @@ package struct DemoModel {
     return try load(path: package.path)
   }
 
-  /// An app's own transformers are not here; values are archived in their place.
+  /// Registers stand-ins for an app's own transformers; values are archived instead.
   private static func registerStandIns(for model: NSManagedObjectModel) -> [String] {
     var names: Set<String> = []
     for entity in model.entities {

@@ -1,11 +1,11 @@
 import Foundation
 
-/// What `--keep` leaves behind: the server as a process of its own, and both stores.
+/// The result of `--keep`: the server as a process of its own, and both stores.
 struct DemoRemains {
   let world: DemoWorld
   let folder: URL
 
-  /// Starts the server again on the same data and port, and says where everything is.
+  /// Starts the server again on the same data and port, and prints the locations.
   func leave(webAuthToken: String) throws {
     let server = world.server
     let process = Process()
@@ -48,7 +48,7 @@ struct DemoRemains {
     )
   }
 
-  /// This program: Linux names it by itself, wherever the working folder is.
+  /// The path of this program: Linux reports it regardless of the working folder.
   private static var program: URL {
     let link = "/proc/self/exe"
     if let path = try? FileManager.default.destinationOfSymbolicLink(atPath: link) {

@@ -2,23 +2,23 @@ import Effects
 import Foundation
 import Synchronization
 
-/// Tells what happens in a demo while it happens: a timeline for people, or a JSON object a line.
+/// Prints the events of a demo: a timeline for users, or a JSON object per line.
 final class DemoReporter: Sendable {
-  /// One line of the story.
+  /// One line of the timeline.
   struct Event: Encodable {
-    /// Milliseconds since the demo began.
+    /// In milliseconds since the demo began.
     var at: Double
-    /// Who did it: a device, the server, or the demo itself.
+    /// The actor: a device, the server, or the demo itself.
     var who: String
-    /// A word for what happened, such as `saved`, `exported` or `imported`.
+    /// The kind of event, such as `saved`, `exported` or `imported`.
     var what: String
-    /// The sentence for people.
+    /// The sentence in the timeline.
     var text: String
-    /// How long it took, where that was measured.
+    /// The duration, if it was measured.
     var milliseconds: Double?
-    /// How many objects or records it was about.
+    /// The number of objects or records.
     var count: Int?
-    /// A record or a difference in full, one line each.
+    /// A record or a difference in full, one line for each part.
     var lines: [String]?
     /// Names and values for programs that read the events.
     var facts: [String: String]?
@@ -32,7 +32,8 @@ final class DemoReporter: Sendable {
   private let output = Mutex(())
   private let onFailure: @Sendable (StandardOutputError) -> Void
 
-  /// `now` counts seconds on a clock that never jumps; `onFailure` ends a demo whose output has no reader.
+  /// `now` returns seconds of a monotonic clock; `onFailure` ends a demo whose output cannot be
+  /// written.
   init(
     isJSON: Bool,
     waitsBeforeChapters: Bool = false,
@@ -50,7 +51,7 @@ final class DemoReporter: Sendable {
   /// Milliseconds since the demo began.
   var elapsed: Double { (now() - start) * 1000 }
 
-  /// The title of the part of the story that begins.
+  /// Begins a chapter with a title.
   func chapter(_ title: String) {
     if waitsBeforeChapters {
       report("demo", "waits", "for a line, before: \(title)")
@@ -59,7 +60,7 @@ final class DemoReporter: Sendable {
     report("demo", "chapter", title)
   }
 
-  /// Tells one thing that happened.
+  /// Prints one event.
   func report(
     _ who: String,
     _ what: String,

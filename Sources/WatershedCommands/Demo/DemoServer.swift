@@ -26,7 +26,7 @@ final class DemoServer: Sendable {
 
   /// Starts a server with one account in it.
   ///
-  /// `name` goes into the container's identifier.
+  /// `name` becomes part of the container's identifier.
   static func start(folder: URL, name: String) async throws -> DemoServer {
     let data = folder.appendingPathComponent("server", isDirectory: true)
     let server = try await LoopbackServer.start(folder: data, label: "watershed.demo")

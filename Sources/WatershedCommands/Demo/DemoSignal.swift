@@ -1,19 +1,19 @@
 import Foundation
 import OpenCoreData
 
-/// Wakes who waits whenever a store has changed.
+/// Wakes waiting tasks whenever a store has changed.
 package final class DemoSignal: Sendable {
   private let stream: AsyncStream<Void>
   private let continuation: AsyncStream<Void>.Continuation
 
-  /// Looked at again this often even with no change: what a device has sent changes no store.
+  /// The interval of checks without a change: an export changes no store.
   private static let heartbeat = Duration.milliseconds(20)
 
   package init() {
     (stream, continuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
   }
 
-  /// Listens to the commits of the devices' stores.
+  /// Observes the commits of the devices' stores.
   package func listen(to devices: [DemoDevice]) {
     for device in devices {
       let continuation = continuation

@@ -6,7 +6,7 @@ import Foundation
 import OpenCloudKit
 import OpenCoreData
 
-/// A server on a loopback port, one person, and that person's two devices.
+/// A server on a loopback port, one user, and that user's two devices.
 final class DemoWorld: Sendable {
   let reporter: DemoReporter
   let server: DemoServer
@@ -14,9 +14,9 @@ final class DemoWorld: Sendable {
   let laptop: DemoDevice
   private let changes: DemoSignal
 
-  /// How long the demo waits for anything before it calls itself failed, in seconds.
+  /// The longest wait of the demo before it fails, in seconds.
   ///
-  /// Generous: it ends a demo that hangs, and says nothing about speed.
+  /// Generous: it ends a demo that hangs, and is no measure of speed.
   private static let patience = 120.0
 
   init(model: DemoModel, folder: URL, reporter: DemoReporter) async throws {
@@ -60,7 +60,7 @@ final class DemoWorld: Sendable {
     return device
   }
 
-  /// Waits until the condition holds; it is looked at after each change on a device.
+  /// Waits until the condition holds; it is checked after each change on a device.
   func until(_ what: String, _ condition: () async throws -> Bool) async throws {
     let start = reporter.elapsed
     while try await !condition() {
@@ -73,7 +73,7 @@ final class DemoWorld: Sendable {
     }
   }
 
-  /// Waits until nothing is left to send and both devices hold the same.
+  /// Waits until nothing is left to export and both devices have equal contents.
   func converge(_ what: String) async throws {
     try await until(what) {
       let phoneRests = try await phone.isSettled()
@@ -83,7 +83,7 @@ final class DemoWorld: Sendable {
     }
   }
 
-  /// Where the two devices differ now.
+  /// The current differences between the two devices.
   func differences() async throws -> [String] {
     GraphSnapshot.differences(
       try await phone.snapshot(),
@@ -92,7 +92,7 @@ final class DemoWorld: Sendable {
     )
   }
 
-  /// Compares the two stores object by object and says so in one line.
+  /// Compares the two stores object by object and prints the result in one line.
   func compare() async throws {
     try await converge("both stores are the same")
     let snapshot = try await phone.snapshot()
@@ -106,7 +106,7 @@ final class DemoWorld: Sendable {
     )
   }
 
-  /// Records that stand for edges, as the server has them.
+  /// The server's records of edges.
   func edgeRecords(limit: Int) async throws -> [CKRecord] {
     let zone = CKRecordZone.ID(
       zoneName: "com.apple.coredata.cloudkit.zone",
@@ -121,7 +121,7 @@ final class DemoWorld: Sendable {
     return Array(records.prefix(limit))
   }
 
-  /// Ends mirroring, then the server.
+  /// Stops the mirroring, then the server.
   func stop() async {
     for device in [phone, laptop] { await device.stop() }
     await server.stop()

@@ -1,9 +1,9 @@
 import Foundation
 import OpenCoreData
 
-/// What a context sees of a store, free of keys and pointers, so that two can be compared.
+/// The contents of a store without keys and pointers, so that two stores can be compared.
 package struct GraphSnapshot {
-  /// One object: its entity, its values as text, and whom its relationships lead to by name.
+  /// One object: its entity, its values as text, and the destinations of its relationships by name.
   package struct Entry: Equatable {
     package var entityName: String
     package var values: [String: String]
@@ -12,12 +12,12 @@ package struct GraphSnapshot {
 
   /// By identity: a record name, or an object's URI.
   package private(set) var entries: [String: Entry] = [:]
-  /// Objects that had no identity, by description: a difference of its own.
+  /// The descriptions of objects without an identity, each of which is a difference.
   package private(set) var nameless: [String] = []
 
   /// Reads every object of the entities.
   ///
-  /// `identify` names an object the same in every store.
+  /// `identify` returns a name of an object that is equal in every store.
   package init(
     of entities: [NSEntityDescription],
     in context: NSManagedObjectContext,
@@ -69,7 +69,7 @@ package struct GraphSnapshot {
     }
   }
 
-  /// A text that is equal exactly when the values are.
+  /// A text that is equal if and only if the values are.
   private static func text(_ value: Any?) -> String {
     switch value {
     case nil: "nil"
@@ -83,7 +83,7 @@ package struct GraphSnapshot {
 }
 
 extension GraphSnapshot {
-  /// Every way in which two snapshots differ, in words; empty when they are the same.
+  /// All differences between two snapshots, as text; empty if they are equal.
   package static func differences(
     _ left: GraphSnapshot,
     _ right: GraphSnapshot,

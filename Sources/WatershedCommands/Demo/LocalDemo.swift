@@ -1,7 +1,7 @@
 import Foundation
 import OpenCoreData
 
-/// Saves a sample graph of a model, opens the store again and compares, without a cloud.
+/// Saves a sample graph of a model, reopens the store and compares, without a cloud.
 struct LocalDemo {
   let model: DemoModel
   let seed: UInt64

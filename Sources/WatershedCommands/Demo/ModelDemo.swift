@@ -42,7 +42,7 @@ struct ModelDemo {
     )
   }
 
-  /// What CloudKit cannot take of the model, in Apple's words; empty where it can.
+  /// The rules of CloudKit that the model violates, in Apple's words; empty if there are none.
   static func violations(of model: NSManagedObjectModel) -> [String] {
     CloudKitModelRules.violations(of: model, configuration: nil).map(\.text)
   }

@@ -4,7 +4,7 @@ import Foundation
 import OpenCloudKit
 import OpenCoreData
 
-/// The brief's model on two devices: saved on one, rained on the other.
+/// Two devices with the model of posts: saved on one, imported on the other.
 struct PostsDemo {
   let world: DemoWorld
   let values: SampleValues
@@ -25,7 +25,7 @@ struct PostsDemo {
     try await growAndShrink()
   }
 
-  // MARK: Saved on one device, rained on the other
+  // MARK: Saved on one device, imported on the other
 
   private func saveOnOne() async throws {
     reporter.chapter("1 · Saved on the phone, rained on the laptop")

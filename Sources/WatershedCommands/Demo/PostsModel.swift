@@ -1,6 +1,6 @@
-/// The model of `Examples/Posts.xcdatamodeld`, so that the demo needs no file beside the program.
+/// The model of `Examples/Posts.xcdatamodeld`, so that the demo needs no file besides the program.
 enum PostsModel {
-  // As Xcode writes it: its lines are as long as they are.
+  // As Xcode writes it, with long lines.
   // swift-format-ignore
   static let contents = """
     <?xml version="1.0" encoding="UTF-8" standalone="yes"?>

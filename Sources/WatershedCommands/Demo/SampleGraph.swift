@@ -2,9 +2,9 @@ import Effects
 import Foundation
 import OpenCoreData
 
-/// A graph of objects that touches every entity, attribute and relationship of a model.
+/// A graph of objects that covers every entity, attribute and relationship of a model.
 struct SampleGraph {
-  /// What was made, for the report.
+  /// The number of inserted objects, for the report.
   struct Inventory {
     var objects = 0
     var values = 0
@@ -12,22 +12,22 @@ struct SampleGraph {
     var entities: Set<String> = []
   }
 
-  /// Objects of each concrete entity; three shows one, another and "many".
+  /// Three objects of each concrete entity: one, another, and more than two.
   static let objectsPerEntity = 3
 
-  /// Ends a chain of objects that each require one more.
+  /// The limit for chains of objects that each require another one.
   static let objectLimit = 5000
 
   let entities: [NSEntityDescription]
   let values: SampleValues
 
-  /// `entities` are those of the configuration that is to be filled.
+  /// `entities` are those of the configuration to be filled.
   init(entities: [NSEntityDescription], seed: UInt64) {
     self.entities = entities.sorted { ($0.name ?? "") < ($1.name ?? "") }
     values = SampleValues(random: SeededRandomness(seed: seed))
   }
 
-  /// Inserts the graph into a context; nothing is saved.
+  /// Inserts the graph into a context, without saving.
   func insert(into context: NSManagedObjectContext) -> Inventory {
     var inventory = Inventory()
     var made: [String: [NSManagedObject]] = [:]
@@ -52,7 +52,7 @@ struct SampleGraph {
     return inventory
   }
 
-  /// Makes the objects that required relationships still lack.
+  /// Inserts the objects that required relationships still lack.
   private func satisfy(
     _ made: inout [String: [NSManagedObject]],
     _ context: NSManagedObjectContext,
@@ -85,7 +85,7 @@ struct SampleGraph {
     }
   }
 
-  /// How many objects a relationship still needs to be valid.
+  /// The number of objects that a relationship still needs to be valid.
   private func lacking(
     _ object: NSManagedObject,
     _ relationship: NSRelationshipDescription
@@ -119,10 +119,10 @@ struct SampleGraph {
     return count
   }
 
-  /// Of a pair of inverses, the one that is linked; the other follows from it.
+  /// Whether this side of a pair of inverses is set; the other one follows.
   private func leads(_ relationship: NSRelationshipDescription) -> Bool {
     guard let inverse = relationship.inverseRelationship else { return true }
-    // To-one sides lead, so that a required to-one gets its object.
+    // To-one sides are set, so that a required to-one gets its object.
     if relationship.isToMany != inverse.isToMany { return !relationship.isToMany }
     return key(relationship) <= key(inverse)
   }
@@ -145,14 +145,14 @@ struct SampleGraph {
     for (index, source) in sources.enumerated() {
       let offset = (index + Int(values.next() % 2)) % targets.count
       if relationship.isToMany, relationship.inverseRelationship == nil {
-        // With no inverse an object belongs to one source at most.
+        // Without an inverse an object belongs to at most one source.
         let own = targets.enumerated().filter { $0.offset % sources.count == index }
           .map(\.element)
         count += linkMany(source, relationship, own, 0)
       } else if relationship.isToMany {
         count += linkMany(source, relationship, targets, offset)
       } else if source.value(forKey: relationship.name) == nil {
-        // A one-to-one pairs by index, so that no pair takes another's partner away.
+        // A one-to-one is paired by index, so that no pair takes another's partner.
         let isOneToOne = relationship.inverseRelationship.map { !$0.isToMany } ?? false
         guard !isOneToOne || index < targets.count else { continue }
         let target = targets[isOneToOne ? index : offset]

@@ -2,14 +2,14 @@ import Effects
 import Foundation
 import OpenCoreData
 
-/// Makes a valid, distinct value for any attribute, from a seed.
+/// Creates a valid, distinct value for any attribute, from a seed.
 ///
-/// Numbers are multiples of a quarter and dates whole seconds, which every representation on the
-/// way (JSON, milliseconds, SQLite's REAL) holds exactly: a difference found later is a real one.
+/// Numbers are multiples of a quarter and dates are whole seconds, which JSON, milliseconds and
+/// SQLite's REAL represent exactly: any difference is an error.
 struct SampleValues {
   let random: SeededRandomness
 
-  /// A value for the attribute, or nil where none can be made and nil is allowed.
+  /// A value for the attribute, or nil if none can be created and nil is allowed.
   func value(for attribute: NSAttributeDescription, ordinal: Int) -> Any? {
     let limits = attribute.limits
     switch attribute.attributeType {
@@ -81,7 +81,7 @@ struct SampleValues {
     }
     if let maximum = limits.maximumLength, maximum > 0 { text = String(text.suffix(maximum)) }
     guard let pattern = limits.regularExpression else { return text }
-    // A text for an arbitrary pattern cannot be made in general; the common ones are covered.
+    // A text for an arbitrary pattern cannot be created in general; common patterns are covered.
     let candidates = [
       text, "\(word())@example.com", "https://example.com/\(ordinal)", "\(ordinal)", "a",
       "12345", "ABC", "abc", "2024-01-01", "+4912345678", "",

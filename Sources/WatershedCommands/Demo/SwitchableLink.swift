@@ -2,11 +2,11 @@ import CloudKitWebServices
 import OpenCloudKit
 import Synchronization
 
-/// A device's network, which the demo cuts and mends.
+/// A device's network, which the demo disconnects and reconnects.
 package final class SwitchableLink: CloudKitTransport {
   private struct State {
     var isOnline = true
-    /// What waits on the network now; cutting it ends them.
+    /// Requests in progress; disconnecting fails them.
     var pending: [Int: Task<WebServiceResponse, any Error>] = [:]
     var nextKey = 0
   }
@@ -18,7 +18,7 @@ package final class SwitchableLink: CloudKitTransport {
     self.transport = transport
   }
 
-  /// Whether requests get through.
+  /// Whether requests reach the server.
   package var isOnline: Bool {
     get { state.withLock { $0.isOnline } }
     set {
@@ -46,7 +46,7 @@ package final class SwitchableLink: CloudKitTransport {
         task.cancel()
       }
     } catch {
-      // A request in flight when the cable is pulled ends as one that never got through.
+      // A request in progress at the disconnect fails like one that was never sent.
       guard isOnline else { throw CKError(.networkFailure) }
       throw error
     }

@@ -1,6 +1,6 @@
 import ArgumentParser
 
-/// `watershed model`: what a Core Data model is, and becomes.
+/// `watershed model`: commands for Core Data models.
 struct ModelCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "model",

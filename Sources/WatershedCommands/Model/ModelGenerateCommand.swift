@@ -4,7 +4,7 @@ import Foundation
 import ModelGenerator
 import OpenCoreData
 
-/// `watershed model generate`: the classes of a model, in the source tree.
+/// `watershed model generate`: writes the classes of a model into the source tree.
 struct ModelGenerateCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "generate",
@@ -57,7 +57,7 @@ struct ModelGenerateCommand: ParsableCommand {
     var differences = 0
     for file in files {
       let url = folder.appendingPathComponent(file.name)
-      // A file that cannot be read is written anew, or named as different.
+      // A file that cannot be read is written, or reported as different.
       let present = try? String(contentsOf: url, encoding: .utf8)
       if present == file.text || present != nil && file.belongsToDeveloper { continue }
       differences += 1

@@ -5,7 +5,7 @@ import Effects
 import Foundation
 import OpenCoreData
 
-/// `watershed model records`: the CloudKit schema that a model becomes.
+/// `watershed model records`: prints a model's CloudKit schema.
 struct ModelRecordsCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "records",

@@ -4,11 +4,11 @@ import CloudKitWebServices
 import Foundation
 import OpenCloudKit
 
-/// A way to the admin API, and with a user's token to the databases.
+/// A connection to the admin API and, with a user token, to the databases.
 struct AdminConnection: Sendable {
   let transport: any CloudKitTransport
   var token: String
-  /// What the folder of a server of this machine holds.
+  /// The token in the data folder of a server on this machine.
   var ownToken: String?
 
   /// Calls `noun/verb` and reads the reply.
@@ -35,7 +35,7 @@ struct AdminConnection: Sendable {
     )
   }
 
-  /// Sends any request; an error dictionary is thrown.
+  /// Sends any request; throws an error dictionary.
   func send(_ request: WebServiceRequest) async throws -> Data {
     let response = try await transport.send(request)
     guard (200..<300).contains(response.status) else {
@@ -54,5 +54,5 @@ struct AdminConnection: Sendable {
   }
 }
 
-/// A reply that says nothing.
+/// An empty reply.
 struct NoReply: Codable, Sendable {}

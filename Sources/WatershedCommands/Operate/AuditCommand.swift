@@ -2,7 +2,7 @@ import ArgumentParser
 import CloudKitServer
 import Foundation
 
-/// `watershed audit`: who did what.
+/// `watershed audit`: prints the audit log.
 struct AuditCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "audit",
@@ -35,7 +35,7 @@ struct AuditCommand: AsyncParsableCommand {
     }
   }
 
-  /// The time that an option names, in milliseconds since 1970.
+  /// The time in an option, in milliseconds since 1970.
   static func time(_ text: String, before now: Date) -> Int64? {
     let units: [Character: Double] = ["m": 60, "h": 3600, "d": 24 * 3600]
     if let unit = text.last.flatMap({ units[$0] }), let count = Double(text.dropLast()),
@@ -53,7 +53,7 @@ struct AuditCommand: AsyncParsableCommand {
     var last: String?
   }
 
-  /// Pages until there are enough; a page may be empty and have others behind it.
+  /// Reads pages until there are enough lines; a page may be empty although more follow.
   private func lines(_ server: AdminConnection) async throws -> [AuditLine] {
     var lines: [AuditLine] = []
     var query = AuditQuery(

@@ -3,8 +3,8 @@ import CloudKitServer
 import Effects
 import Foundation
 
-/// `watershed cktool`: the verbs of Apple's `cktool` under their own names, so that a script written
-/// for it needs one word before them.
+/// `watershed cktool`: the verbs of Apple's `cktool` under their own names, so that its scripts
+/// only need one more word.
 struct CktoolCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "cktool",
@@ -22,14 +22,14 @@ struct CktoolCommand: AsyncParsableCommand {
     ]
   )
 
-  /// `get-teams`: who may use the management token is an administrator of the one server.
+  /// `get-teams`: the holder of the management token is an administrator of the one server.
   struct Teams: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
       commandName: "get-teams",
       abstract: "Print the one team that a server has, if the token is good."
     )
 
-    /// Ten characters, as Apple's have.
+    /// Ten characters, like Apple's.
     static let identifier = "WATERSHED0"
 
     @OptionGroup var server: ServerOptions
@@ -54,7 +54,7 @@ struct CktoolCommand: AsyncParsableCommand {
             titles: ["team", "name"]
           )
         }
-        // In a pipe too: scripts read cktool's lines.
+        // Also into a pipe, because scripts parse cktool's lines.
         try StandardOutput.print("\(team.teamId): \(team.name)")
       }
     }

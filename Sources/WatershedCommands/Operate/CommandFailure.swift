@@ -4,9 +4,9 @@ import CloudKitWebServices
 import Foundation
 import OpenCloudKit
 
-/// Why a command did not succeed: what, why, and what to do next, each in a line.
+/// Why a command failed: what, why, and the next step, one line each.
 struct CommandFailure: Error, Hashable {
-  /// A stable name for programs; `watershed explain` tells more of it.
+  /// A stable code for programs; `watershed explain` describes it.
   var code: String
   var what: String
   var why: String
@@ -32,7 +32,7 @@ struct CommandFailure: Error, Hashable {
   }
 }
 
-/// Exit codes beside 0 and 1, for scripts.
+/// Exit codes besides 0 and 1, for scripts.
 enum ExitCodes {
   /// The command ran and found a difference or a problem.
   static let found: Int32 = 2
@@ -43,12 +43,12 @@ enum ExitCodes {
   static let retry: Int32 = 75
   static let notAuthorised: Int32 = 77
   static let interrupted: Int32 = 130
-  /// As shells report a program that SIGPIPE ended.
+  /// The code with which shells report a program ended by SIGPIPE.
   static let closedPipe: Int32 = 141
 }
 
 extension CommandFailure {
-  /// What a reply of the server means for the command.
+  /// The failure for an error of the server.
   init(_ error: ErrorDictionary, doing what: String) {
     let why = error.reason ?? error.serverErrorCode.rawValue
     let code = error.serverErrorCode.rawValue
@@ -86,7 +86,7 @@ extension CommandFailure {
     }
   }
 
-  /// In words, where the HTTP library gives the name of a case.
+  /// A sentence, if the HTTP library's text is the name of a case.
   private static func plain(_ reason: String) -> String {
     let words = [
       "readTimeout": "the server did not answer in time",
@@ -97,10 +97,10 @@ extension CommandFailure {
     return words.first { reason.contains($0.key) }?.value ?? reason
   }
 
-  /// Where nothing better is known.
+  /// The next step if no better one is known.
   static let doctor = "watershed doctor"
 
-  /// Any error as three lines.
+  /// Converts any error to three lines.
   init(_ error: any Error, doing what: String) {
     switch error {
     case let failure as CommandFailure: self = failure
@@ -121,7 +121,7 @@ extension CommandFailure {
     case let error as ServeError:
       self.init("UNUSABLE_DATA", what: what, why: error.description, next: Self.doctor)
     case let error as CocoaError:
-      // What the system said, without Foundation's frame around it.
+      // The system's message, without Foundation's text around it.
       self.init("FAILED", what: what, why: error.localizedDescription, next: Self.doctor)
     default:
       self.init("FAILED", what: what, why: "\(error)", next: Self.doctor)

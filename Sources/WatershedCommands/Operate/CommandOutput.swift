@@ -11,12 +11,12 @@ import Musl
 import Darwin
 #endif
 
-/// How results are written.
+/// The format of results.
 enum OutputFormat: String, CaseIterable, ExpressibleByArgument {
   case text, json, ndjson, env
 }
 
-/// Where results and remarks go: results on the standard output, everything else beside it.
+/// Writes results to standard output, and remarks to standard error.
 struct OutputOptions: ParsableArguments {
   @Option(
     help: "How results are written: text, json, ndjson or env; text on a terminal, else json."
@@ -31,7 +31,7 @@ struct OutputOptions: ParsableArguments {
 
   var format: OutputFormat { output ?? (isatty(1) == 1 ? .text : .json) }
 
-  /// Changes when a key's meaning does; keys are only added.
+  /// Changes when the meaning of a key does; keys are only added.
   static let schema = 1
 
   /// Writes one result: as text, or its fields.
@@ -43,7 +43,7 @@ struct OutputOptions: ParsableArguments {
     }
   }
 
-  /// Writes a list: a table, an object with one key, or a line for each.
+  /// Writes a list: a table, an object with one key, or a line for each element.
   func write(
     _ name: String,
     _ values: [some Encodable],
@@ -60,19 +60,19 @@ struct OutputOptions: ParsableArguments {
     }
   }
 
-  /// What was done where there is no more to say: a remark for people, an object for programs.
+  /// Reports a success without a result: a remark for users, an object for programs.
   func done(_ text: String, _ facts: [String: String]) throws {
     if let output, output != .text { try write(facts, text: "") }
     remark(text)
   }
 
-  /// A remark for people.
+  /// A remark for users.
   func remark(_ text: String) {
     guard !quiet else { return }
     StandardError.print(text)
   }
 
-  // MARK: Forms
+  // MARK: Formats
 
   private static func print(_ text: String) throws {
     guard !text.isEmpty else { return }
@@ -102,7 +102,7 @@ struct OutputOptions: ParsableArguments {
     )
   }
 
-  /// `NAME=value` for each plain field, in quotes where a shell needs them.
+  /// `NAME=value` for each scalar field, quoted for a shell if needed.
   private static func environment(_ value: some Encodable) throws -> String {
     guard let fields = try object(value) as? [String: Any] else { return "" }
     return fields.sorted { $0.key < $1.key }.compactMap { name, value in
@@ -126,7 +126,7 @@ struct OutputOptions: ParsableArguments {
 }
 
 extension AsyncParsableCommand {
-  /// Runs a command's work; what goes wrong is told in three lines, with the exit code for it.
+  /// Runs a command's work; an error is printed in three lines, with its exit code.
   func perform(_ what: String, _ body: () async throws -> Void) async throws {
     let interruption = Interruption {
       Interruption.end(what, next: "look what is done, then run it again")

@@ -10,7 +10,7 @@ import Musl
 import Darwin
 #endif
 
-/// For what cannot be undone.
+/// Options of commands that cannot be undone.
 struct ConsentOptions: ParsableArguments {
   @Flag(name: .shortAndLong, help: "Do not ask.")
   var yes = false
@@ -18,12 +18,12 @@ struct ConsentOptions: ParsableArguments {
   @Flag(help: "Only say what would be done.")
   var dryRun = false
 
-  /// Scripts for `cktool` have no `--yes` where it does not ask: it asks on a terminal alone.
+  /// Scripts for `cktool` have no `--yes` where it does not ask; it asks only on a terminal.
   static var isCktool: Bool {
     CommandLine.arguments.dropFirst().first { !$0.hasPrefix("-") } == "cktool"
   }
 
-  /// Asks on a terminal; without one, `--yes` is the only way to say it.
+  /// Asks on a terminal; without one, `--yes` is required.
   func isGiven(to deed: String, _ output: OutputOptions) throws -> Bool {
     if dryRun {
       output.remark("Would \(deed).")

@@ -62,7 +62,7 @@ extension AdminConnection {
     return reply.containers
   }
 
-  /// Refuses a container that is not there: asking about it would show nothing, and make it.
+  /// Throws if a container does not exist: a request for it would show nothing, and create it.
   func requireContainer(_ name: String) async throws {
     guard try await !containers().contains(name) else { return }
     throw CommandFailure(

@@ -1,4 +1,4 @@
-/// Numbers with their nouns.
+/// A number with its noun.
 enum Count {
   /// "1 change", "2 changes".
   static func of(_ number: Int, _ noun: String) -> String {

@@ -3,7 +3,7 @@ import CloudKitServer
 import CloudKitWebServices
 import Foundation
 
-/// Which database of which container, in `cktool`'s words.
+/// The container and database of a command, with `cktool`'s flags.
 struct DatabaseOptions: ParsableArguments {
   @Option(help: "Taken and passed over: teams are Apple's.")
   var teamId: String?
@@ -28,9 +28,10 @@ struct DatabaseOptions: ParsableArguments {
   @Option(help: "The API token that goes with --user-token; without it the server's own is used.")
   var apiToken: String?
 
-  /// A way into the database: tokens are fetched from the admin API where none are given.
+  /// Opens the database: missing tokens are fetched from the admin API.
   ///
-  /// Unless `makesContainer`, the container has to be there: a misspelt one would be made, and empty.
+  /// Unless `makesContainer`, the container must exist: one with a typing error would be created,
+  /// and empty.
   func open(
     _ connection: AdminConnection,
     makesContainer: Bool = false
@@ -38,12 +39,12 @@ struct DatabaseOptions: ParsableArguments {
     var connection = connection
     var token = userToken ?? ProcessInfo.processInfo.environment["CLOUDKIT_USER_TOKEN"]
     if token == nil, user == nil, try await !isAdministrator(connection) {
-      // cktool's record verbs take a user token under the same name.
+      // cktool's record verbs use the same flag for a user token.
       token = connection.token
       connection.token = connection.ownToken ?? ""
     }
     if token == nil, user == nil { token = SavedTokens.read()[.user] }
-    // Before a sign-in there, which would make it.
+    // Before the sign-in, which would create the container.
     if !makesContainer, !connection.token.isEmpty {
       try await connection.requireContainer(containerId)
     }
@@ -55,8 +56,8 @@ struct DatabaseOptions: ParsableArguments {
       token = reply.webAuthToken
     }
     if token == nil, databaseType == .public, !connection.token.isEmpty {
-      // An administrator's management token reaches the public database as that person; the
-      // operator's token belongs to no account, and reads what a visitor may.
+      // An administrator's management token opens the public database as that user; the operator's
+      // token belongs to no account, and can read what a visitor may.
       let reply: UserToken? = try? await connection.call(
         "users/sign-in",
         ["container": containerId]
@@ -82,7 +83,7 @@ struct DatabaseOptions: ParsableArguments {
     )
   }
 
-  /// Whether the connection's token opens the admin API; none is no wrong one.
+  /// Whether the connection's token opens the admin API; a missing token is not an error.
   private func isAdministrator(_ connection: AdminConnection) async throws -> Bool {
     guard !connection.token.isEmpty, connection.token != connection.ownToken else { return true }
     do {
@@ -110,7 +111,7 @@ struct DatabaseOptions: ParsableArguments {
       var container: String
       var environment: ContainerEnvironment
     }
-    // Tokens of apps cannot be looked up; the server has one of its own for commands.
+    // Tokens of apps cannot be read; the server has a token of its own for commands.
     let own: [String: String] = try await connection.call(
       "tokens/own",
       Body(container: containerId, environment: environment)
@@ -119,7 +120,7 @@ struct DatabaseOptions: ParsableArguments {
   }
 }
 
-/// A database as the web services show it.
+/// A database of the web services.
 struct DatabaseConnection: Sendable {
   let connection: AdminConnection
   let container: String
@@ -147,14 +148,14 @@ struct DatabaseConnection: Sendable {
     return try WireCoding.decode(type, from: reply)
   }
 
-  /// The file behind the URL of an asset.
+  /// The file at the URL of an asset.
   func download(_ url: String) async throws -> Data {
     try await connection.send(
       WebServiceRequest(method: "GET", path: url.replacing("${f}", with: "file"))
     )
   }
 
-  /// Uploads a file for a field and gives what to save in it.
+  /// Uploads a file for a field and returns the value to save.
   func upload(_ data: Data, type: String, field: String) async throws -> AssetValue {
     let tokens: UploadTokensResponse = try await call(
       .uploadAssets,

@@ -4,7 +4,7 @@ import CloudKitWebServices
 import Foundation
 import OpenCloudKit
 
-/// `watershed doctor`: what is wrong with a server, and what to do about it.
+/// `watershed doctor`: the problems of a server, with remedies.
 struct DoctorCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "doctor",
@@ -63,9 +63,9 @@ struct DoctorCommand: AsyncParsableCommand {
     )
   }
 
-  /// The folder of this machine, and the server that runs on it or the data of one that does not.
+  /// Checks the folder of this machine, and the running server or the data of a stopped one.
   ///
-  /// Nothing is made or changed.
+  /// Creates and changes nothing.
   private func machine(_ settings: ServerConfiguration) async -> [Finding] {
     let place = settings.dataURL
     guard FileManager.default.fileExists(atPath: place.path) else {
@@ -92,7 +92,7 @@ struct DoctorCommand: AsyncParsableCommand {
       guard FileManager.default.fileExists(atPath: path) else { continue }
       findings.append(privacy(name, path, remedy: "chmod 600"))
     }
-    // A server that runs has checked its data when it started.
+    // A running server has checked its data at its start.
     if RunningServerNote.read(in: place) == nil {
       findings += await data(settings)
     } else {
@@ -133,7 +133,7 @@ struct DoctorCommand: AsyncParsableCommand {
     }
   }
 
-  /// Less than this and a backup beside the data, or a day's writes, may not fit.
+  /// In bytes; with less, a backup beside the data, or a day's writes, may not fit.
   private static let leastRoom: Int64 = 100_000_000
 
   private func room(_ path: String) -> Finding {
@@ -148,7 +148,7 @@ struct DoctorCommand: AsyncParsableCommand {
     )
   }
 
-  /// Whether other people of this machine are kept out.
+  /// Whether other users of this machine have no access.
   private func privacy(_ check: String, _ path: String, remedy: String) -> Finding {
     let attributes = try? FileManager.default.attributesOfItem(atPath: path)
     let mode = (attributes?[.posixPermissions] as? NSNumber)?.intValue ?? 0

@@ -1,7 +1,7 @@
 import ArgumentParser
 import Foundation
 
-/// `watershed explain CODE`: what an error means and what to do, without a server.
+/// `watershed explain CODE`: the meaning and remedy of an error, without a server.
 struct ExplainCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "explain",
@@ -46,8 +46,8 @@ struct ExplainCommand: AsyncParsableCommand {
     }
   }
 
-  /// Each code with its meaning and its remedy; `Documentation/Operating/Troubleshooting.md` is made of
-  /// them (`make handbook`).
+  /// Each code with its meaning and remedy; `Documentation/Operating/Troubleshooting.md` is
+  /// generated from them (`make handbook`).
   static let texts: [(code: String, meaning: String, remedy: String)] = [
     (
       "ACCESS_DENIED", "The type's grants, the share or the zone do not allow this.",

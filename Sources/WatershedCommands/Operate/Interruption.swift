@@ -4,24 +4,24 @@ import Effects
 import Foundation
 import Synchronization
 
-/// Ctrl-C: a command says what became of its work and ends with exit code 130.
+/// Handles Ctrl-C: a command reports the state of its work and ends with exit code 130.
 final class Interruption: Sendable {
   private let state: State
 
   private final class State: @unchecked Sendable {
-    // Unchecked: dispatch sources may be used from any thread, and do not say so.
+    // Unchecked: dispatch sources may be used on any thread, but are not declared Sendable.
     let source: any DispatchSourceSignal
     let hasCome = Atomic(false)
 
     init(_ source: any DispatchSourceSignal) { self.source = source }
   }
 
-  /// Whether somebody pressed Ctrl-C since.
+  /// Whether Ctrl-C was pressed since.
   var hasCome: Bool { state.hasCome.load(ordering: .acquiring) }
 
-  /// Waits for the signal from now on, until it is told to stop.
+  /// Handles the signal until `stop()`.
   init(_ handle: @escaping @Sendable () -> Void = {}) {
-    // Else the signal would end the process before anybody is told.
+    // Otherwise the signal would end the process before the handler is called.
     signal(SIGINT, SIG_IGN)
     let state = State(DispatchSource.makeSignalSource(signal: SIGINT, queue: Self.queue))
     state.source.setEventHandler { [weak state] in
@@ -34,7 +34,7 @@ final class Interruption: Sendable {
 
   deinit { state.source.cancel() }
 
-  /// Ctrl-C ends the process again, without a word.
+  /// Restores the default: Ctrl-C ends the process silently.
   func stop() {
     state.source.cancel()
     signal(SIGINT, SIG_DFL)
@@ -42,8 +42,8 @@ final class Interruption: Sendable {
 
   private static let queue = DispatchQueue(label: "watershed interruption")
 
-  /// Ends the process; what was on its way to a server may still be done there, and what a
-  /// transaction had not finished is not done.
+  /// Ends the process; a request that was already sent may still be executed, and an incomplete
+  /// transaction is rolled back.
   static func end(_ what: String, next: String) -> Never {
     let failure = CommandFailure(
       "INTERRUPTED",

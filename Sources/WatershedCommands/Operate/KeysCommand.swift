@@ -66,7 +66,7 @@ struct KeysCommand: AsyncParsableCommand {
     func run() async throws {
       try await perform("no key was added") {
         let pem = try InputFile.text(file)
-        // It must not leave the machine, nor reach a server's log.
+        // It must not leave the machine, nor be written to a server's log.
         guard !pem.contains("PRIVATE KEY-----") else {
           throw CommandFailure(
             "PRIVATE_KEY",
@@ -114,7 +114,7 @@ struct KeysCommand: AsyncParsableCommand {
   }
 }
 
-/// A file that a command reads, or the standard input.
+/// A file that a command reads, or standard input.
 enum InputFile {
   static func text(_ path: String) throws -> String {
     String(decoding: try data(path), as: UTF8.self)

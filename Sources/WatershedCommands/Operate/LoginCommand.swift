@@ -3,7 +3,7 @@ import CloudKitServer
 import Effects
 import Foundation
 
-/// `watershed login`: an administrator of a server elsewhere.
+/// `watershed login`: signs in as an administrator of a remote server.
 struct LoginCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "login",

@@ -3,7 +3,7 @@ import CloudKitServer
 import CloudKitServerHTTP
 import Foundation
 
-/// `watershed mail`: whether mails of the server go out.
+/// `watershed mail`: tests whether the server can send mails.
 struct MailCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "mail",

@@ -10,10 +10,9 @@ import Musl
 import Darwin
 #endif
 
-/// Reads a password, which no terminal shows.
+/// Reads a password without echoing it.
 enum PasswordPrompt {
-  /// The first line of the standard input; on a terminal it is asked for, unless `fromInput` says that
-  /// it comes by itself.
+  /// Reads the first line of standard input; on a terminal it prompts, unless `fromInput` is set.
   static func read(fromInput: Bool) throws -> String? {
     if fromInput { return readLine(strippingNewline: true) }
     guard isatty(STDIN_FILENO) == 1 else {

@@ -9,25 +9,24 @@ import Musl
 import Darwin
 #endif
 
-/// What a running server leaves in its data folder, so that commands find it.
+/// A file that a running server writes to its data folder, so that commands find it.
 ///
-/// The server holds a lock on the file for as long as it lives. The number of its process alone shows
-/// nothing: after a crash another program may have the number, and the address too, and would be
-/// given the operator's token.
+/// The server locks the file for its lifetime. The process ID alone proves nothing: after a crash
+/// another program may have the ID, and the address too, and would receive the operator's token.
 struct RunningServerNote: Codable, Hashable {
   private static let name = "server.json"
-  /// The open files of this process's notes, by path; closing one would give its lock up.
+  /// The open files of this process's notes, by path; closing one would release its lock.
   private static let held = Mutex<[String: Int32]>([:])
 
   var url: URL
   var pid: Int32
 
-  /// The note of a server that still runs.
+  /// The note of a server that is still running.
   static func read(in folder: URL) -> RunningServerNote? {
     let descriptor = open(folder.appendingPathComponent(name).path, O_RDONLY | O_CLOEXEC)
     guard descriptor >= 0 else { return nil }
     let file = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
-    // Whoever gets the lock finds the note of a server that is gone.
+    // If the lock is free, the note belongs to a server that has ended.
     guard flock(descriptor, LOCK_SH | LOCK_NB) != 0, errno == EWOULDBLOCK,
       let data = try? file.readToEnd()
     else { return nil }
@@ -37,7 +36,7 @@ struct RunningServerNote: Codable, Hashable {
   func write(in folder: URL) throws {
     let path = folder.appendingPathComponent(Self.name).path
     let next = path + ".next"
-    // The lock first: a command must not find the note without it.
+    // The lock first: a command must not find the note unlocked.
     let descriptor = open(next, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
     guard descriptor >= 0 else {
       throw CocoaError(.fileWriteUnknown, userInfo: [NSFilePathErrorKey: next])
@@ -60,12 +59,12 @@ struct RunningServerNote: Codable, Hashable {
 
   static func remove(in folder: URL) {
     let path = folder.appendingPathComponent(name).path
-    // A note that stays behind has no lock, and is passed over.
+    // A note that is left is unlocked, and ignored.
     try? FileManager.default.removeItem(atPath: path)
     hold(nil, at: path)
   }
 
-  /// Keeps a note's file open in place of the one before.
+  /// Keeps a note's file open, instead of the previous one.
   private static func hold(_ descriptor: Int32?, at path: String) {
     let former = held.withLock { held in
       let former = held[path]
@@ -76,7 +75,7 @@ struct RunningServerNote: Codable, Hashable {
   }
 }
 
-/// The operator's token: who may read the data folder may administer the server.
+/// The operator's token: the owner of the data folder may administer the server.
 enum AdminTokenFile {
   private static let name = "admin-token"
 
@@ -94,7 +93,7 @@ enum AdminTokenFile {
     return bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
   }
 
-  /// The token, made at the first start; the file is for its owner's eyes.
+  /// The token, created at the first start; only its owner can read the file.
   static func make(in folder: URL) throws -> String {
     if let token = read(in: folder) { return token }
     let token = newToken()
@@ -110,7 +109,7 @@ enum AdminTokenFile {
     return token
   }
 
-  /// Another token in place of the former one; a crash leaves one of the two.
+  /// Replaces the token; a crash leaves either the old one or the new one.
   static func renew(in folder: URL) throws -> String {
     let token = newToken()
     let file = folder.appendingPathComponent(name)

@@ -1,13 +1,13 @@
 import ArgumentParser
 import Foundation
 
-/// Tokens that a person keeps for later commands, in a file that only they can read.
+/// Tokens that a user saves for later commands, in a file that only they can read.
 struct SavedTokens: Codable, Hashable {
   /// `cktool`'s two kinds.
   enum Kind: String, CaseIterable, ExpressibleByArgument {
-    /// For the admin API of a server elsewhere.
+    /// For the admin API of a remote server.
     case management
-    /// For a person's databases.
+    /// For a user's databases.
     case user
   }
 
@@ -38,7 +38,7 @@ struct SavedTokens: Codable, Hashable {
     return folder.appendingPathComponent("watershed/tokens.json")
   }
 
-  /// What is kept; nothing where there is no file, or none that can be read.
+  /// The saved tokens; empty if there is no file, or none that can be read.
   static func read() -> SavedTokens {
     (try? JSONDecoder().decode(SavedTokens.self, from: Data(contentsOf: file))) ?? SavedTokens()
   }
@@ -51,7 +51,7 @@ struct SavedTokens: Codable, Hashable {
       withIntermediateDirectories: true,
       attributes: [.posixPermissions: 0o700]
     )
-    // Made anew: a file of before would keep its permissions.
+    // Created again: an existing file would keep its permissions.
     try? manager.removeItem(at: file)
     guard
       manager.createFile(
@@ -63,7 +63,7 @@ struct SavedTokens: Codable, Hashable {
   }
 }
 
-/// Where `cktool` keeps a token; there is a file, and on Linux no keychain.
+/// Where `cktool` stores a token; on Linux there is a file, and no keychain.
 private enum TokenMethod: String, CaseIterable, ExpressibleByArgument {
   case file, keychain
 }

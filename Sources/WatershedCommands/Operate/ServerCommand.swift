@@ -2,7 +2,7 @@ import ArgumentParser
 import CloudKitServer
 import Foundation
 
-/// `watershed server`: the server as a whole.
+/// `watershed server`: commands for the whole server.
 struct ServerCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "server",

@@ -4,7 +4,7 @@ import CloudKitWebServices
 import Foundation
 import OpenCloudKit
 
-/// Which server a command speaks to.
+/// The server of a command.
 struct ServerOptions: ParsableArguments {
   @Option(
     help:
@@ -40,17 +40,17 @@ struct ServerOptions: ParsableArguments {
   )
   var allowPlainHttp = false
 
-  /// The token of the command line, or the environment's.
+  /// The token of the command line or of the environment.
   var givenToken: String? {
     let environment = ProcessInfo.processInfo.environment
     return token ?? environment["WATERSHED_ADMIN_TOKEN"]
       ?? environment["CLOUDKIT_MANAGEMENT_TOKEN"]
   }
 
-  /// The address of a server elsewhere; nil for one of this machine.
+  /// The URL of a remote server; nil for one on this machine.
   ///
-  /// A flag that names data of this machine is stronger than the environment's server: the command
-  /// would change another server than the one that was named.
+  /// A flag for data of this machine takes precedence over the environment's server: otherwise the
+  /// command would change another server than the one that was named.
   func remote() throws -> URL? {
     let isLocal = folder != nil || database != nil || config != nil
     let environment = isLocal ? nil : ProcessInfo.processInfo.environment["WATERSHED_SERVER"]
@@ -61,7 +61,8 @@ struct ServerOptions: ParsableArguments {
     return url
   }
 
-  /// How the server of this machine is run, as `serve` would read it, with this command's flags.
+  /// The configuration of the server on this machine, as `serve` would read it, with this command's
+  /// flags.
   func settings() throws -> ServerConfiguration {
     var settings: ServerConfiguration
     do {
@@ -79,11 +80,11 @@ struct ServerOptions: ParsableArguments {
     return settings
   }
 
-  /// Connects, runs the body, and lets go of what was opened.
+  /// Connects, runs the body, and closes what was opened.
   ///
-  /// A running server is asked; beside a folder whose server does not run, the same calls are
-  /// answered in this process. So one command line works either way. Data that is not there is not
-  /// made: that is for `serve`.
+  /// A running server is called over HTTP; if the server of a folder is stopped, the same calls are
+  /// handled in this process, so one command line works in both cases. Missing data is not created:
+  /// only `serve` does.
   func connect<Result>(_ body: (AdminConnection) async throws -> Result) async throws -> Result {
     if let url = try remote() {
       try refusePlainHTTP(url)
@@ -99,7 +100,7 @@ struct ServerOptions: ParsableArguments {
     if let running = RunningServerNote.read(in: place) {
       return try await body(
         AdminConnection(
-          // The note is the server's own: only who owns the folder can have written it.
+          // Only the owner of the folder can have written the note.
           transport: HTTPTransport(baseURL: running.url, isLocal: true),
           token: givenToken ?? AdminTokenFile.read(in: place) ?? "",
           ownToken: AdminTokenFile.read(in: place)
@@ -112,7 +113,7 @@ struct ServerOptions: ParsableArguments {
     return try await inProcess(settings, body)
   }
 
-  /// Refuses to send a token or a password where others read it on the way.
+  /// Throws for a token or a password that would be sent without encryption.
   private func refusePlainHTTP(_ url: URL) throws {
     let isAllowed =
       allowPlainHttp || ProcessInfo.processInfo.environment["WATERSHED_PLAIN_HTTP"] == "1"
@@ -131,7 +132,7 @@ struct ServerOptions: ParsableArguments {
   static func isOfThisMachine(_ url: URL) -> Bool {
     let host = (url.host ?? "").lowercased().trimmingCharacters(in: ["[", "]"])
     guard host != "localhost", host != "::1" else { return true }
-    // 127.0.0.0/8, and no name that begins like it.
+    // 127.0.0.0/8, but no host name with that prefix.
     let parts = host.split(separator: ".", omittingEmptySubsequences: false)
     return parts.count == 4 && parts[0] == "127" && parts.allSatisfy { UInt8($0) != nil }
   }
@@ -151,11 +152,11 @@ struct ServerOptions: ParsableArguments {
     }
     let data = try DataFolder(opening: settings.data, database: settings.database)
     defer { data.close() }
-    // Good for this process alone: the file is the server's to make.
+    // Valid for this process alone: only the server creates the file.
     let token = AdminTokenFile.read(in: data.url) ?? AdminTokenFile.newToken()
     let service = try await data.openService {
       try settings.apply(to: &$0, token: token, LogSettings.logger(settings))
-      // Links that a command prints lead to where the server will be.
+      // Links that a command prints have the server's URL.
       $0.baseURL = settings.clientURL
     }
     let outcome: Swift.Result<Result, any Error>
@@ -178,7 +179,7 @@ struct ServerOptions: ParsableArguments {
 }
 
 extension CommandFailure {
-  /// There is nothing to look into, and looking makes nothing.
+  /// The error for missing data, which is not created.
   fileprivate static func noData(_ why: String, _ settings: ServerConfiguration) -> CommandFailure {
     CommandFailure(
       "NO_DATA",

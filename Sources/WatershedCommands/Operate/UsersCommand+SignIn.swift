@@ -2,7 +2,7 @@ import ArgumentParser
 import CloudKitServer
 import Foundation
 
-/// How a person comes in, and what keeps them in.
+/// Commands for sign-ins, sessions and devices.
 extension UsersCommand {
   struct ResetPassword: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

@@ -2,7 +2,7 @@ import ArgumentParser
 import CloudKitServer
 import Foundation
 
-/// `watershed users`: the people of a server.
+/// `watershed users`: the users of a server.
 struct UsersCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "users",
@@ -13,7 +13,7 @@ struct UsersCommand: AsyncParsableCommand {
     ]
   )
 
-  /// Whom a command is about, and where.
+  /// The user of a command, and the server.
   struct PersonOptions: ParsableArguments {
     @OptionGroup var server: ServerOptions
     @OptionGroup var output: OutputOptions
@@ -86,7 +86,7 @@ struct UsersCommand: AsyncParsableCommand {
 
     private struct Added: Encodable {
       var userName: String
-      /// Only where it was made here.
+      /// Only if it was generated here.
       var password: String?
     }
 

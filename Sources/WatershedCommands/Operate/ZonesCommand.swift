@@ -2,7 +2,7 @@ import ArgumentParser
 import CloudKitWebServices
 import Foundation
 
-/// `watershed zones`: the zones of a person's database.
+/// `watershed zones`: the zones of a user's database.
 struct ZonesCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "zones",

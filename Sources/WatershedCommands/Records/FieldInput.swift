@@ -2,7 +2,7 @@ import ArgumentParser
 import CloudKitWebServices
 import Foundation
 
-/// A field of a record as it is read: `{"type": …, "value": …, "isEncrypted": …}`.
+/// A field of a record in the input: `{"type": …, "value": …, "isEncrypted": …}`.
 ///
 /// The type is one of `cktool`'s (`stringType`, `int64ListType`), of the wire (`STRING`,
 /// `INT64_LIST`) or of the schema language (`LIST<INT64>`, `ENCRYPTED STRING`).
@@ -12,12 +12,12 @@ struct FieldInput {
 
   private enum Content {
     case ready(FieldContent)
-    /// Files that are uploaded before the record is saved.
+    /// A file that is uploaded before the record is saved.
     case asset(AssetSource)
     case assets([AssetSource])
   }
 
-  /// Reads a field; `place` says where it stands, for messages.
+  /// Parses a field; `place` is its location, for messages.
   init(_ json: JSONValue, place: String) throws {
     let members = try json.object(place, of: ["type", "value", "isEncrypted"])
     let value = members["value"] ?? .null
@@ -44,7 +44,7 @@ struct FieldInput {
     isEncrypted = flag || isSealed
   }
 
-  /// Gives the value for a request; `asset` uploads what an asset's value names.
+  /// Returns the value for a request; `asset` uploads the file of an asset's value.
   func fieldValue(asset: (AssetSource) async throws -> AssetValue) async throws -> FieldValue {
     switch content {
     case .ready(let content): return FieldValue(content, isEncrypted: isEncrypted)
@@ -56,7 +56,7 @@ struct FieldInput {
     }
   }
 
-  /// The type that a name stands for.
+  /// The type of a name.
   static func type(_ name: String) -> (type: FieldType, isEncrypted: Bool)? {
     var rest = name
     var isEncrypted = false
@@ -272,12 +272,12 @@ struct FieldInput {
   }
 }
 
-/// What the value of an asset's field names.
+/// The source of an asset's bytes.
 enum AssetSource {
-  /// A key of `--asset-files`.
+  /// A key in `--asset-files`.
   case key(String)
   /// The file of another record.
   case download(String)
-  /// A file that was uploaded before.
+  /// A file that was already uploaded.
   case uploaded(AssetValue)
 }

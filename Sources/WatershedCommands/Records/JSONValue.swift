@@ -1,6 +1,6 @@
 import ArgumentParser
 
-/// Any JSON, with whole numbers apart from others.
+/// Any JSON value, with integers distinguished from other numbers.
 enum JSONValue: Decodable, Hashable {
   case null
   case flag(Bool)
@@ -29,7 +29,7 @@ enum JSONValue: Decodable, Hashable {
     }
   }
 
-  /// The object's members, of which nothing but these is understood.
+  /// The object's members; throws for any other than the known ones.
   func object(_ place: String, of known: Set<String>) throws -> [String: JSONValue] {
     guard case .object(let members) = self else {
       throw ValidationError(

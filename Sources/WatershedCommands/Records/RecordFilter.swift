@@ -2,7 +2,7 @@ import ArgumentParser
 import CloudKitWebServices
 import Foundation
 
-/// Filters, sorts and fields as `cktool` writes them.
+/// Filters, sort orders and field lists in `cktool`'s syntax.
 enum RecordFilter {
   private static let comparators: [String: String] = [
     "==": "EQUALS", "!=": "NOT_EQUALS", "<": "LESS_THAN", "<=": "LESS_THAN_OR_EQUALS",
@@ -71,10 +71,10 @@ enum RecordFilter {
     return QuerySort(fieldName: parts[0], ascending: direction == "ASC")
   }
 
-  /// A value whose type shows, or `type:value`.
+  /// A value whose type is evident, or `type:value`.
   ///
-  /// Numbers and texts go without a tag: the field's own type decides whether 5 is an INT64, a DOUBLE
-  /// or a number of milliseconds.
+  /// Numbers and texts are sent without a type: the field's own type decides whether 5 is an INT64,
+  /// a DOUBLE or a number of milliseconds.
   static func value(_ text: String) throws -> FieldContent {
     if let (type, rest) = typed(text) { return try content(rest, as: type) }
     return .untagged(untagged(text))
@@ -96,7 +96,7 @@ enum RecordFilter {
     return .string(text)
   }
 
-  /// One value of a type that was said.
+  /// One value of an explicit type.
   private static func untagged(_ text: String, as type: FieldType) throws -> UntaggedValue {
     switch try content(text, as: type) {
     case .string(let text): .string(text)
@@ -136,7 +136,7 @@ enum RecordFilter {
   }
 
   /// ISO 8601, or `yyyy-MM-dd`, `yyyy-MM-dd HH:mm`, `MM/dd/yyyy` and `MM/dd/yyyy HH:mm` in this
-  /// machine's time zone, as `cktool` reads them.
+  /// machine's time zone, as in `cktool`.
   static func date(_ text: String) -> Date? {
     if let date = try? Date.ISO8601FormatStyle().parse(text) { return date }
     let formatter = DateFormatter()

@@ -2,27 +2,27 @@ import ArgumentParser
 import CloudKitWebServices
 import Foundation
 
-/// A record as `create` and `update` read it: its fields alone, as `cktool` writes them, or a whole
-/// record as `get` and `query` print it.
+/// The input of `create` and `update`: a record's fields alone, as in `cktool`, or a whole record
+/// as printed by `get` and `query`.
 ///
-/// What is not understood is refused by its name; nothing is left out without a word.
+/// Unknown keys are refused by name; nothing is silently ignored.
 struct RecordInput {
   var recordName: String?
   var recordType: String?
   var recordChangeTag: String?
   var parent: ParentDictionary?
-  /// Whether the record is to hang below nothing.
+  /// Whether the record's parent is to be removed.
   var removesParent = false
   var createsShortGUID: Bool?
   var fields: [String: FieldInput]
 
-  /// What a whole record may have; the server makes the second line itself.
+  /// The keys of a whole record; the server sets those in the second line.
   private static let keys: Set<String> = [
     "recordName", "recordType", "recordChangeTag", "fields", "parent", "shortGUID",
     "created", "modified", "deleted", "zoneID", "pluginFields", "schema",
   ]
 
-  /// Reads JSON.
+  /// Parses JSON.
   init(_ data: Data) throws {
     let json: JSONValue
     do {
@@ -65,7 +65,7 @@ struct RecordInput {
     fields = try Self.fields(values)
   }
 
-  /// The one record of a reply that lists records; anything else as it is.
+  /// The only record of a reply with a list; any other value unchanged.
   private static func single(_ json: JSONValue) throws -> JSONValue {
     guard case .object(let members) = json, case .list(let records)? = members["records"] else {
       return json
@@ -79,7 +79,7 @@ struct RecordInput {
     return record
   }
 
-  /// A field's value is always an object, so that a field can be called `recordName`.
+  /// A field's value is always an object, so that a field can be named `recordName`.
   private static func isWholeRecord(_ members: [String: JSONValue]) -> Bool {
     ["recordName", "recordType"].contains { key in
       if case .text? = members[key] { true } else { false }

@@ -3,7 +3,7 @@ import CloudKitWebServices
 import Foundation
 
 extension RecordsCommand {
-  /// Where and as whom, in which zone.
+  /// The server, the user and the zone of a command.
   struct Place: ParsableArguments {
     @OptionGroup var server: ServerOptions
     @OptionGroup var output: OutputOptions
@@ -31,7 +31,7 @@ extension RecordsCommand {
       return try reply.records.first?.get()
     }
 
-    /// What the server holds after one operation; the body makes it from what it asks first.
+    /// The record after one operation, which the body creates from the current one.
     func save(
       makesContainer: Bool = false,
       _ operation: (DatabaseConnection) async throws -> RecordOperation
@@ -50,7 +50,7 @@ extension RecordsCommand {
     }
   }
 
-  /// The fields of a record, from one of three places.
+  /// The fields of a record, from one of three sources.
   struct FieldOptions: ParsableArguments {
     @Option(
       help: ArgumentHelp(
@@ -74,7 +74,7 @@ extension RecordsCommand {
       }
     }
 
-    /// The record, from the one place that is given.
+    /// The record, from the given source.
     func record() throws -> RecordInput {
       var text = Data()
       if let fieldsJson { text = Data(fieldsJson.utf8) }

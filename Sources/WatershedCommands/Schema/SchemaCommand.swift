@@ -23,7 +23,7 @@ struct SchemaCommand: AsyncParsableCommand {
   )
 }
 
-/// Which container a schema command is about.
+/// The container of a schema command.
 struct ContainerOptions: ParsableArguments {
   @Option(
     name: [.customLong("container-id"), .customLong("container")],
@@ -35,16 +35,17 @@ struct ContainerOptions: ParsableArguments {
   var teamID: String?
 }
 
-/// What changes, as the admin API tells it.
+/// The changes of a schema, from the admin API.
 struct SchemaChanges: Codable {
   var changes: [SchemaDifference.Change]
-  /// How many records of a type an import would delete, or take a field from.
+  /// The number of records of each type that an import would delete, or whose field it would
+  /// remove.
   var affectedRecords: [String: Int64]?
 
-  /// A line for each.
+  /// One line for each change.
   var text: String { changes.map(\.description).joined(separator: "\n") }
 
-  /// The indexes that the changes take away, each with its field.
+  /// The indexes that the changes remove, each with its field.
   var lostIndexes: [String] {
     changes.filter { $0.subject == .indexes }.flatMap { change in
       let left = Set((change.after ?? "").split(separator: " "))
@@ -57,7 +58,7 @@ struct SchemaChanges: Codable {
     affectedRecords?[type].map { Count.of(Int($0), "record") } ?? "its records"
   }
 
-  /// The types and fields that the changes take away, with what they hold.
+  /// The types and fields that the changes remove, with the number of records.
   var lostTypesAndFields: [String] {
     changes.filter { $0.kind == .removed }.compactMap { change in
       switch change.subject {
@@ -71,7 +72,7 @@ struct SchemaChanges: Codable {
   }
 }
 
-/// A schema file and where it goes.
+/// A schema file and its target.
 struct NewSchemaBody: Encodable {
   var container: String
   var environment: ContainerEnvironment

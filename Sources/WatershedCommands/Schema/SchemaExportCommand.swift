@@ -43,14 +43,14 @@ struct SchemaExportCommand: AsyncParsableCommand {
       } else if output.output == .json || output.output == .ndjson {
         try output.write(["ckdb": reply.schema], text: reply.schema)
       } else {
-        // The text itself also in a pipe: it is a file's content.
+        // The plain text also into a pipe, because it becomes a file's content.
         try StandardOutput.write(reply.schema)
       }
     }
   }
 }
 
-/// A file that a command writes, whole or not at all.
+/// A file that a command writes atomically.
 enum OutputFile {
   static func write(_ text: String, to path: String) throws {
     do {

@@ -2,9 +2,9 @@ import ArgumentParser
 import CloudKitWebServices
 import Foundation
 
-/// Indexes one by one, for what a query was refused.
+/// Adds and removes single indexes, for a query that was refused.
 enum SchemaIndexCommand {
-  /// Which index of which field.
+  /// The index and its field.
   struct Options: ParsableArguments {
     @Option(help: "The record type.") var recordType: String
 

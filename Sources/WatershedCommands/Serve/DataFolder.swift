@@ -9,10 +9,10 @@ import Musl
 import Darwin
 #endif
 
-/// A server's folder, held by one process at a time.
+/// A server's data folder, locked by one process at a time.
 ///
-/// Opening a service clears away uploads that no record took up; beside a running server that would
-/// take away what its clients are about to save.
+/// Opening a service removes unused uploads; while another server runs, that would remove files
+/// that its clients are about to save.
 final class DataFolder: Sendable {
   let url: URL
   private let database: String?
@@ -21,11 +21,11 @@ final class DataFolder: Sendable {
   init(opening path: String, database: String? = nil) throws(ServeError) {
     self.database = database
     url = URL(fileURLWithPath: path, isDirectory: true).standardizedFileURL
-    // Whatever this process writes from now on is its owner's alone, where the folder is open to others
-    // too: SQLite, Foundation and libraries make files of their own.
+    // All files that this process creates from here on are readable for their owner only, even in a
+    // folder that is open to others: SQLite, Foundation and libraries create files too.
     _ = umask(0o077)
     do {
-      // Other people of this machine have no business in it; one that is there keeps its mode.
+      // Other users of this machine get no access; an existing folder keeps its mode.
       try FileManager.default.createDirectory(
         at: url,
         withIntermediateDirectories: true,
@@ -48,7 +48,7 @@ final class DataFolder: Sendable {
     }
   }
 
-  /// The service on this folder, made as `adjust` leaves the configuration.
+  /// Opens the service on this folder, with the configuration as changed by `adjust`.
   func openService(
     _ adjust: (inout ServiceConfiguration) throws -> Void = { _ in }
   ) async throws -> CloudKitService {
@@ -64,7 +64,7 @@ final class DataFolder: Sendable {
     }
   }
 
-  /// Lets another process have the folder.
+  /// Releases the lock.
   func close() {
     _ = Self.closeFile(descriptor)
   }
@@ -79,7 +79,7 @@ final class DataFolder: Sendable {
     #endif
   }
 
-  /// What the system said, without Foundation's frame around it.
+  /// The system's message, without Foundation's text around it.
   private static func reason(of error: any Error) -> String {
     let underlying = (error as NSError).userInfo[NSUnderlyingErrorKey] as? NSError
     if let underlying, underlying.domain == NSPOSIXErrorDomain {
@@ -90,7 +90,7 @@ final class DataFolder: Sendable {
   }
 }
 
-/// Why a server did not start, in a sentence.
+/// Why a server did not start, as a sentence.
 enum ServeError: Error, Hashable, CustomStringConvertible {
   case unwritableFolder(String, String)
   case folderInUse(String)

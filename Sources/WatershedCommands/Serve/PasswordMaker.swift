@@ -1,6 +1,6 @@
-/// Makes passwords that can be read aloud and typed.
+/// Generates passwords that are easy to read aloud and to type.
 enum PasswordMaker {
-  /// Thirty-one signs, none of which is taken for another; twenty of them are 99 bits.
+  /// 31 characters, without similar ones; twenty of them are 99 bits.
   private static let signs = Array("abcdefghjkmnpqrstuvwxyz23456789")
 
   static func password() -> String {

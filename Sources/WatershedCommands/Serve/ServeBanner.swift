@@ -2,22 +2,22 @@ import CloudKitServer
 import CloudKitWebServices
 import Foundation
 
-/// How much a server says when it listens.
+/// How much a server prints when it listens.
 enum BannerStyle: String, Codable, CaseIterable, Sendable {
-  /// With what opens the server: an API token, an account or an invitation, lines to paste.
+  /// With credentials: an API token, an account or an invitation, and lines to paste.
   case full
-  /// The address alone: what is printed may be kept as a log.
+  /// The address alone, because the output may be kept as a log.
   case brief
 }
 
-/// What a server says when it listens.
+/// The text that a server prints when it listens.
 struct ServeBanner {
   var welcome: Welcome
   var url: String
   var dataFolder: String
   var style = BannerStyle.full
 
-  /// The address of the sign-in page below the server's.
+  /// The path of the sign-in page.
   static func signInPath(container: String, apiToken: String) -> String {
     "/sign-in?ckAPIToken=\(WebServicePath.escape(apiToken))"
       + "&container=\(WebServicePath.escape(container))"
@@ -31,11 +31,11 @@ struct ServeBanner {
     url + Self.signInPath(container: welcome.container, apiToken: welcome.apiToken)
   }
 
-  /// The lines to paste into an app.
+  /// The Swift code to paste into an app.
   var swift: String {
     let environment =
       welcome.environment == .production ? "\n  environment: .production," : ""
-    // Where nobody is signed in for a trial, the app sends people to the sign-in page.
+    // Without a guest account, the app sends users to the sign-in page.
     let apiToken = "apiToken: \"\(welcome.apiToken)\""
     let tokens =
       welcome.guest.map { "\(apiToken),\n  webAuthToken: \"\($0.webAuthToken)\"" } ?? apiToken
@@ -57,7 +57,7 @@ struct ServeBanner {
       """
   }
 
-  /// The line that asks who the caller is, for a shell.
+  /// A shell command that requests the current user.
   var curl: String {
     let name = WebServicePath.escape(welcome.container)
     let path = "/database/1/\(name)/\(welcome.environment.rawValue)/public/users/caller"
@@ -66,7 +66,7 @@ struct ServeBanner {
     return "curl '\(url)\(path)?ckAPIToken=\(WebServicePath.escape(welcome.apiToken))\(user)'"
   }
 
-  /// The lines that lead CloudKit JS to this server.
+  /// The JavaScript that configures CloudKit JS for this server.
   var javaScript: String {
     """
     CloudKit.configure({ containers: [{
@@ -85,7 +85,7 @@ struct ServeBanner {
       .joined(separator: "\n")
   }
 
-  /// For people.
+  /// The banner as text.
   var text: String {
     style == .brief ? "Watershed listens on \(url)\n" : fullText
   }
@@ -130,7 +130,7 @@ struct ServeBanner {
       """
   }
 
-  /// For programs: one line.
+  /// The banner as one line of JSON.
   var json: String {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
@@ -169,7 +169,7 @@ struct ServeBanner {
     var dataFolder: String
   }
 
-  /// The keys only grow; `schema` changes when a meaning does.
+  /// Keys are only added; `schema` changes when a meaning does.
   private struct Facts: Encodable {
     struct Account: Encodable {
       var name: String

@@ -8,7 +8,7 @@ import Logging
 import ServiceLifecycle
 import Synchronization
 
-/// `watershed serve`: the server alone, its data kept in a folder.
+/// `watershed serve`: runs the server, with its data in a folder.
 struct ServeCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "serve",
@@ -115,7 +115,7 @@ struct ServeCommand: AsyncParsableCommand {
     }
   }
 
-  /// The configuration with the flags in their places.
+  /// The configuration, with the flags applied.
   private func settings() throws -> ServerConfiguration {
     var settings = try ConfigurationSource(file: config).load()
     if let data { settings.data = data }
@@ -154,7 +154,7 @@ struct ServeCommand: AsyncParsableCommand {
       throw ServeError.badConfiguration("\(error)")
     }
     let logger = LogSettings.logger(settings)
-    // As `config check` says it: what it calls bad does not start.
+    // The same checks as `config check`: a server with problems does not start.
     let problems = settings.problems
     guard problems.isEmpty else {
       throw ServeError.badConfiguration(problems.joined(separator: "; "))
@@ -165,7 +165,7 @@ struct ServeCommand: AsyncParsableCommand {
     let token = try AdminTokenFile.make(in: folder.url)
     let service = try await folder.openService { try settings.apply(to: &$0, token: token, logger) }
     defer { RunningServerNote.remove(in: folder.url) }
-    // The group of services is made later: a Ctrl-C before that is remembered and stops it at once.
+    // The service group is created later: an earlier Ctrl-C is remembered and stops it immediately.
     let group = Mutex<ServiceGroup?>(nil)
     let interruption = Interruption {
       guard let group = group.withLock({ $0 }) else { return }
@@ -217,15 +217,15 @@ struct ServeCommand: AsyncParsableCommand {
           dataFolder: path,
           style: style
         )
-        // Not `print`: a pipe's reader must see the banner now, not when a buffer is full.
+        // Not `print`, which buffers: a program that reads the pipe must receive the banner now.
         do {
           try StandardOutput.write(isJSON ? banner.json : banner.text)
         } catch {
-          // Clients can be served without a reader of the banner.
+          // Clients can be served although the banner could not be written.
           logger.warning("the banner was not written: \(error)")
         }
       },
-      // Commands administer, and find everything else there too.
+      // Commands use the administration address, which serves everything else too.
       onAdministration: { Self.leaveNote($0, in: folder) }
     )
     var group = ServiceGroupConfiguration(
@@ -233,22 +233,22 @@ struct ServeCommand: AsyncParsableCommand {
       gracefulShutdownSignals: [.sigterm],
       logger: logger
     )
-    // A client that never finishes its upload must not keep the server from stopping.
+    // A client that never finishes its upload must not delay the stop longer.
     group.maximumGracefulShutdownDuration = .seconds(20)
     return ServiceGroup(configuration: group)
   }
 
-  /// Lets commands find the server; without the note they take a running server for a stopped one,
-  /// and its lock refuses them.
+  /// Writes the note by which commands find the server; without it they treat a running server as
+  /// stopped, and its lock refuses them.
   private static func leaveNote(_ address: ListeningAddress, in folder: DataFolder) {
     guard let url = address.url else { return }
     let note = RunningServerNote(url: url, pid: ProcessInfo.processInfo.processIdentifier)
     try? note.write(in: folder.url)
   }
 
-  /// Names of containers and links to sign-in pages, which carry the API token, are for a developer
-  /// at this machine: a server with a public address or behind a proxy makes none, and the HTTP
-  /// adapter shows them to programs of this machine only.
+  /// Names of containers and links to sign-in pages, which contain the API token, are for a
+  /// developer on this machine: a server with a public address or behind a proxy has none, and the
+  /// HTTP adapter shows them only to programs on this machine.
   private static func landingPage(
     of service: CloudKitService,
     _ settings: ServerConfiguration,

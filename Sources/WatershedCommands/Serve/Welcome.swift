@@ -2,29 +2,29 @@ import CloudKitServer
 import CloudKitWebServices
 import Foundation
 
-/// What a newcomer needs from a server: a container, an API token, and somebody to sign in as.
+/// The credentials for trying a new server: a container, an API token, and a guest account.
 struct Welcome: Hashable, Sendable {
   static let userName = "demo"
 
-  /// Somebody to try the server as.
+  /// An account for trying the server.
   struct Guest: Hashable, Sendable {
     var userName: String
-    /// Only at the first start: the server keeps a hash of it.
+    /// Only at the first start: the server stores a hash of it.
     var password: String?
-    /// Signs the account in without the page, so that the pasted lines work as they are.
+    /// Signs the account in without the page, so that the pasted lines work unchanged.
     var webAuthToken: String
   }
 
   var container: String
   var environment: ContainerEnvironment
   var apiToken: String
-  /// Nil in production, where nobody is let in whom no one has asked in.
+  /// Nil in production, where there is no guest account.
   var guest: Guest?
-  /// In production, as long as nobody administers the server: the invitation to make the account
-  /// that does.
+  /// In production, until the server has an administrator: the invitation to create that account.
   var invitation: String?
 
-  /// Makes what is missing; for a brief banner no account and no invitation, which nobody would see.
+  /// Creates what is missing; for a brief banner, which would not show them, no account and no
+  /// invitation.
   static func prepare(
     _ service: CloudKitService,
     container: String,

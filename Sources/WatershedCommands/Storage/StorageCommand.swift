@@ -2,7 +2,7 @@ import ArgumentParser
 import CloudKitServer
 import Effects
 
-/// `watershed storage`: the database behind a server.
+/// `watershed storage`: commands for a server's database.
 struct StorageCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "storage",
