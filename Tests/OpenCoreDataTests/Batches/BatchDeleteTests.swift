@@ -4,7 +4,8 @@ import Testing
 
 @Suite("Batch deletion")
 struct BatchDeleteTests {
-  /// Two bins with two parts each, each part with a label, an order of the labels, tags with a lock.
+  /// Two bins with two parts each; each part has a label, the labels are ordered, and tags have a
+  /// lock.
   private func filled() throws -> Warehouse {
     let warehouse = try Warehouse()
     let context = warehouse.context()
@@ -18,7 +19,7 @@ struct BatchDeleteTests {
       let lock = make("Lock", ["name": "lock"])
       let free = make("Tag", ["name": "free"])
       let locked = make("Tag", ["name": "locked", "lock": lock])
-      // The context's own save would validate, and these parts refuse.
+      // A save of the context would validate, and these parts fail validation.
       for index in 0..<2 {
         _ = make("Bin", ["name": "bin \(index)"])
         _ = make("Label", ["text": "label \(index)", "order": order])
@@ -58,7 +59,7 @@ struct BatchDeleteTests {
     }
   }
 
-  @Test("What the fetch request finds is deleted, and the identifiers come back")
+  @Test("A batch deletion deletes the objects that its fetch finds, and returns their identifiers")
   func deleting() throws {
     let warehouse = try filled()
     let result = try delete(warehouse, "Part", "amount > 1")
@@ -66,7 +67,7 @@ struct BatchDeleteTests {
     #expect(try warehouse.values("code") as? [String] == ["p0", "p1"])
   }
 
-  @Test("Results are the status, a count or identifiers")
+  @Test("A batch deletion returns its status, a count or identifiers")
   func results() throws {
     let warehouse = try filled()
     let context = warehouse.context()
@@ -86,7 +87,7 @@ struct BatchDeleteTests {
     #expect(try warehouse.count("Part") == 2)
   }
 
-  @Test("Order and limit of the fetch request say which rows go")
+  @Test("The order and limit of the fetch request select the deleted rows")
   func limits() throws {
     let warehouse = try filled()
     let context = warehouse.context()
@@ -99,7 +100,7 @@ struct BatchDeleteTests {
     #expect(try warehouse.values("code") as? [String] == ["p0", "p1", "p2"])
   }
 
-  @Test("Objects are deleted by their identifiers; none is no error")
+  @Test("A batch deletes objects by identifier, and an empty list is no error")
   func identifiers() throws {
     let warehouse = try filled()
     let context = warehouse.context()
@@ -117,7 +118,7 @@ struct BatchDeleteTests {
     #expect(try warehouse.values("code") as? [String] == ["p3"])
   }
 
-  @Test("Identifiers of different entities stop with Core Data's sentence")
+  @Test("Identifiers of different entities stop the program with Core Data's text")
   func mismatchedIdentifiers() async {
     await #expect(processExitsWith: .failure) {
       let warehouse = try Warehouse()
@@ -129,7 +130,7 @@ struct BatchDeleteTests {
     }
   }
 
-  @Test("Inverses are nullified in the store, with their versions raised and in the history")
+  @Test("A batch deletion nullifies inverses in the store, with a new version and a history entry")
   func nullifying() throws {
     let warehouse = try filled()
     let token = try #require(try warehouse.history().last?.token)
@@ -149,7 +150,7 @@ struct BatchDeleteTests {
     #expect(updates.allSatisfy { $0.updatedProperties?.map(\.name) == ["bin"] })
   }
 
-  @Test("Cascades delete on, links of many-to-many go, counts of others follow")
+  @Test("A batch deletion cascades, removes many-to-many links and updates derived counts")
   func cascading() throws {
     let warehouse = try filled()
     let result = try delete(warehouse, "Part", "amount == 1")
@@ -166,7 +167,7 @@ struct BatchDeleteTests {
     #expect(Set(changes.map { $0.changedObjectID.entity.name }) == ["Part", "Label"])
   }
 
-  @Test("A rule that denies fails the request, and nothing is deleted")
+  @Test("A deny rule fails the batch deletion, and nothing is deleted")
   func denying() throws {
     let warehouse = try filled()
     let error = #expect(throws: (any Error).self) { try delete(warehouse, "Lock") }
@@ -178,7 +179,7 @@ struct BatchDeleteTests {
     #expect(try warehouse.count("Lock") == 0)
   }
 
-  @Test("An inverse that is not optional cannot be nullified: the request fails and says where")
+  @Test("A batch deletion that would nullify a required inverse fails and names it")
   func mandatoryInverse() throws {
     let warehouse = try filled()
     let error = #expect(throws: (any Error).self) { try delete(warehouse, "Order") }
@@ -193,7 +194,7 @@ struct BatchDeleteTests {
     #expect(try warehouse.count("Order") == 0)
   }
 
-  @Test("The history keeps preserved attributes of what was deleted")
+  @Test("The history keeps the preserved attributes of batch-deleted rows")
   func tombstones() throws {
     let warehouse = try filled()
     _ = try delete(warehouse, "Part", "amount >= 2")
@@ -202,7 +203,7 @@ struct BatchDeleteTests {
     #expect(Set(changes.compactMap { $0.tombstone?["code"] as? String }) == ["p2", "p3"])
   }
 
-  @Test("Files of deleted rows are removed")
+  @Test("A batch deletion removes the files of deleted rows")
   func externalFiles() throws {
     let warehouse = try Warehouse()
     let context = warehouse.context()
@@ -218,7 +219,7 @@ struct BatchDeleteTests {
     #expect(try FileManager.default.contentsOfDirectory(atPath: files).isEmpty)
   }
 
-  @Test("Contexts drop the objects when they merge the identifiers")
+  @Test("Contexts drop batch-deleted objects when they merge the identifiers")
   func merging() throws {
     let warehouse = try filled()
     let context = warehouse.context()
@@ -236,7 +237,7 @@ struct BatchDeleteTests {
     }
   }
 
-  @Test("A store that another process keeps locked fails in time, and nothing is deleted")
+  @Test("A batch deletion in a store that another process locks times out and deletes nothing")
   func locked() throws {
     let warehouse = try Warehouse(options: [NSPersistentStoreTimeoutOption: 0 as NSNumber])
     let context = warehouse.context()

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Batch insertion")
 struct BatchInsertTests {
-  @Test("Dictionaries become rows, with every type of attribute and defaults for what is missing")
+  @Test("Dictionaries are inserted with every attribute type, and defaults for missing keys")
   func dictionaries() throws {
     let warehouse = try Warehouse()
     let context = warehouse.context()
@@ -77,7 +77,7 @@ struct BatchInsertTests {
     #expect(try warehouse.values("amount") as? [Int] == [7, 20, 7])
   }
 
-  @Test("An object handler fills one object again and again; nothing awakes, nothing validates")
+  @Test("An object handler reuses one object, without awakening or validating it")
   func objectHandler() throws {
     let warehouse = try Warehouse()
     let context = warehouse.context()
@@ -112,7 +112,7 @@ struct BatchInsertTests {
     }
   }
 
-  @Test("Strings of every length arrive as they were given, by every kind of request")
+  @Test("Strings of every length are stored unchanged by every kind of batch insertion")
   func strings() throws {
     let lengths = [0, 1, 15, 16, 200, 3000, 40_000]
     func name(_ index: Int) -> String {
@@ -154,7 +154,7 @@ struct BatchInsertTests {
     }
   }
 
-  @Test("Contexts learn of it by merging the identifiers")
+  @Test("Contexts show batch-inserted objects after they merge the identifiers")
   func merging() throws {
     let warehouse = try Warehouse()
     let context = warehouse.context()
@@ -200,7 +200,7 @@ struct BatchInsertTests {
     #expect(Set(changes.map(\.changeID)).count == 50)
   }
 
-  @Test("A context saves on with new keys after a batch, and a batch after a context")
+  @Test("A context's saves and batches use distinct keys")
   func keysNeverRepeat() throws {
     let warehouse = try Warehouse()
     let context = warehouse.context()
@@ -227,7 +227,7 @@ struct BatchInsertTests {
     #expect(counts == Array(repeating: 0, count: 20))
   }
 
-  // MARK: Values that must be unique
+  // MARK: Uniqueness constraints
 
   private func insertTwice(
     _ policy: NSMergePolicy,
@@ -250,7 +250,7 @@ struct BatchInsertTests {
     return (warehouse, result as? NSBatchInsertResult)
   }
 
-  @Test("By the error policy a value that is taken fails the request, and nothing is inserted")
+  @Test("With the error policy a taken unique value fails the request, and nothing is inserted")
   func uniqueError() throws {
     let warehouse = try Warehouse(unique: true)
     let context = warehouse.context()
@@ -270,7 +270,7 @@ struct BatchInsertTests {
     #expect(try warehouse.history().isEmpty)
   }
 
-  @Test("By object trump the stored row takes the given values and keeps the others")
+  @Test("With object trump the stored row takes the given values and keeps the others")
   func uniqueObjectTrump() throws {
     let (warehouse, result) = try insertTwice(
       .mergeByPropertyObjectTrump,
@@ -283,14 +283,14 @@ struct BatchInsertTests {
     #expect(changes.map(\.changeType).sorted { $0.rawValue < $1.rawValue } == [.insert, .update])
   }
 
-  @Test("By overwriting the stored row takes the defaults as well")
+  @Test("With overwrite the stored row takes the defaults as well")
   func uniqueOverwrite() throws {
     let (warehouse, _) = try insertTwice(.overwrite, [["code": "a"]])
     #expect(try warehouse.values("amount") as? [Int] == [7, 2])
     #expect(try warehouse.values("weight").first.flatMap { $0 } == nil)
   }
 
-  @Test("By store trump and by rollback the stored row stays as it is")
+  @Test("With store trump and rollback the stored row is not changed")
   func uniqueStoreTrump() throws {
     for policy in [NSMergePolicy.mergeByPropertyStoreTrump, .rollback] {
       let (warehouse, result) = try insertTwice(
@@ -302,7 +302,7 @@ struct BatchInsertTests {
     }
   }
 
-  @Test("A large value leaves no file behind where its row is not written")
+  @Test("A large value leaves no file if its row is not written")
   func uniqueWithFiles() throws {
     for policy in [NSMergePolicy.mergeByPropertyStoreTrump, .mergeByPropertyObjectTrump] {
       let photo = Data(repeating: 1, count: 150_000)
@@ -314,7 +314,7 @@ struct BatchInsertTests {
     }
   }
 
-  @Test("Doubles within one request are settled the same way")
+  @Test("Duplicates within one request are resolved like stored ones")
   func uniqueWithin() throws {
     let (warehouse, _) = try insertTwice(
       .mergeByPropertyObjectTrump,
@@ -325,9 +325,9 @@ struct BatchInsertTests {
     #expect(changes.map(\.changeType) == [.insert])
   }
 
-  // MARK: Bad input
+  // MARK: Invalid input
 
-  @Test("A value of the wrong type fails with the property named, and nothing is inserted")
+  @Test("A value of the wrong type fails with the property's name, and nothing is inserted")
   func wrongType() throws {
     let warehouse = try Warehouse()
     let context = warehouse.context()
@@ -347,7 +347,7 @@ struct BatchInsertTests {
     #expect(try warehouse.count("Part") == 0)
   }
 
-  @Test("An entity that the model does not have, and an abstract one, are errors")
+  @Test("An unknown or abstract entity is an error")
   func unknownEntity() throws {
     let warehouse = try Warehouse()
     let context = warehouse.context()
@@ -359,7 +359,7 @@ struct BatchInsertTests {
     }
   }
 
-  @Test("A request of a child context goes to the store, and leaves the parent as it is")
+  @Test("A request of a child context goes to the store and leaves the parent unchanged")
   func child() throws {
     let warehouse = try Warehouse()
     let parent = warehouse.context()
@@ -374,7 +374,7 @@ struct BatchInsertTests {
     #expect(try warehouse.history().first?.author == "child")
   }
 
-  @Test("A request runs on a store in memory, and through the coordinator")
+  @Test("A batch insertion runs on a store in memory, and through the coordinator")
   func inMemory() throws {
     let container = NSPersistentContainer(
       name: "Warehouse",
@@ -394,7 +394,7 @@ struct BatchInsertTests {
     }
   }
 
-  @Test("A batch request of a child context has the author of the root")
+  @Test("A batch request of a child context has the author of the root context")
   func authorOfRoot() throws {
     let library = try Library()
     let root = library.context()

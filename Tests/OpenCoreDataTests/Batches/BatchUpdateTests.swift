@@ -36,7 +36,7 @@ struct BatchUpdateTests {
     }
   }
 
-  @Test("A request without a setting names its entity, asks for the status and takes everything")
+  @Test("A batch update has by default the entity's name, the status result and no predicate")
   func defaults() throws {
     let request = NSBatchUpdateRequest(entityName: "Part")
     #expect(request.entityName == "Part")
@@ -48,7 +48,7 @@ struct BatchUpdateTests {
     #expect(NSBatchUpdateRequest(entity: entity).entity === entity)
   }
 
-  @Test("Constants by name and by description reach the rows that the predicate finds")
+  @Test("Constants by name and by description are set in the rows that the predicate matches")
   func constants() throws {
     let warehouse = try filled()
     let model = warehouse.container.managedObjectModel
@@ -63,7 +63,7 @@ struct BatchUpdateTests {
     #expect(try warehouse.values("weight").map { $0 as? Double } == [0.5, 1.5, nil, nil, nil])
   }
 
-  @Test("Expressions are computed from each row as it was")
+  @Test("Expressions are computed from each row's former values")
   func expressions() throws {
     let warehouse = try filled()
     let result = try update(warehouse) { request in
@@ -79,7 +79,7 @@ struct BatchUpdateTests {
     #expect(try Set(warehouse.values("code").compactMap { $0 as? String }) == ["same"])
   }
 
-  @Test("Entities below are changed too, or not, as the request says")
+  @Test("A batch update changes sub-entities, or not, as the request says")
   func subentities() throws {
     let warehouse = try filled()
     let count = try update(warehouse) { request in
@@ -110,7 +110,7 @@ struct BatchUpdateTests {
     #expect(try warehouse.values("code") as? [String] == ["B7", "B7", "p0", "p3", "q"])
   }
 
-  @Test("Derived attributes follow, and a large value gets a file for each row")
+  @Test("A batch update recomputes derived attributes, and each row gets a file for a large value")
   func derivedAndExternal() throws {
     let warehouse = try filled()
     let photo = Data(repeating: 7, count: 150_000)
@@ -125,7 +125,7 @@ struct BatchUpdateTests {
     #expect(try FileManager.default.contentsOfDirectory(atPath: files).isEmpty)
   }
 
-  @Test("Versions rise: a context that changed the same object finds a conflict")
+  @Test("A batch update increments versions, so a context that changed an object gets a conflict")
   func versions() throws {
     let warehouse = try filled()
     let context = warehouse.context()
@@ -145,7 +145,7 @@ struct BatchUpdateTests {
     }
   }
 
-  @Test("Contexts see the new values when they merge the identifiers, and faults at once")
+  @Test("Contexts show new values after they merge the identifiers, and faults immediately")
   func merging() throws {
     let warehouse = try filled()
     let context = warehouse.context()
@@ -170,7 +170,7 @@ struct BatchUpdateTests {
     }
   }
 
-  @Test("A context that merges automatically leaves batches to the app")
+  @Test("A context that merges automatically does not merge batches by itself")
   func automaticMerging() throws {
     let warehouse = try filled()
     let context = warehouse.context()
@@ -188,7 +188,7 @@ struct BatchUpdateTests {
     context.performAndWait { #expect(part.amount == 2) }
   }
 
-  @Test("The history names the changed properties, for each entity by its own columns")
+  @Test("The history names the changed properties of each entity")
   func history() throws {
     let warehouse = try filled()
     let before = try #require(try warehouse.history().last?.token)
@@ -210,7 +210,7 @@ struct BatchUpdateTests {
     #expect(Set(changes.map { $0.changedObjectID.entity.name }) == ["Part", "SparePart"])
   }
 
-  @Test("Values that must be unique fail the request, and nothing is changed")
+  @Test("A batch update that violates a unique constraint fails and changes nothing")
   func constraint() throws {
     let warehouse = try filled(unique: true)
     let error = #expect(throws: (any Error).self) {
@@ -236,7 +236,7 @@ struct BatchUpdateTests {
     #expect(try warehouse.values("amount") as? [Int] == [0, 1, 2, 3, 10])
   }
 
-  @Test("A key that is no attribute stops with Core Data's sentence")
+  @Test("A key that is no attribute stops the program with Core Data's text")
   func badKeys() async {
     await #expect(processExitsWith: .failure) {
       let warehouse = try Warehouse()
@@ -252,7 +252,7 @@ struct BatchUpdateTests {
     }
   }
 
-  @Test("Without history the rows are changed and nothing is recorded")
+  @Test("Without history a batch update changes the rows and records nothing")
   func withoutHistory() throws {
     let warehouse = try filled(history: false)
     _ = try update(warehouse) { $0.propertiesToUpdate = ["amount": 1] }

@@ -34,7 +34,9 @@ struct QueryGenerationTests {
     }
   }
 
-  @Test("A context is not pinned by itself, and current stays current until it reads")
+  @Test(
+    "A context is pinned only on request, and the current generation is resolved by the first read"
+  )
   func tokens() throws {
     let warehouse = try filled()
     let context = warehouse.context()
@@ -52,7 +54,7 @@ struct QueryGenerationTests {
     }
   }
 
-  @Test("Fetches, counts, dictionaries, identifiers and faults are of the pinned moment")
+  @Test("Fetches, counts, dictionaries, identifiers and faults read the pinned generation")
   func pinnedReads() throws {
     let warehouse = try filled()
     let context = warehouse.context()
@@ -81,7 +83,7 @@ struct QueryGenerationTests {
       identifiers.resultType = .managedObjectIDResultType
       let tags = try context.fetch(identifiers)
       #expect(tags.count == 3)
-      // A fault on a row that is deleted by now is filled from the pinned moment.
+      // A fault on a deleted row is fulfilled from the pinned generation.
       let tag = context.object(with: tags[0])
       #expect((tag.value(forKey: "name") as? String)?.hasPrefix("tag") == true)
       context.refreshAllObjects()
@@ -94,7 +96,7 @@ struct QueryGenerationTests {
     }
   }
 
-  @Test("To-many relationships are of the pinned moment")
+  @Test("To-many relationships read the pinned generation")
   func pinnedRelationships() throws {
     let warehouse = try filled()
     let writer = warehouse.context()
@@ -121,7 +123,7 @@ struct QueryGenerationTests {
     }
   }
 
-  @Test("A pinned context's rows never reach others, nor theirs a pinned one")
+  @Test("Rows of a pinned context and those of others are not shared through the cache")
   func caches() throws {
     let warehouse = try filled()
     let pinned = warehouse.context()
@@ -151,7 +153,7 @@ struct QueryGenerationTests {
     }
   }
 
-  @Test("Contexts share a token, on whatever threads they work")
+  @Test("Contexts on several threads can share a token")
   func sharing() throws {
     let warehouse = try filled()
     let first = warehouse.context()
@@ -177,7 +179,7 @@ struct QueryGenerationTests {
     }
   }
 
-  @Test("A save moves the pin, and its notification has the new token")
+  @Test("A save moves its context to a new generation, and the notification has the token")
   func saving() throws {
     let warehouse = try filled()
     let context = warehouse.context()
@@ -205,7 +207,7 @@ struct QueryGenerationTests {
     }
   }
 
-  @Test("A conflict with rows that are newer than the pin is found when saving")
+  @Test("A conflict with rows newer than the pinned generation is found by the save")
   func conflict() throws {
     let warehouse = try filled()
     let context = warehouse.context()
@@ -224,7 +226,7 @@ struct QueryGenerationTests {
     }
   }
 
-  @Test("Merging and resetting move the pin; batches do not")
+  @Test("Merging and resetting move a context to the newest generation; batches do not")
   func merging() throws {
     let warehouse = try filled()
     let context = warehouse.context()
@@ -271,7 +273,7 @@ struct QueryGenerationTests {
     }
   }
 
-  @Test("Stores in memory and without a write-ahead log keep no generations")
+  @Test("Stores in memory and without a write-ahead log have no generations")
   func unsupportedStores() throws {
     let container = NSPersistentContainer(
       name: "Warehouse",
@@ -300,7 +302,7 @@ struct QueryGenerationTests {
     #expect(try other.performAndWait { try names(other) }.count == 3)
   }
 
-  @Test("A generation that holds too much of the log expires: fetches say so, faults read on")
+  @Test("A generation that holds too much of the log expires: fetches throw, faults still read")
   func expiry() throws {
     let warehouse = try filled()
     let coordinator = warehouse.container.persistentStoreCoordinator
@@ -324,7 +326,7 @@ struct QueryGenerationTests {
     }
   }
 
-  @Test("Tokens are archived within their process")
+  @Test("Tokens can be archived within their process")
   func archiving() throws {
     let warehouse = try filled()
     let context = warehouse.context()
@@ -346,7 +348,7 @@ struct QueryGenerationTests {
     }
   }
 
-  @Test("A pinned context reads the large values of its generation after they were replaced")
+  @Test("A pinned context reads large values that were replaced after its generation")
   func largeValues() throws {
     let model = NSManagedObjectModel()
     let picture = ModelParts.attribute("picture", .binaryDataAttributeType)
@@ -391,7 +393,7 @@ struct QueryGenerationTests {
     #expect(try files() == 1)
   }
 
-  @Test("The file of a large value that cannot be read fails the read")
+  @Test("An external value whose file cannot be read fails the read")
   func unreadableValue() throws {
     let model = NSManagedObjectModel()
     let picture = ModelParts.attribute("picture", .binaryDataAttributeType)
@@ -410,7 +412,7 @@ struct QueryGenerationTests {
     let name = try #require(
       try FileManager.default.contentsOfDirectory(atPath: values.path).first
     )
-    // A folder in the file's place is there and is no value.
+    // A folder at the file's path exists, but cannot be read as a value.
     try FileManager.default.removeItem(at: values.appendingPathComponent(name))
     try FileManager.default.createDirectory(
       at: values.appendingPathComponent(name),

@@ -4,9 +4,9 @@ import Testing
 
 @Suite("Remote changes")
 struct RemoteChangeTests {
-  /// The remote changes of a store, one after the other.
+  /// The remote change notifications of a store, in order.
   private final class Changes: @unchecked Sendable {
-    // Sendable: the stream guards itself, and the observer is set once.
+    // Sendable: the stream synchronizes itself, and the observer is set once.
     let notes: AsyncStream<NSPersistentHistoryToken?>
     private var observer: (any NSObjectProtocol)?
 
@@ -81,7 +81,7 @@ struct RemoteChangeTests {
 
   private static var thread: ObjectIdentifier { ObjectIdentifier(Thread.current) }
 
-  /// Saves on the calling thread, and returns which one that is.
+  /// Saves on the calling thread, and returns that thread.
   private func save(in warehouse: Warehouse) throws -> ObjectIdentifier {
     let context = warehouse.context()
     return try context.performAndWait {
@@ -92,7 +92,7 @@ struct RemoteChangeTests {
   }
 
   @Test(
-    "An observer on the main queue stops no save, however the program runs its main thread",
+    "An observer on the main queue blocks no save, however the program runs its main thread",
     .enabled(if: StoreChild.isBuilt, "The program StoreProcess is not built here."),
     arguments: ["async", "dispatch", "runloop"],
     [false, true]
@@ -107,7 +107,7 @@ struct RemoteChangeTests {
     #expect(try warehouse.count("Bin") == 2)
   }
 
-  @Test("Without the option nothing is posted")
+  @Test("Without the option no notification is posted")
   func withoutOption() throws {
     let warehouse = try Warehouse()
     let log = NotificationLog(
@@ -121,7 +121,7 @@ struct RemoteChangeTests {
     #expect(log.notes.isEmpty)
   }
 
-  @Test("Another coordinator on the same file is heard")
+  @Test("Commits of another coordinator on the same file are posted")
   func otherCoordinator() async throws {
     let warehouse = try watched()
     let other = NSPersistentStoreCoordinator(managedObjectModel: WarehouseModel.make())
@@ -138,7 +138,7 @@ struct RemoteChangeTests {
       bin.setValue("foreign", forKey: "name")
       try context.save()
     }
-    // Opening the file a second time writes to it too, and that may be heard first.
+    // Opening the file a second time writes to it too, and may be notified first.
     let committed = other.currentPersistentHistoryToken(fromStores: nil)
     for await token in changes.notes where token == committed { break }
     #expect(try warehouse.values("name", of: "Bin") as? [String] == ["foreign"])
@@ -146,7 +146,7 @@ struct RemoteChangeTests {
   }
 
   @Test(
-    "A commit of another process is heard, seen by new reads, and merged by its history",
+    "A commit of another process is posted, seen by new reads, and merged with its history",
     .enabled(if: StoreChild.isBuilt, "The program StoreProcess is not built here.")
   )
   func otherProcess() async throws {
@@ -170,7 +170,7 @@ struct RemoteChangeTests {
       if newest != token { break }
     }
     #expect(heard != token)
-    // What is loaded stays until the app merges; a new context reads what is newest.
+    // Loaded values stay until the app merges; a new context reads the newest.
     #expect(await context.perform { bin.value(forKey: "name") as? String } == "ours")
     #expect(try warehouse.values("name", of: "Bin") as? [String] == ["theirs"])
     let transactions = try warehouse.history(after: token)
@@ -184,7 +184,7 @@ struct RemoteChangeTests {
   }
 
   @Test(
-    "Two processes hear each other, commit after commit",
+    "Two processes are notified of each other's commits, one by one",
     .enabled(if: StoreChild.isBuilt, "The program StoreProcess is not built here.")
   )
   func bothWays() async throws {

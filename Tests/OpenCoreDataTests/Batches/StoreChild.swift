@@ -1,6 +1,6 @@
 import Foundation
 
-/// A `StoreProcess` that a test talks to by lines.
+/// A `StoreProcess` to which a test sends commands.
 final class StoreChild: @unchecked Sendable {
   // Sendable: used by one test, whose reads wait on another thread.
   private let process = Process()
@@ -59,7 +59,7 @@ final class StoreChild: @unchecked Sendable {
     return line
   }
 
-  /// Gives a command and waits until it is done.
+  /// Sends a command and waits until it is done.
   func run(_ command: String) async throws {
     send(command)
     while try await next() != "done" {}
@@ -74,7 +74,7 @@ final class StoreChild: @unchecked Sendable {
     process.waitUntilExit()
   }
 
-  /// Bytes as they come, cut into lines; called on one thread at a time.
+  /// Splits received bytes into lines; called on one thread at a time.
   private final class LineBuffer: @unchecked Sendable {
     private var rest = Data()
 

@@ -144,9 +144,9 @@ enum WarehouseModel {
   }
 }
 
-/// A warehouse in a temporary folder, gone with the last reference to it.
+/// A warehouse in a temporary folder, which is removed when it is released.
 final class Warehouse: @unchecked Sendable {
-  // Sendable: immutable, and the container guards itself.
+  // Sendable: immutable, and the container synchronizes itself.
   let folder: URL
   let container: NSPersistentContainer
 
@@ -221,7 +221,7 @@ final class Warehouse: @unchecked Sendable {
   }
 }
 
-/// The notifications of one name that were posted since it was made.
+/// The notifications of one name since it was created.
 final class NotificationLog: @unchecked Sendable {
   // Sendable: the lock guards the list.
   private let lock = NSLock()

@@ -10,7 +10,7 @@ struct ChildContextTests {
     return child
   }
 
-  @Test("A child sees its parent's unsaved changes and saves into the parent alone")
+  @Test("A child sees its parent's unsaved changes and saves only into the parent")
   func saveIntoParent() throws {
     let library = try Library()
     let parent = library.context()
@@ -49,7 +49,7 @@ struct ChildContextTests {
     }
   }
 
-  @Test("A child deletes its parent's objects, and follows objects that the parent has not saved")
+  @Test("A child deletes its parent's objects, and follows relationships to unsaved ones")
   func unsavedParents() throws {
     let library = try Library()
     let parent = library.context()
@@ -76,7 +76,7 @@ struct ChildContextTests {
     }
   }
 
-  @Test("A child that merges by itself sees what a sibling saved into their parent")
+  @Test("A child that merges automatically sees what a sibling saved into their parent")
   func siblings() throws {
     let library = try Library()
     let parent = library.context()
@@ -102,7 +102,7 @@ struct ChildContextTests {
     second.performAndWait { #expect(seen.name == "Eve") }
   }
 
-  @Test("A child's save leaves members alone that came to its parent meanwhile")
+  @Test("A child's save keeps members that the parent added in the meantime")
   func membersOfParent() throws {
     let library = try Library()
     let parent = library.context()
@@ -154,7 +154,7 @@ struct ChildContextTests {
   }
 
   @Test(
-    "A child's order of members goes to the parent, whose additions stay behind their neighbours"
+    "A child's order of members is saved into the parent, whose additions keep their neighbours"
   )
   func order() throws {
     let library = try Library()
@@ -216,7 +216,7 @@ struct ChildContextTests {
     }
   }
 
-  @Test("An object that a child changed leads where it did after the parent's first save")
+  @Test("A to-one changed in a child keeps its destination after the parent's first save")
   func referenceToNewlySaved() throws {
     let library = try Library()
     let parent = library.context()
@@ -243,7 +243,9 @@ struct ChildContextTests {
     }
   }
 
-  @Test("What the parent saves while a child works has one object in the child, with a lasting ID")
+  @Test(
+    "An object that the parent saves while a child runs is one object there, with a permanent ID"
+  )
   func referenceToSavedMeanwhile() throws {
     let library = try Library()
     let parent = library.context()
@@ -254,7 +256,7 @@ struct ChildContextTests {
       #expect(own.title == "New")
       nonisolated(unsafe) var failure: (any Error)?
       let done = DispatchSemaphore(value: 0)
-      // On another thread, so that the child's lane is taken while the keys are given out.
+      // On another thread, so that the child's lane is busy while the keys are assigned.
       Thread.detachNewThread {
         parent.performAndWait {
           do { try parent.save() } catch { failure = error }

@@ -15,7 +15,7 @@ struct ConcurrencyDebugTests {
 
   private static let sentence = "__Multithreading_Violation_AllThatIsLeftToUsIsHonor__"
 
-  @Test("On the queue everything goes its way")
+  @Test("With the check, using a context on its queue works")
   func onQueue() async {
     await #expect(processExitsWith: .success) {
       Self.enable()
@@ -41,7 +41,7 @@ struct ConcurrencyDebugTests {
     }
   }
 
-  @Test("A private context that is used out of perform stops the program")
+  @Test("Using a private context outside perform stops the program")
   func context() async throws {
     let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
       Self.enable()
@@ -53,7 +53,7 @@ struct ConcurrencyDebugTests {
     #expect(text.contains(Self.sentence))
   }
 
-  @Test("So does reading an object out of perform")
+  @Test("Reading an object outside perform stops the program")
   func reading() async throws {
     let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
       Self.enable()
@@ -68,7 +68,7 @@ struct ConcurrencyDebugTests {
     #expect(text.contains(Self.sentence))
   }
 
-  @Test("So does changing a relationship, and a fetch from another context's queue")
+  @Test("Changing a relationship, or fetching on another context's queue, stops the program")
   func others() async {
     await #expect(processExitsWith: .failure) {
       Self.enable()

@@ -59,7 +59,7 @@ struct ConflictTests {
       #expect(conflict.sourceObject === world.reader)
       #expect(conflict.oldVersionNumber == 1)
       #expect(conflict.newVersionNumber == 2)
-      // Both contexts are of one coordinator, so its cache knows the newer values.
+      // Both contexts have one coordinator, so its cache has the newer values.
       #expect(conflict.objectSnapshot?["name"] as? String == "Base")
       #expect(conflict.cachedSnapshot?["name"] as? String == "Theirs")
       #expect(conflict.persistedSnapshot == nil)
@@ -69,7 +69,7 @@ struct ConflictTests {
   }
 
   @Test(
-    "Policies decide property by property, or for the whole object",
+    "Policies resolve conflicts property by property, or for the whole object",
     arguments: [
       (NSMergePolicy.mergeByPropertyStoreTrump, "Theirs 21"),
       (NSMergePolicy.mergeByPropertyObjectTrump, "Mine 21"),
@@ -90,7 +90,7 @@ struct ConflictTests {
     try #expect(world.stored == expected)
   }
 
-  @Test("Overwrite writes values that were not changed here too; object trump leaves them")
+  @Test("Overwrite writes unchanged values too; object trump does not")
   func overwrite() throws {
     for (policy, expected) in [
       (NSMergePolicy.overwrite, "Base 21"), (.mergeByPropertyObjectTrump, "Theirs 21"),
@@ -106,7 +106,7 @@ struct ConflictTests {
   }
 
   @Test(
-    "A row that was deleted meanwhile stays deleted, or is written again",
+    "A row that another context deleted stays deleted, or is written again",
     arguments: [
       (NSMergePolicy.mergeByPropertyStoreTrump, ""), (.rollback, ""),
       (.mergeByPropertyObjectTrump, "Mine 20"), (.overwrite, "Mine 20"),
@@ -137,7 +137,7 @@ struct ConflictTests {
     }
   }
 
-  @Test("Deleting a row that was changed meanwhile is a conflict")
+  @Test("Deleting a row that another context changed is a conflict")
   func deletion() throws {
     let world = try World()
     try world.mine.performAndWait {
@@ -154,7 +154,7 @@ struct ConflictTests {
   }
 
   @Test(
-    "Where the store's reference wins, the members of all owners are as the store has them",
+    "If the store's reference wins, every owner has the members that the store has",
     arguments: [NSMergePolicy.mergeByPropertyStoreTrump, .rollback]
   )
   func inverses(policy: NSMergePolicy) throws {

@@ -2,7 +2,7 @@ import Foundation
 import OpenCoreData
 import Testing
 
-@Suite("Values that must be unique")
+@Suite("Unique values")
 struct ConstraintConflictTests {
   private func world(_ body: (NSManagedObjectContext) throws -> Void) throws {
     let container = try ItemModel.container(uniqueCode: true)
@@ -17,7 +17,7 @@ struct ConstraintConflictTests {
     return try #require(error.userInfo["conflictList"] as? [NSConstraintConflict])
   }
 
-  @Test("A value that is stored already fails the save with 133021 and what is in the way")
+  @Test("A value that is already stored fails the save with 133021 and the stored object")
   func stored() throws {
     try world { context in
       let first = ItemModel.insert(code: "a", count: 1, into: context)
@@ -50,7 +50,7 @@ struct ConstraintConflictTests {
   }
 
   @Test(
-    "Policies keep one of new objects that share a value",
+    "Policies keep one of several new objects with equal unique values",
     arguments: [
       NSMergePolicy.mergeByPropertyStoreTrump, .mergeByPropertyObjectTrump, .overwrite, .rollback,
     ]
@@ -67,7 +67,7 @@ struct ConstraintConflictTests {
   }
 
   @Test(
-    "Where the value is stored, trump policies say whose values stay",
+    "If the value is stored, trump policies decide whose values are kept",
     arguments: [
       (NSMergePolicy.mergeByPropertyStoreTrump, "a 1"), (.rollback, "a 1"),
       (.mergeByPropertyObjectTrump, "a 2"), (.overwrite, "a 2"),
@@ -176,7 +176,7 @@ struct ConstraintConflictTests {
   }
 
   @Test(
-    "Of two stored objects that are given one value the store's policies keep both as they were",
+    "If two stored objects get one value, store policies keep both unchanged",
     arguments: [NSMergePolicy.mergeByPropertyStoreTrump, .rollback]
   )
   func bothStay(policy: NSMergePolicy) throws {
@@ -193,7 +193,7 @@ struct ConstraintConflictTests {
     }
   }
 
-  @Test("Values that are double after the save fail it with the objects that share them")
+  @Test("Duplicate values after the save fail it with the objects that share them")
   func trulyDouble() throws {
     try world { context in
       let objects = (1...3).map { ItemModel.insert(code: "\($0)", count: $0, into: context) }
@@ -210,7 +210,7 @@ struct ConstraintConflictTests {
   }
 
   @Test(
-    "Where the store wins, a list that cannot move up by one keeps its values",
+    "If the store wins, a list that cannot be shifted keeps its values",
     arguments: [NSMergePolicy.mergeByPropertyStoreTrump, .rollback]
   )
   func blockedShift(policy: NSMergePolicy) throws {
@@ -234,7 +234,7 @@ struct ConstraintConflictTests {
     }
   }
 
-  @Test("Two objects may exchange values that a unique derived attribute is made from")
+  @Test("Two objects may exchange values from which a unique derived attribute is computed")
   func derived() throws {
     let model = NSManagedObjectModel()
     let item = ModelParts.entity(
@@ -275,7 +275,7 @@ struct ConstraintConflictTests {
     }
   }
 
-  @Test("What a new object of a sub-entity brought along goes to the stored object that stays")
+  @Test("Relationships of a new sub-entity's object move to the stored object that is kept")
   func subentity() throws {
     let model = NSManagedObjectModel()
     let item = ModelParts.entity("Item", [ModelParts.text("code") { $0.isOptional = true }])

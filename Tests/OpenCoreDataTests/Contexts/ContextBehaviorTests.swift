@@ -2,7 +2,7 @@ import Foundation
 import OpenCoreData
 import Testing
 
-@Suite("What a context keeps, finds and forgets")
+@Suite("Registration, look-up and life time of a context's objects")
 struct ContextBehaviorTests {
   private let request = NSFetchRequest<NSManagedObject>(entityName: "Item")
 
@@ -14,7 +14,7 @@ struct ContextBehaviorTests {
     try context.performAndWait { try body(container, context) }
   }
 
-  /// Deletes all items by another context.
+  /// Deletes all items in another context.
   private func deleteAll(_ container: NSPersistentContainer) throws {
     let other = container.newBackgroundContext()
     try other.performAndWait {
@@ -44,7 +44,7 @@ struct ContextBehaviorTests {
     #expect(context.userInfo["key"] as? Int == 7)
   }
 
-  @Test("Objects are in the sets of what happened to them, one at most")
+  @Test("An object is in at most one of the sets of inserted, updated and deleted objects")
   func sets() throws {
     try world { _, context in
       let stored = ItemModel.insert(code: "a", into: context)
@@ -69,7 +69,7 @@ struct ContextBehaviorTests {
     }
   }
 
-  @Test("An object that comes and goes before a save leaves no trace")
+  @Test("An object that is inserted and deleted before a save is in no set")
   func comesAndGoes() throws {
     try world { _, context in
       let item = ItemModel.insert(code: "a", into: context)
@@ -109,7 +109,9 @@ struct ContextBehaviorTests {
     }
   }
 
-  @Test("Looking up by identifier: a fault, a registered object, an existing object, an error")
+  @Test(
+    "A look-up by identifier returns a fault, a registered object, an existing object or throws"
+  )
   func lookUp() throws {
     try world { container, context in
       let other = container.newBackgroundContext()
@@ -130,12 +132,12 @@ struct ContextBehaviorTests {
         try context.existingObject(with: identifier)
       }
       #expect(error.code.rawValue == NSManagedObjectReferentialIntegrityError)
-      // It is a promise, whether there is a row or not.
+      // A fault is returned whether there is a row or not.
       #expect(context.object(with: identifier).isFault)
     }
   }
 
-  @Test("A fault whose row is gone becomes a deleted object with no values")
+  @Test("A fault whose row was deleted becomes a deleted object without values")
   func inaccessible() throws {
     try world { container, context in
       let item = ItemModel.insert(code: "a", into: context)
@@ -149,7 +151,7 @@ struct ContextBehaviorTests {
     }
   }
 
-  @Test("Where inaccessible faults are not deleted, reading one stops the program")
+  @Test("If inaccessible faults are not deleted, reading one stops the program")
   func inaccessibleStops() async throws {
     let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
       let container = try ItemModel.container()
@@ -171,7 +173,7 @@ struct ContextBehaviorTests {
     #expect(text.contains("CoreData could not fulfill a fault for '"))
   }
 
-  @Test("Objects are kept alive by their changes, or where the context retains them")
+  @Test("Objects are retained by their changes, or if the context retains them")
   func retaining() throws {
     try world { _, context in
       ItemModel.insert(code: "a", into: context)
@@ -189,7 +191,7 @@ struct ContextBehaviorTests {
     }
   }
 
-  @Test("Objects outlive their context, without one")
+  @Test("Objects can outlive their context, and then have none")
   func outliving() throws {
     let container = try ItemModel.container()
     var item: NSManagedObject?
@@ -204,7 +206,7 @@ struct ContextBehaviorTests {
     #expect(item?.objectID.isTemporaryID == false)
   }
 
-  @Test("Delete rules wait for the end of the turn, or are applied at once")
+  @Test("Delete rules are applied at the end of the turn, or immediately")
   func propagation() throws {
     let model = ItemModel.make()
     model.entitiesByName["Box"]?.relationshipsByName["items"]?.deleteRule = .cascadeDeleteRule
@@ -258,7 +260,7 @@ struct ContextBehaviorTests {
     }
   }
 
-  @Test("Cached values are as old as the staleness interval allows")
+  @Test("Cached values are at most as old as the staleness interval allows")
   func staleness() throws {
     let folder = try StoreFolder()
     let url = folder.url.appendingPathComponent("a.sqlite")
@@ -280,7 +282,7 @@ struct ContextBehaviorTests {
     }
   }
 
-  @Test("Below the staleness interval a value that this context has read is not read again")
+  @Test("Within the staleness interval a value that this context has read is not read again")
   func young() throws {
     let folder = try StoreFolder()
     let url = folder.url.appendingPathComponent("a.sqlite")

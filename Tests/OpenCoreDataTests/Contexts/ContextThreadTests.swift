@@ -2,7 +2,7 @@ import Foundation
 import OpenCoreData
 import Testing
 
-/// Run under the thread sanitizer, these are the proof that contexts do not race.
+/// Run with the thread sanitizer, these tests check that contexts have no data races.
 @Suite("Contexts on many threads")
 struct ContextThreadTests {
   private let request = NSFetchRequest<NSManagedObject>(entityName: "Item")
@@ -71,7 +71,7 @@ struct ContextThreadTests {
     try await parent.perform { try #expect(ItemModel.items(parent).count == 30) }
   }
 
-  @Test("A main-queue context works from the main actor and from any thread")
+  @Test("A main-queue context can be used from the main actor and from any thread")
   @MainActor
   func mainQueue() async throws {
     let container = try ItemModel.container()
@@ -91,7 +91,7 @@ struct ContextThreadTests {
     #expect(count == 3)
   }
 
-  @Test("A turn of the main queue processes what was changed in it")
+  @Test("A turn of the main queue ends with processing pending changes")
   @MainActor
   func mainTurn() async throws {
     let view = try ItemModel.container().viewContext
@@ -104,7 +104,7 @@ struct ContextThreadTests {
     #expect(notes.names == ["ObjectsDidChange"])
   }
 
-  @Test("Awaited blocks run at once on the context's own queue, or wait for those ahead of them")
+  @Test("Awaited blocks run immediately on the context's own queue, or after those already queued")
   func schedules() async throws {
     let context = try ItemModel.container().newBackgroundContext()
     final class Order: @unchecked Sendable {

@@ -3,9 +3,9 @@ import OpenCoreData
 import Testing
 import WatershedSQLite
 
-@Suite("References to objects that left the context")
+@Suite("References to objects that were deleted")
 struct DanglingReferenceTests {
-  /// Pins lead to places, which know nothing of it.
+  /// Pins refer to places; the relationship has no inverse.
   private final class World {
     let folder: StoreFolder
     let coordinator: NSPersistentStoreCoordinator
@@ -51,7 +51,7 @@ struct DanglingReferenceTests {
     }
   }
 
-  @Test("A save refuses a new reference to an object whose deletion was merged meanwhile")
+  @Test("A save refuses a new reference to an object whose deletion was merged in the meantime")
   func merged() throws {
     let world = try World()
     try world.context.performAndWait {
@@ -82,7 +82,7 @@ struct DanglingReferenceTests {
     #expect(try world.destination() == .null)
   }
 
-  @Test("A save refuses a new member whose deletion was merged meanwhile")
+  @Test("A save refuses a new member whose deletion was merged in the meantime")
   func member() throws {
     let world = try World()
     try world.context.performAndWait {

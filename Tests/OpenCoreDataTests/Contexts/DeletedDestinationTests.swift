@@ -10,12 +10,12 @@ import Glibc
 /// A context deletes an object that another context has made the destination of a to-one meanwhile.
 @Suite("References to objects that a save deletes")
 struct DeletedDestinationTests {
-  /// A reader with a card is stored, and both are held by a context that merges nothing.
+  /// A reader with a card is stored, and both are registered in a context that does not merge.
   private struct World {
     let library: Library
     let mine: NSManagedObjectContext
     let reader: NSManagedObjectID
-    /// A context holds objects that were not changed as long as they are referred to.
+    /// Retained, because a context does not retain unchanged objects.
     private let held: [NSManagedObject]
 
     init() throws {
@@ -98,7 +98,7 @@ struct DeletedDestinationTests {
     #expect(
       try world.lastChanges() == ["Card \(Self.deletion) []", "Reader \(Self.update) [\"card\"]"]
     )
-    // The row in memory is the one of the file.
+    // The row in the cache equals the one in the file.
     let check = world.library.context()
     try check.performAndWait {
       let reader = try #require(try check.existingObject(with: world.reader) as? Reader)

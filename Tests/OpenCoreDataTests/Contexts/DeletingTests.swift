@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Deleting")
 struct DeletingTests {
-  @Test("Nullify takes the object out of its inverses; cascade takes its destinations along")
+  @Test("Nullify removes the object from its inverses; cascade deletes its destinations")
   func rules() throws {
     let library = try Library()
     let context = library.context()
@@ -45,7 +45,7 @@ struct DeletingTests {
     }
   }
 
-  @Test("Rules reach objects that were never loaded")
+  @Test("Delete rules apply to objects that were never loaded")
   func unloaded() throws {
     let library = try Library()
     let setup = library.context()
@@ -75,7 +75,7 @@ struct DeletingTests {
     }
   }
 
-  @Test("An object that is deleted before it was saved leaves no trace")
+  @Test("An object that is deleted before it was saved is not written")
   func unsaved() throws {
     let library = try Library()
     let context = library.context()

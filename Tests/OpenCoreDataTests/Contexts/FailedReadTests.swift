@@ -3,9 +3,9 @@ import OpenCoreData
 import Testing
 import WatershedSQLite
 
-@Suite("A read that fails is no answer")
+@Suite("Reads that fail")
 struct FailedReadTests {
-  /// A reopened library some of whose tables can be taken away for a while, so that reads of them
+  /// A reopened library, some of whose tables can be renamed for a while, so that reads of them
   /// fail.
   private struct World {
     let library: Library
@@ -20,7 +20,7 @@ struct FailedReadTests {
         try setup.save()
       }
       container = try library.reopened()
-      // Without turns, each read sees the file as it is.
+      // Without turns, each read sees the current file.
       context = NSManagedObjectContext(concurrencyType: .confinementConcurrencyType)
       context.persistentStoreCoordinator = container.persistentStoreCoordinator
     }
@@ -86,7 +86,7 @@ struct FailedReadTests {
     #expect(try world.count("ZREADER") == .integer(1))
   }
 
-  @Test("A relationship that could not be read stays unloaded, and is read when it can be")
+  @Test("A relationship that could not be read stays unloaded, and is read later")
   func relationship() throws {
     let world = try World(Self.fill)
     let reader = try world.first(Reader.self, "Reader")
@@ -97,7 +97,7 @@ struct FailedReadTests {
     #expect(reader.loans.map(\.title) == ["Sums"])
   }
 
-  @Test("A cascade whose members could not be read fails the save, and is done by the next one")
+  @Test("A cascade whose members could not be read fails the save, and the next save applies it")
   func cascade() throws {
     let world = try World(Self.fill)
     let book = try world.first(Book.self, "Book")
@@ -113,7 +113,7 @@ struct FailedReadTests {
     #expect(try world.count("ZCHAPTER") == .integer(0))
   }
 
-  @Test("A deletion that a rule denies is not permitted because the members could not be read")
+  @Test("An unread relationship does not permit a deletion that its deny rule forbids")
   func deny() throws {
     let world = try World(Self.fill)
     let shelf = try world.first(NSManagedObject.self, "Shelf")
@@ -152,7 +152,9 @@ struct FailedReadTests {
     try world.context.save()
   }
 
-  @Test("A child learns that its parent could not read, and the object is not deleted")
+  @Test(
+    "A child's failed read in its parent is reported to the child, and the object is not deleted"
+  )
   func child() throws {
     let world = try World(Self.fill)
     let child = NSManagedObjectContext(concurrencyType: .confinementConcurrencyType)
@@ -179,7 +181,7 @@ struct FailedReadTests {
     #expect(world.context.deletedObjects.isEmpty)
   }
 
-  @Test("A child's save that the parent cannot read for passes nothing on, and is done by the next")
+  @Test("A child's save for which the parent cannot read changes nothing, and can be repeated")
   func childSave() throws {
     let world = try World(Self.fill)
     let parent = world.context
@@ -193,7 +195,7 @@ struct FailedReadTests {
     let chapters = childBook.mutableOrderedSetValue(forKey: "chapters")
     #expect(chapters.count == 2)
     chapters.moveObjects(at: IndexSet(integer: 1), to: 0)
-    // The parent and the store forget what they have read.
+    // Neither the parent nor the store has the values cached.
     let other = NSManagedObjectContext(concurrencyType: .confinementConcurrencyType)
     other.persistentStoreCoordinator = world.container.persistentStoreCoordinator
     let stranger = NSEntityDescription.insertNewObject(forEntityName: "Chapter", into: other)

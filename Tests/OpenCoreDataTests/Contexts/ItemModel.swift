@@ -44,7 +44,7 @@ enum ItemModel {
     return entity
   }
 
-  /// A container whose store is gone with it.
+  /// A container whose store is removed when it is released.
   static func container(
     uniqueCode: Bool = false,
     at url: URL = URL(fileURLWithPath: "/dev/null")
@@ -86,7 +86,7 @@ enum ItemModel {
   }
 }
 
-/// A folder for stores, gone with the last reference to it.
+/// A folder for stores, removed when it is released.
 final class StoreFolder {
   let url: URL
 

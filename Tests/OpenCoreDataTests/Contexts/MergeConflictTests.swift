@@ -2,9 +2,9 @@ import Foundation
 import OpenCoreData
 import Testing
 
-@Suite("What a merge policy is told, and what it may do")
+@Suite("Conflicts as a merge policy receives and resolves them")
 struct MergeConflictTests {
-  /// A policy of an app's own, which notes what it was asked.
+  /// A custom policy that records its calls.
   private final class NotingPolicy: NSMergePolicy, @unchecked Sendable {
     var asked: [String] = []
     var locking: [NSMergeConflict] = []
@@ -54,7 +54,7 @@ struct MergeConflictTests {
     }
   }
 
-  @Test("A store that was written past the coordinator has a persisted snapshot")
+  @Test("If another process wrote the store, the conflict has a persisted snapshot")
   func external() throws {
     let folder = try StoreFolder()
     let url = folder.url.appendingPathComponent("a.sqlite")
@@ -101,7 +101,7 @@ struct MergeConflictTests {
     }
   }
 
-  @Test("A row that is gone has version 0 and no snapshot")
+  @Test("A conflict with a deleted row has version 0 and no snapshot")
   func gone() throws {
     let container = try ItemModel.container()
     try prepared(container)
@@ -119,7 +119,7 @@ struct MergeConflictTests {
     }
   }
 
-  @Test("A policy of the app's own is asked, and may leave the rest to its superclass")
+  @Test("A custom policy is called, and may leave the rest to its superclass")
   func custom() throws {
     let container = try ItemModel.container()
     try prepared(container)
@@ -139,14 +139,14 @@ struct MergeConflictTests {
     }
   }
 
-  @Test("What a policy of the app's own leaves in the object is saved")
+  @Test("Values that a custom policy sets in the object are saved")
   func customValues() throws {
     let container = try ItemModel.container()
     try prepared(container)
     let context = container.newBackgroundContext()
     try context.performAndWait {
       let policy = NotingPolicy(merge: .errorMergePolicyType)
-      // A counter: both additions count.
+      // A counter: both additions must be kept.
       policy.onLocking = { conflict in
         let base = conflict.objectSnapshot?["count"] as? Int ?? 0
         let theirs = conflict.cachedSnapshot?["count"] as? Int ?? 0
@@ -164,7 +164,7 @@ struct MergeConflictTests {
     try check.performAndWait { try #expect(ItemModel.items(check) == ["base 16"]) }
   }
 
-  @Test("Objects marked for detection are compared though nothing of them changed")
+  @Test("Objects marked for detection are compared although they have no changes")
   func detection() throws {
     let container = try ItemModel.container()
     try prepared(container)
@@ -182,7 +182,7 @@ struct MergeConflictTests {
       context.mergePolicy = NSMergePolicy.mergeByPropertyObjectTrump
       try context.save()
       #expect(object.value(forKey: "count") as? Int == 2)
-      // It was asked for the next save alone.
+      // It applies to the next save alone.
       try change(container) { _, item in item.setValue(3, forKey: "count") }
       context.mergePolicy = NSMergePolicy.error
       ItemModel.insert("Box", code: "c", into: context)
@@ -190,7 +190,7 @@ struct MergeConflictTests {
     }
   }
 
-  @Test("Objects that did not change since they were read pass detection")
+  @Test("Objects whose rows did not change pass the detection")
   func detectionWithoutConflict() throws {
     let container = try ItemModel.container()
     try prepared(container)
@@ -203,7 +203,7 @@ struct MergeConflictTests {
     }
   }
 
-  @Test("The policies by name are those of their types")
+  @Test("The policies by name have their types")
   func names() {
     #expect(NSMergePolicy.error.mergeType == .errorMergePolicyType)
     #expect(NSMergePolicy.rollback.mergeType == .rollbackMergePolicyType)

@@ -2,11 +2,11 @@ import Foundation
 import OpenCoreData
 import Testing
 
-@Suite("Notifications of contexts, and merging by them")
+@Suite("Notifications of contexts, and merging them")
 struct MergeNotificationTests {
   private let request = NSFetchRequest<NSManagedObject>(entityName: "Item")
 
-  @Test("The names and keys are Core Data's")
+  @Test("Notification names and keys are Core Data's")
   func names() {
     #expect(
       NSManagedObjectContext.didSaveObjectsNotification.rawValue
@@ -36,7 +36,7 @@ struct MergeNotificationTests {
     #expect(Key.queryGeneration.rawValue == NSManagedObjectContextQueryGenerationKey)
   }
 
-  @Test("A save is told before, and after with objects and with identifiers, on the saving thread")
+  @Test("A save posts notifications before and after, with objects and identifiers, on its thread")
   func save() throws {
     let context = try ItemModel.container().newBackgroundContext()
     try context.performAndWait {
@@ -76,7 +76,7 @@ struct MergeNotificationTests {
     }
   }
 
-  @Test("Another coordinator's save is merged by its notification", arguments: [false, true])
+  @Test("Another coordinator's save is merged from its notification", arguments: [false, true])
   func otherCoordinator(byIdentifiers: Bool) throws {
     let folder = try StoreFolder()
     let url = folder.url.appendingPathComponent("a.sqlite")
@@ -124,7 +124,7 @@ struct MergeNotificationTests {
     }
   }
 
-  @Test("Changes from elsewhere come as sets or arrays of identifiers or URLs")
+  @Test("Changes are merged from sets or arrays of identifiers or URLs")
   func remote() throws {
     let folder = try StoreFolder()
     let url = folder.url.appendingPathComponent("a.sqlite")
@@ -176,7 +176,7 @@ struct MergeNotificationTests {
     #expect((merged?[NSDeletedObjectIDsKey] as? Set<NSManagedObjectID>)?.count == 1)
   }
 
-  @Test("A reset says that all objects are invalid, a refresh which are refreshed")
+  @Test("A reset posts that all objects are invalid, a refresh posts the refreshed ones")
   func refreshed() throws {
     let context = try ItemModel.container().newBackgroundContext()
     try context.performAndWait {
@@ -192,7 +192,7 @@ struct MergeNotificationTests {
     }
   }
 
-  @Test("A context without automatic merging stays as it is")
+  @Test("A context without automatic merging is not changed by other saves")
   func manual() throws {
     let container = try ItemModel.container()
     let viewer = container.newBackgroundContext()

@@ -4,13 +4,13 @@ import Testing
 
 @Suite("Merging between contexts")
 struct MergingTests {
-  /// Lets everything that is queued on the context's lane run.
+  /// Runs everything that is queued on the context's lane.
   private func settle(_ context: NSManagedObjectContext) {
     context.performAndWait {}
     context.performAndWait {}
   }
 
-  @Test("A context that merges by itself sees another's inserts, changes and deletions")
+  @Test("A context that merges automatically sees another's inserts, changes and deletions")
   func automatic() throws {
     let library = try Library()
     let viewer = library.context()
@@ -57,7 +57,7 @@ struct MergingTests {
     }
   }
 
-  @Test("Changes that wait to be saved stay on top of what is merged")
+  @Test("Unsaved changes are kept when changes of others are merged")
   func pendingChangesStay() throws {
     let library = try Library()
     let mine = library.context()
@@ -89,7 +89,7 @@ struct MergingTests {
     }
   }
 
-  @Test("Changes from elsewhere are merged by their identifiers or URLs")
+  @Test("Changes of others are merged by identifiers or URLs")
   func remote() throws {
     let library = try Library()
     let viewer = library.context()
@@ -139,7 +139,7 @@ struct MergingTests {
     viewer.performAndWait { #expect(reader.name == "Eve") }
   }
 
-  /// A viewer that knows a reader with three loans, and the identifiers of the loans.
+  /// A viewer in which a reader with three loans is registered, and the loans' identifiers.
   private func viewer(
     of library: Library
   ) throws -> (viewer: NSManagedObjectContext, reader: Reader, books: [NSManagedObjectID]) {
@@ -161,7 +161,7 @@ struct MergingTests {
     return (viewer, reader, books)
   }
 
-  @Test("Members that a batch deleted leave loaded relationships when the deletion is merged")
+  @Test("Members that a batch deleted are removed from loaded relationships when it is merged")
   func batchDeletion() throws {
     let library = try Library()
     let (viewer, reader, books) = try viewer(of: library)
@@ -182,7 +182,7 @@ struct MergingTests {
     }
   }
 
-  @Test("An owner that another process deleted leaves its members")
+  @Test("Merging an owner that another process deleted clears the to-ones of its members")
   func ownerDeletion() throws {
     let library = try Library()
     let (viewer, reader, books) = try viewer(of: library)
@@ -265,7 +265,7 @@ struct MergingTests {
     }
   }
 
-  @Test("An order that waits to be saved stays when another context's member is merged")
+  @Test("An unsaved order is kept when another context's member is merged")
   func pendingOrder() throws {
     let library = try Library()
     let mine = library.context()
@@ -312,7 +312,7 @@ struct MergingTests {
     }
   }
 
-  @Test("Members whose deletion is merged leave an ordered relationship, the rest in its order")
+  @Test("Merged deletions remove members from an ordered relationship and keep the others' order")
   func orderedDeletions() throws {
     let library = try Library()
     let context = library.context()

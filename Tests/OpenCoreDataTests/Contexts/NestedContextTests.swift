@@ -2,7 +2,7 @@ import Foundation
 import OpenCoreData
 import Testing
 
-@Suite("Contexts in contexts")
+@Suite("Nested contexts")
 struct NestedContextTests {
   private func child(of parent: NSManagedObjectContext) -> NSManagedObjectContext {
     let child = NSManagedObjectContext(concurrencyType: .privateQueueConcurrencyType)
@@ -24,7 +24,7 @@ struct NestedContextTests {
     #expect(child.persistentStoreCoordinator === container.persistentStoreCoordinator)
   }
 
-  @Test("A save goes one level up, and to the store from the root alone")
+  @Test("A save goes one level up, and to the store only from the root")
   func levels() throws {
     let container = try ItemModel.container()
     let root = container.newBackgroundContext()
@@ -100,7 +100,7 @@ struct NestedContextTests {
     }
   }
 
-  @Test("A child finds what its parents have not saved: new, changed and deleted objects")
+  @Test("A child finds its parents' unsaved objects: new, changed and deleted ones")
   func unsaved() throws {
     let container = try ItemModel.container()
     let root = container.newBackgroundContext()
@@ -134,7 +134,7 @@ struct NestedContextTests {
     }
   }
 
-  @Test("Validation happens in the child, with nothing passed on where it fails")
+  @Test("Validation runs in the child, and a failure passes nothing on")
   func validation() throws {
     let model = ItemModel.make()
     model.entitiesByName["Item"]?.attributesByName["code"]?.isOptional = false
@@ -158,7 +158,7 @@ struct NestedContextTests {
     root.performAndWait { #expect(!root.hasChanges) }
   }
 
-  @Test("What a child holds and its parent has deleted becomes a deleted object")
+  @Test("An object of a child that its parent has deleted becomes a deleted object")
   func deletedInParent() throws {
     let container = try ItemModel.container()
     let root = container.newBackgroundContext()
@@ -180,7 +180,7 @@ struct NestedContextTests {
     }
   }
 
-  @Test("A child that merges by itself sees its parent's saves, and keeps its own changes")
+  @Test("A child that merges automatically sees its parent's saves and keeps its own changes")
   func automatic() throws {
     let container = try ItemModel.container()
     let root = container.newBackgroundContext()
@@ -210,7 +210,7 @@ struct NestedContextTests {
     }
   }
 
-  @Test("A sibling takes over what was saved into the parent by its notification")
+  @Test("A sibling merges a save into the parent from its notification")
   func sibling() throws {
     let container = try ItemModel.container()
     let root = container.newBackgroundContext()
@@ -238,7 +238,7 @@ struct NestedContextTests {
     second.performAndWait { #expect(code(seen) == "b") }
   }
 
-  @Test("A child's rollback, reset and refresh leave the parent alone")
+  @Test("A child's rollback, reset and refresh do not change the parent")
   func leavingAlone() throws {
     let container = try ItemModel.container()
     let root = container.newBackgroundContext()
@@ -262,7 +262,7 @@ struct NestedContextTests {
     }
   }
 
-  @Test("A row that the parent saves while a child works has one object in the child")
+  @Test("A row that the parent saves while a child runs has one object in the child")
   func oneObjectPerRow() throws {
     let library = try Library()
     let parent = library.context()
@@ -274,7 +274,7 @@ struct NestedContextTests {
       try child.save()
       nonisolated(unsafe) var failure: (any Error)?
       let done = DispatchSemaphore(value: 0)
-      // On another thread, so that the child's lane is taken while the keys are given out.
+      // On another thread, so that the child's lane is busy while the keys are assigned.
       Thread.detachNewThread {
         parent.performAndWait {
           do { try parent.save() } catch { failure = error }

@@ -4,11 +4,11 @@ import OpenCoreData
 import Synchronization
 import Testing
 
-@Suite("Performing")
+@Suite("perform and performAndWait")
 struct PerformingTests {
   struct Refusal: Error {}
 
-  @Test("Blocks run on the lane, one at a time, and return or throw what they do")
+  @Test("Blocks run on the lane, one at a time, and their results or errors are returned")
   func asynchronous() async throws {
     let library = try Library(inMemory: true)
     let context = library.context()
@@ -35,7 +35,7 @@ struct PerformingTests {
     #expect(throws: Refusal.self) { try context.performAndWait { throw Refusal() } }
   }
 
-  @Test("A turn's changes are announced when its block ends")
+  @Test("The changes of a turn are posted when its block ends")
   func turns() async throws {
     let library = try Library(inMemory: true)
     let context = library.context()
@@ -52,7 +52,7 @@ struct PerformingTests {
     }
   }
 
-  @Test("Background tasks have a context of their own; the view context is of the main queue")
+  @Test("Background tasks have contexts of their own; the view context is of the main queue")
   func container() async throws {
     let library = try Library(inMemory: true)
     let name = try await library.container.performBackgroundTask { context in
@@ -80,7 +80,7 @@ struct PerformingTests {
     }
   }
 
-  @Test("Blocks of a private context do not run on the pool of Swift's tasks")
+  @Test("Blocks of a private context do not run on Swift's cooperative pool")
   func beyondThePool() throws {
     var effects = Effects.live
     let pool = CountingSpawner()
@@ -98,7 +98,7 @@ struct PerformingTests {
   }
 }
 
-/// Counts what is spawned on the pool; work that waits goes where it goes in an app.
+/// Counts the tasks spawned on the pool; waiting work runs as in an app.
 private final class CountingSpawner: TaskSpawner {
   private let spawned = Mutex(0)
 

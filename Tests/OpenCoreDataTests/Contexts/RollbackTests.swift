@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Rolling back and refreshing")
 struct RollbackTests {
-  @Test("A rollback drops inserts, changes and deletions")
+  @Test("A rollback discards inserts, changes and deletions")
   func rollback() throws {
     let library = try Library()
     let context = library.context()
@@ -35,7 +35,7 @@ struct RollbackTests {
     }
   }
 
-  @Test("Refreshing with merging keeps changes on top of newer values; without it drops them")
+  @Test("Refreshing with merging keeps changes over newer values; without it discards them")
   func refresh() throws {
     let library = try Library()
     let context = library.context()

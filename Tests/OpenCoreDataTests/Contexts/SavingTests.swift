@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Saving")
 struct SavingTests {
-  @Test("What one container saves, another container reads with every value")
+  @Test("One container reads every value that another container saved")
   func endToEnd() throws {
     let library = try Library()
     let context = library.context()
@@ -45,7 +45,9 @@ struct SavingTests {
     }
   }
 
-  @Test("Hooks are called around a save, and willSave again when it changes the object")
+  @Test(
+    "willSave and didSave are called around a save, and willSave again when it changes the object"
+  )
   func hooks() throws {
     final class Count { var value = 0 }
     let library = try Library()
@@ -66,7 +68,7 @@ struct SavingTests {
     }
   }
 
-  @Test("An object that was set to its old values is saved without a new version")
+  @Test("An object that is set to its former values is saved without a new version")
   func unchangedValues() throws {
     let library = try Library()
     let context = library.context()
@@ -97,7 +99,7 @@ struct SavingTests {
     return (result?.result as? [NSPersistentHistoryTransaction])?.count ?? 0
   }
 
-  @Test("A save tells of the objects and of their identifiers")
+  @Test("A save posts the objects and their identifiers")
   func notifications() throws {
     let library = try Library()
     let context = library.context()
@@ -121,7 +123,7 @@ struct SavingTests {
     }
   }
 
-  @Test("Identifiers are temporary until the save, and lead back to the object by their URL")
+  @Test("Identifiers are temporary until the save, and their URLs identify the object")
   func identifiers() throws {
     let library = try Library()
     let context = library.context()
@@ -160,7 +162,7 @@ struct SavingTests {
     }
   }
 
-  @Test("Saving with a relationship to an object of no context is refused")
+  @Test("Saving a relationship to an object without a context fails")
   func danglingReference() throws {
     let library = try Library()
     let context = library.context()
@@ -178,9 +180,9 @@ struct SavingTests {
   }
 }
 
-/// Keeps the notifications of a context.
+/// Collects the notifications of a context.
 final class NoteCollector: @unchecked Sendable {
-  // Sendable: notifications come on the thread that posts them, under the lock.
+  // Sendable: notifications are delivered on the posting thread, under the lock.
   private let lock = NSLock()
   private var notes: [Notification] = []
   private var tokens: [any NSObjectProtocol] = []
@@ -223,7 +225,7 @@ final class NoteCollector: @unchecked Sendable {
     }?.userInfo?[key]
   }
 
-  /// Of the last notification of the name.
+  /// The user info of the last notification of the name.
   func userInfo(_ name: String) -> [AnyHashable: Any]? {
     lock.withLock { notes }.last { note in
       Self.all.first { $0.0 == note.name }?.1 == name

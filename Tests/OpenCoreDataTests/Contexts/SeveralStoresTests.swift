@@ -31,7 +31,7 @@ struct SeveralStoresTests {
     }
   }
 
-  @Test("Objects go to the store that holds their entity, in one save")
+  @Test("Objects are saved to the store with their entity, in one save")
   func configurations() throws {
     let world = try World()
     let context = world.context
@@ -50,7 +50,7 @@ struct SeveralStoresTests {
     }
   }
 
-  @Test("Commits of a save over several stores are announced when none of the stores is locked")
+  @Test("Commits of a save over several stores are announced when no store is locked")
   func announcements() throws {
     let world = try World()
     let items = try #require(world.items as? SQLiteStore)
@@ -58,7 +58,7 @@ struct SeveralStoresTests {
     let failures = Mutex<[String]>([])
     for store in [items, notes] {
       store.observeCommits { commit in
-        // A write of the observer's own is announced too.
+        // A write of the observer itself is announced too.
         guard commit.isContextSave else { return }
         do {
           try items.write(author: "observer") { _ in }
@@ -78,7 +78,7 @@ struct SeveralStoresTests {
     #expect(failures.withLock { $0 } == ["none", "none"])
   }
 
-  @Test("A conflict in either store leaves both as they were", arguments: ["Item", "Note"])
+  @Test("A conflict in either store leaves both unchanged", arguments: ["Item", "Note"])
   func atomic(conflicting: String) throws {
     let world = try World()
     let context = world.context
@@ -141,7 +141,7 @@ struct SeveralStoresTests {
     }
   }
 
-  @Test("A relationship cannot lead into another store")
+  @Test("A relationship cannot refer to an object in another store")
   func across() throws {
     let folder = try StoreFolder()
     let coordinator = NSPersistentStoreCoordinator(managedObjectModel: ItemModel.make())
@@ -180,7 +180,7 @@ struct SeveralStoresTests {
     }
   }
 
-  @Test("Without a store, a save with changes says so")
+  @Test("A save with changes but without a store fails with an error")
   func none() throws {
     let context = NSManagedObjectContext(.privateQueue)
     context.persistentStoreCoordinator = NSPersistentStoreCoordinator(
@@ -198,7 +198,7 @@ struct SeveralStoresTests {
     }
   }
 
-  /// Notes in a store of the app's own.
+  /// Stores notes in a custom store.
   private func addJSONStore(
     _ coordinator: NSPersistentStoreCoordinator,
     _ configuration: String,
@@ -216,7 +216,7 @@ struct SeveralStoresTests {
     return try #require(store as? JSONAtomicStore)
   }
 
-  @Test("Where a store of the app's own fails, the others keep nothing either")
+  @Test("If a custom store fails, the other stores roll back too")
   func customStoreFails() throws {
     let folder = try StoreFolder()
     let coordinator = NSPersistentStoreCoordinator(managedObjectModel: ItemModel.make())
@@ -249,11 +249,11 @@ struct SeveralStoresTests {
     }
   }
 
-  @Test("What one store has committed before another failed counts as saved, with 134040")
+  @Test("A part that one store committed before another failed counts as saved, with 134040")
   func incomplete() throws {
     let folder = try StoreFolder()
     let coordinator = NSPersistentStoreCoordinator(managedObjectModel: ItemModel.make())
-    // Neither store can take back what it wrote.
+    // Neither store can roll back after its commit.
     _ = try addJSONStore(coordinator, "Items", folder.url.appendingPathComponent("items.json"))
     let notes = try addJSONStore(
       coordinator,
@@ -283,7 +283,7 @@ struct SeveralStoresTests {
     }
   }
 
-  @Test("A check that an incomplete save did not make is made by the next one")
+  @Test("A conflict check that an incomplete save omitted is made by the next one")
   func incompleteCheck() throws {
     let folder = try StoreFolder()
     let coordinator = NSPersistentStoreCoordinator(managedObjectModel: ItemModel.make())

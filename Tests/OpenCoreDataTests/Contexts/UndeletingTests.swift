@@ -2,9 +2,9 @@ import Foundation
 import OpenCoreData
 import Testing
 
-@Suite("Objects that stay, and objects of others")
+@Suite("Inserting deleted objects again, and identifiers of other containers")
 struct UndeletingTests {
-  @Test("Inserting an object that waits to be deleted keeps it")
+  @Test("Inserting an object that is to be deleted cancels the deletion")
   func undelete() throws {
     let library = try Library()
     let context = library.context()
@@ -30,7 +30,7 @@ struct UndeletingTests {
     }
   }
 
-  @Test("The identifier of another container's object is an error, not a trap")
+  @Test("The identifier of another container's object throws and does not trap")
   func foreignIdentifier() throws {
     let library = try Library()
     let other = try Library()
@@ -50,7 +50,7 @@ struct UndeletingTests {
     }
   }
 
-  @Test("A key path over a to-many gives a set, as the relationship itself does")
+  @Test("A key path over a to-many returns a set, as the relationship itself does")
   func keyPathsGiveSets() throws {
     let library = try Library()
     let context = library.context()

@@ -54,7 +54,7 @@ struct UndoManagerTests {
     #expect(!manager.canRedo)
   }
 
-  @Test("A new operation forgets what could be redone")
+  @Test("A new operation clears the redo stack")
   func redoIsForgotten() {
     let manager = explicit()
     let counter = Counter(manager)
@@ -64,7 +64,7 @@ struct UndoManagerTests {
     #expect(!manager.canRedo)
   }
 
-  @Test("By default all operations of one event are one group, explicit groups are nested in it")
+  @Test("By default all operations of one event form one group that contains explicit groups")
   func events() {
     let manager = UndoManager()
     let counter = Counter(manager)
@@ -82,7 +82,7 @@ struct UndoManagerTests {
     #expect(manager.groupingLevel == 0)
   }
 
-  @Test("Only so many levels are kept")
+  @Test("At most the set number of levels is kept")
   func levels() {
     let manager = explicit()
     manager.levelsOfUndo = 2
@@ -94,7 +94,7 @@ struct UndoManagerTests {
     #expect(!manager.canUndo)
   }
 
-  @Test("What is registered while registration is disabled is not kept")
+  @Test("Operations are not recorded while registration is disabled")
   func disabled() {
     let manager = explicit()
     let counter = Counter(manager)
@@ -108,7 +108,7 @@ struct UndoManagerTests {
     #expect(!manager.canUndo)
   }
 
-  @Test("Names are those of the groups, and go with them to the other stack")
+  @Test("Action names belong to groups and move with them to the other stack")
   func names() {
     let manager = explicit()
     let counter = Counter(manager)
@@ -124,7 +124,7 @@ struct UndoManagerTests {
     #expect(manager.undoActionName == "Typing")
   }
 
-  @Test("Actions can be removed for one target or all; targets are not kept alive")
+  @Test("Actions can be removed for one target or all; targets are not retained")
   func removing() {
     let manager = explicit()
     let one = Counter(manager)
@@ -141,7 +141,7 @@ struct UndoManagerTests {
     #expect(one.value == 7)
   }
 
-  @Test("Undoing and redoing are said while they last, and before and after")
+  @Test("Undoing and redoing are reported during, before and after")
   func notifications() {
     let manager = explicit()
     let counter = Counter(manager)
@@ -178,12 +178,12 @@ struct UndoManagerTests {
     )
   }
 
-  @Test("Ending a group that was never begun stops the program")
+  @Test("Ending a group that was not begun stops the program")
   func unbalanced() async {
     await #expect(processExitsWith: .failure) { UndoManager().endUndoGrouping() }
   }
 
-  @Test("Without groups by event, registering out of a group stops the program")
+  @Test("Without groups by event, registering outside a group stops the program")
   func noGroup() async {
     await #expect(processExitsWith: .failure) {
       let manager = UndoManager()

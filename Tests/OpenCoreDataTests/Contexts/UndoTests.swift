@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Undoing changes of objects")
 struct UndoTests {
-  /// A context whose turns are groups of their own.
+  /// A context each of whose turns is a group.
   private func world(_ body: (Library, NSManagedObjectContext, UndoManager) throws -> Void) throws {
     let library = try Library(inMemory: true)
     let context = library.context()
@@ -22,7 +22,7 @@ struct UndoTests {
     manager.endUndoGrouping()
   }
 
-  @Test("A context has no undo manager until it is given one, and then undo does nothing")
+  @Test("A context has no undo manager by default, and undo then does nothing")
   func none() throws {
     let library = try Library(inMemory: true)
     #expect(library.container.viewContext.undoManager == nil)
@@ -36,7 +36,7 @@ struct UndoTests {
     }
   }
 
-  @Test("With groups by event, everything since the last undo is undone together")
+  @Test("With groups by event, all changes since the last undo are undone together")
   func byEvent() throws {
     let library = try Library(inMemory: true)
     let context = library.context()
@@ -75,7 +75,7 @@ struct UndoTests {
     }
   }
 
-  @Test("Values go back and forth, also those that were nil and those set twice")
+  @Test("Values are undone and redone, also nil ones and those set twice")
   func values() throws {
     try world { _, context, manager in
       let book = Book(context: context)
@@ -225,7 +225,7 @@ struct UndoTests {
     }
   }
 
-  @Test("A deletion is undone with the same object, its relationships and what went with it")
+  @Test("Undoing a deletion restores the same object, its relationships and cascaded objects")
   func deletion() throws {
     try world { _, context, manager in
       manager.disableUndoRegistration()
@@ -259,7 +259,7 @@ struct UndoTests {
     }
   }
 
-  @Test("A deletion that was saved is undone by inserting the object again, with its identifier")
+  @Test("Undoing a saved deletion inserts the object again, with its identifier")
   func savedDeletion() throws {
     try world { library, context, manager in
       manager.disableUndoRegistration()
@@ -294,7 +294,7 @@ struct UndoTests {
     }
   }
 
-  @Test("Undoing goes on across a save, and undoing a saved insertion deletes")
+  @Test("Undo works across a save, and undoing a saved insertion deletes the object")
   func acrossSaves() throws {
     try world { library, context, manager in
       var made: Reader?
@@ -320,7 +320,7 @@ struct UndoTests {
     }
   }
 
-  @Test("processPendingChanges ends an operation; changes without registration stay")
+  @Test("processPendingChanges ends an operation; changes without registration are kept")
   func boundaries() throws {
     try world { _, context, manager in
       manager.disableUndoRegistration()
@@ -342,7 +342,7 @@ struct UndoTests {
     }
   }
 
-  @Test("A rollback and a reset leave nothing to undo")
+  @Test("After a rollback or a reset there is nothing to undo")
   func rollback() throws {
     try world { _, context, manager in
       step(manager) { _ = Reader(context: context) }
@@ -355,7 +355,7 @@ struct UndoTests {
     }
   }
 
-  @Test("Observers and objects are told of what was undone")
+  @Test("Undoing notifies observers and objects")
   func told() throws {
     try world { _, context, manager in
       manager.disableUndoRegistration()
@@ -375,7 +375,7 @@ struct UndoTests {
     }
   }
 
-  @Test("What others saved and this context merged is not undone")
+  @Test("Changes of others that this context merged are not undone")
   func merged() throws {
     try world { library, context, manager in
       manager.disableUndoRegistration()
@@ -401,7 +401,7 @@ struct UndoTests {
     }
   }
 
-  @Test("A child context undoes its own changes, also those it has saved into its parent")
+  @Test("A child context undoes its own changes, also those saved into its parent")
   func child() throws {
     let library = try Library(inMemory: true)
     let parent = library.context()

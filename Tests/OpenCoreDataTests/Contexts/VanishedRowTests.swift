@@ -8,8 +8,8 @@ struct VanishedRowTests {
   private static let keeping = [NSMergePolicy.mergeByPropertyObjectTrump, .overwrite]
   private static let accepting = [NSMergePolicy.mergeByPropertyStoreTrump, .rollback]
 
-  /// A reader with one loan and a subject with one book are stored; the reader and the subject are
-  /// deleted by another context once the body of `meanwhile` has read what it wants of them.
+  /// A reader with one loan and a subject with one book are stored; another context deletes the
+  /// reader and the subject after the body of `meanwhile` has run.
   private struct World {
     let library: Library
     let mine: NSManagedObjectContext
@@ -52,7 +52,10 @@ struct VanishedRowTests {
     }
   }
 
-  @Test("Policies that write a row again write its values, not the model's", arguments: keeping)
+  @Test(
+    "Policies that write a row again write the object's values, not the model's defaults",
+    arguments: keeping
+  )
   func writtenAgain(policy: NSMergePolicy) throws {
     let world = try World()
     try world.mine.performAndWait {
@@ -86,7 +89,10 @@ struct VanishedRowTests {
     }
   }
 
-  @Test("A checked object whose row is gone is written again with its values", arguments: keeping)
+  @Test(
+    "A checked object whose row was deleted is written again with its values",
+    arguments: keeping
+  )
   func checked(policy: NSMergePolicy) throws {
     let world = try World()
     try world.mine.performAndWait {
@@ -100,7 +106,7 @@ struct VanishedRowTests {
     }
   }
 
-  @Test("An object that was never read and got a member conflicts where its row is gone")
+  @Test("An unread object with a new member conflicts if its row was deleted")
   func neverRead() throws {
     let world = try World()
     try world.deleteElsewhere(world.reader)
@@ -115,7 +121,7 @@ struct VanishedRowTests {
     #expect(try world.column("ZLOANEDTO", of: "ZBOOK", where: "1") == .null)
   }
 
-  @Test("A destination whose values turned out to be gone conflicts at the save")
+  @Test("A destination whose row was found deleted conflicts at the save")
   func readAndGone() throws {
     let world = try World()
     try world.deleteElsewhere(world.reader)
@@ -131,7 +137,7 @@ struct VanishedRowTests {
   }
 
   @Test(
-    "Where a policy accepts a deletion, what this save pointed at the object points nowhere",
+    "If a policy accepts a deletion, this save's references to the object are cleared",
     arguments: accepting,
     [false, true]
   )

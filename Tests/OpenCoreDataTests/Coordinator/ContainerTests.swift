@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Containers and coordinators")
 struct ContainerTests {
-  @Test("A description that cannot be opened reports its error and leaves the others")
+  @Test("A description that cannot be opened reports its error, and the others are loaded")
   func failingStore() throws {
     let container = NSPersistentContainer(name: "X", managedObjectModel: LibraryModel.make())
     let bad = NSPersistentStoreDescription(url: URL(fileURLWithPath: "/proc/none/x.sqlite"))
@@ -17,7 +17,7 @@ struct ContainerTests {
     #expect(container.persistentStoreCoordinator.persistentStores.count == 1)
   }
 
-  @Test("An unknown store type is 134000, a store added twice 134080")
+  @Test("An unknown store type fails with 134000, a store added twice with 134080")
   func storeErrors() throws {
     let library = try Library()
     let coordinator = library.container.persistentStoreCoordinator
@@ -37,7 +37,7 @@ struct ContainerTests {
     #expect(twice?.code == .persistentStoreOpen)
   }
 
-  @Test("Two configurations live in two stores, and objects go to the store of their entity")
+  @Test("With two configurations in two stores, objects are saved to the store of their entity")
   func configurations() throws {
     let model = LibraryModel.make()
     let byName = model.entitiesByName
@@ -75,7 +75,7 @@ struct ContainerTests {
     }
   }
 
-  @Test("A store that was removed is closed, and its file can be destroyed")
+  @Test("A removed store is closed, and its file can be destroyed")
   func removal() throws {
     let library = try Library()
     let coordinator = library.container.persistentStoreCoordinator
@@ -94,7 +94,7 @@ struct ContainerTests {
     try FileManager.default.removeItem(at: url)
   }
 
-  @Test("A description without a place is of a store in memory")
+  @Test("A description without a URL is an in-memory store")
   func descriptionWithoutPlace() throws {
     let description = NSPersistentStoreDescription()
     #expect(description.url == URL(fileURLWithPath: "/dev/null"))
@@ -111,7 +111,7 @@ struct ContainerTests {
     }
   }
 
-  @Test("Saving without any store is an error")
+  @Test("Saving without any store throws")
   func noStore() throws {
     let coordinator = NSPersistentStoreCoordinator(managedObjectModel: LibraryModel.make())
     let context = NSManagedObjectContext(.privateQueue)
@@ -123,7 +123,7 @@ struct ContainerTests {
     }
   }
 
-  @Test("Options of a description are kept by key")
+  @Test("Options of a description are stored by key")
   func descriptions() {
     let description = NSPersistentStoreDescription(url: URL(fileURLWithPath: "/tmp/x.sqlite"))
     #expect(description.type == NSSQLiteStoreType)

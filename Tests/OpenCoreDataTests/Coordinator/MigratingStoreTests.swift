@@ -2,7 +2,7 @@ import Foundation
 import OpenCoreData
 import Testing
 
-@Suite("A store is migrated to another place or another type")
+@Suite("Migrating a store to another URL or another type")
 struct MigratingStoreTests {
   let folder: ScratchFolder
 
@@ -10,7 +10,7 @@ struct MigratingStoreTests {
     folder = try ScratchFolder()
   }
 
-  /// Migrates a filled store, and checks that what a context had goes on in the new one.
+  /// Migrates a filled store, and checks that the objects of a context stay valid in the new one.
   private func migrate(
     from type: String,
     to target: String
@@ -50,7 +50,7 @@ struct MigratingStoreTests {
   }
 
   @Test(
-    "Between SQLite, binary and memory, contexts, objects and identifiers go on",
+    "Contexts, objects and identifiers stay valid between SQLite, binary and memory",
     arguments: [
       (NSSQLiteStoreType, NSSQLiteStoreType), (NSSQLiteStoreType, NSBinaryStoreType),
       (NSSQLiteStoreType, NSInMemoryStoreType), (NSInMemoryStoreType, NSSQLiteStoreType),
@@ -71,7 +71,7 @@ struct MigratingStoreTests {
     }
   }
 
-  @Test("Join tables and orders come along")
+  @Test("Migrating a store keeps join tables and orders")
   func joins() throws {
     let library = try Library()
     let context = library.container.newBackgroundContext()
@@ -97,7 +97,7 @@ struct MigratingStoreTests {
     }
   }
 
-  @Test("Coordinators tell of both stores, the old one first")
+  @Test("The coordinator's notification has both stores, the old one first")
   func notifications() throws {
     let stack = try CatalogStack(folder.file("a.sqlite"))
     let old = try #require(stack.coordinator.persistentStores.first)
@@ -117,7 +117,7 @@ struct MigratingStoreTests {
     #expect(FileManager.default.fileExists(atPath: folder.file("a.sqlite").path))
   }
 
-  @Test("A place that is taken, an unknown type and a missing folder leave everything as it was")
+  @Test("A taken URL, an unknown type and a missing folder fail without a change")
   func refusals() throws {
     let stack = try CatalogStack(folder.file("a.sqlite"))
     try stack.fill()
@@ -138,7 +138,7 @@ struct MigratingStoreTests {
     #expect(try stack.titles().count == 3)
   }
 
-  @Test("Large values in files of their own come along")
+  @Test("Migrating a store copies large values in files")
   func externalData() throws {
     let model = NSManagedObjectModel()
     let picture = ModelParts.attribute("picture", .binaryDataAttributeType)
@@ -175,7 +175,7 @@ struct MigratingStoreTests {
   }
 
   @Test(
-    "Saves of another thread while a store is moved are in the new store",
+    "Saves of another thread during a migration are in the new store",
     arguments: [
       (NSSQLiteStoreType, NSSQLiteStoreType), (NSSQLiteStoreType, NSInMemoryStoreType),
       (NSBinaryStoreType, NSSQLiteStoreType), (NSBinaryStoreType, NSBinaryStoreType),
@@ -204,7 +204,7 @@ struct MigratingStoreTests {
     #expect(try reader.performAndWait { try reader.count(for: request) } == 3 + saver.count)
   }
 
-  @Test("An open store is no place to migrate to, even if what is there may be destroyed")
+  @Test("Migrating to the URL of an open store fails, even with the force option")
   func ontoAnOpenStore() throws {
     let stack = try CatalogStack(folder.file("here.sqlite"))
     try stack.fill()
@@ -228,7 +228,7 @@ struct MigratingStoreTests {
     }
   }
 
-  @Test("A save into a store that was removed fails and keeps the changes")
+  @Test("A save into a removed store fails and keeps the changes")
   func removedStore() throws {
     let stack = try CatalogStack(folder.file("removed.sqlite"))
     let author = try stack.fill()
@@ -246,7 +246,7 @@ struct MigratingStoreTests {
     }
   }
 
-  @Test("Large values are in the copy that a replacement makes, and stay where it fails")
+  @Test("A replacement copies large values, and leaves them in place if it fails")
   func externalValues() throws {
     let model = ItemModel.make()
     let note = try #require(model.entitiesByName["Note"])
@@ -291,7 +291,7 @@ struct MigratingStoreTests {
     }
     let (old, new) = (try store("old.sqlite", 1), try store("new.sqlite", 2))
     let coordinator = NSPersistentStoreCoordinator(managedObjectModel: model)
-    // Open elsewhere in the process, the old store is not replaced.
+    // The old store is open elsewhere in the process, so it is not replaced.
     let other = NSPersistentStoreCoordinator(managedObjectModel: model)
     let held = try other.addPersistentStore(
       ofType: NSSQLiteStoreType,
@@ -314,7 +314,7 @@ struct MigratingStoreTests {
 
 /// Saves one object after another on a thread of its own.
 private final class Saver: @unchecked Sendable {
-  // Unchecked: the lock guards what changes.
+  // Unchecked: the lock guards the mutable state.
 
   private let lock = NSLock()
   private let container: NSPersistentContainer

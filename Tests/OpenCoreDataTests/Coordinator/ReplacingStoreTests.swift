@@ -2,7 +2,7 @@ import Foundation
 import OpenCoreData
 import Testing
 
-@Suite("Stores are replaced and destroyed")
+@Suite("Replacing and destroying stores")
 struct ReplacingStoreTests {
   let folder: ScratchFolder
 
@@ -10,7 +10,7 @@ struct ReplacingStoreTests {
     folder = try ScratchFolder()
   }
 
-  @Test("Where nothing is, replacing makes a copy, of a store that is open too")
+  @Test("Replacing a missing store copies the source, also an open one")
   func backup() throws {
     let stack = try CatalogStack(folder.file("a.sqlite"))
     try stack.fill()
@@ -44,12 +44,12 @@ struct ReplacingStoreTests {
     #expect(try stack.titles() == ["Salt", "View", "Here"])
   }
 
-  @Test("A log that was left behind is not read into the store that takes its place")
+  @Test("A log left by a crash is not read into the store that replaces its store")
   func strayLog() throws {
     let url = folder.file("a.sqlite")
     let first = try CatalogStack(url)
     try first.fill()
-    // The process "died": its log stays beside the file.
+    // The process crashed: its log is still beside the file.
     let copy = folder.file("died.sqlite")
     for suffix in ["", "-wal"] {
       try FileManager.default.copyItem(atPath: url.path + suffix, toPath: copy.path + suffix)
@@ -64,7 +64,7 @@ struct ReplacingStoreTests {
     #expect(try CatalogStack(copy).titles().isEmpty)
   }
 
-  @Test("A source that is missing or no store is refused, and the destination stays")
+  @Test("A missing or invalid source is refused, and the destination is kept")
   func refusals() throws {
     let url = folder.file("a.sqlite")
     let stack = try CatalogStack(url)
@@ -89,7 +89,7 @@ struct ReplacingStoreTests {
     #expect(try stack.titles().count == 3)
   }
 
-  @Test("Destroying leaves an empty file and nothing beside it; what is not there is no error")
+  @Test("Destroying leaves only an empty file, and a missing store is no error")
   func destroy() throws {
     let url = folder.file("a.sqlite")
     let stack = try CatalogStack(url)
@@ -109,7 +109,7 @@ struct ReplacingStoreTests {
     #expect(try stack.titles().isEmpty)
   }
 
-  @Test("A damaged store is left alone until one insists")
+  @Test("A damaged store is destroyed only with the force option")
   func forced() throws {
     let url = folder.file("a.sqlite")
     try Data("Dear diary".utf8).write(to: url)
@@ -127,7 +127,7 @@ struct ReplacingStoreTests {
     #expect(try Data(contentsOf: url).isEmpty)
   }
 
-  @Test("Binary stores are copied and destroyed too")
+  @Test("Binary stores can be copied and destroyed too")
   func binary() throws {
     let url = folder.file("a.binary")
     let stack = try CatalogStack(url, type: NSBinaryStoreType)
@@ -143,7 +143,7 @@ struct ReplacingStoreTests {
     #expect(!FileManager.default.fileExists(atPath: url.path))
   }
 
-  @Test("An atomic store is saved where its URL says; an SQLite store stays where it is")
+  @Test("An atomic store is saved at its URL; an SQLite store cannot be moved")
   func moving() throws {
     let stack = try CatalogStack(folder.file("a.binary"), type: NSBinaryStoreType)
     let store = stack.coordinator.persistentStores[0]
@@ -158,7 +158,7 @@ struct ReplacingStoreTests {
     #expect(!sqlite.coordinator.setURL(other, for: sqlite.coordinator.persistentStores[0]))
   }
 
-  @Test("A store whose large values cannot be listed replaces none, and takes no value away")
+  @Test("A store whose large values cannot be listed replaces no store and removes no value")
   func unlistedValues() throws {
     let model = NSManagedObjectModel()
     let picture = ModelParts.attribute("picture", .binaryDataAttributeType)
@@ -179,7 +179,7 @@ struct ReplacingStoreTests {
       }
       try coordinator.remove(store)
     }
-    // What stands in the folder's place can be seen, and not be listed.
+    // A file at the folder's path exists, but cannot be listed.
     let values = folder.file(".new_SUPPORT/_EXTERNAL_DATA")
     try FileManager.default.removeItem(at: values)
     try Data().write(to: values)

@@ -3,7 +3,7 @@ import OpenCoreData
 import Testing
 import WatershedSQLite
 
-@Suite("A store is replaced in one step")
+@Suite("Replacing a store atomically")
 struct StoreInstallationTests {
   let folder: ScratchFolder
 
@@ -18,7 +18,7 @@ struct StoreInstallationTests {
     return try stack.titles().count
   }
 
-  /// A filled store whose last save is in its log alone, as a process leaves it that dies.
+  /// A filled store whose last save is only in its log, as after a crash.
   private func storeWithLog(_ name: String, saves: Int = 1) throws -> URL {
     let url = folder.file(name)
     let making = folder.file("making-\(name)")
@@ -33,7 +33,7 @@ struct StoreInstallationTests {
     return url
   }
 
-  @Test("A migration that fails leaves the store that it was to replace, whole")
+  @Test("A migration that fails leaves the store that it should replace unchanged")
   func failedMigration() throws {
     let source = try CatalogStack(folder.file("a.sqlite"))
     try source.fill()
@@ -43,7 +43,7 @@ struct StoreInstallationTests {
     try former.fill()
     try former.close()
     let store = try #require(source.coordinator.persistentStores.first)
-    // What is in the place of the large values' folder can be seen and not listed, which is found when
+    // The folder's entry of the large values exists and cannot be listed, which is detected when
     // the copy is complete.
     let values = folder.file(".b_SUPPORT")
     try Data().write(to: values)
@@ -76,12 +76,12 @@ struct StoreInstallationTests {
     #expect(try source.titles().count == 3)
     try source.close()
     #expect(try count(target) == 3)
-    // Nothing of the copy is left beside it.
+    // No file of the copy is left beside it.
     let names = try FileManager.default.contentsOfDirectory(atPath: folder.url.path)
     #expect(names.filter { $0.hasPrefix(".") }.isEmpty)
   }
 
-  @Test("What a process that died has left of a copy is in no other copy's way")
+  @Test("Files of a copy that a crash left do not affect another copy")
   func leftDraft() throws {
     let model = NSManagedObjectModel()
     let picture = ModelParts.attribute("picture", .binaryDataAttributeType)
@@ -96,8 +96,8 @@ struct StoreInstallationTests {
       card.setValue(Data(repeating: 7, count: 200_000), forKey: "picture")
       try context.save()
     }
-    // The large values of a copy that was not completed, in the folders of all names that a copy could
-    // have without its own number.
+    // The large values of an incomplete copy, in the folders of all names that a copy could have
+    // without its own number.
     let values = folder.file(".a_SUPPORT/_EXTERNAL_DATA")
     let name = try #require(
       try FileManager.default.contentsOfDirectory(atPath: values.path).first
@@ -115,7 +115,7 @@ struct StoreInstallationTests {
     }
   }
 
-  @Test("A source whose last saves are in its log alone is copied with them")
+  @Test("A source whose last saves are only in its log is copied with them")
   func sourceWithLog() throws {
     let source = try storeWithLog("a.sqlite", saves: 2)
     let target = folder.file("b.sqlite")
@@ -125,7 +125,7 @@ struct StoreInstallationTests {
     #expect(try count(source) == 6)
   }
 
-  @Test("A store with a log that is replaced has nothing of the log afterwards")
+  @Test("Replacing a store with a log removes the log")
   func targetWithLog() throws {
     let source = folder.file("a.sqlite")
     let stack = try CatalogStack(source)
@@ -137,14 +137,14 @@ struct StoreInstallationTests {
     #expect(try count(target) == 3)
   }
 
-  @Test("A replacement that is refused keeps the saves that are in the log alone")
+  @Test("A refused replacement keeps the saves that are only in the log")
   func refusedWithLog() throws {
     let source = folder.file("a.sqlite")
     try CatalogStack(source).close()
     let target = try storeWithLog("b.sqlite", saves: 3)
     let coordinator = NSPersistentStoreCoordinator(managedObjectModel: LibraryCatalogModel.make())
     do {
-      // A reader of another process holds up the exclusive lock, and nothing has been brought in.
+      // A reader of another process blocks the exclusive lock, so nothing was checkpointed.
       let reader = try SQLiteConnection(path: target.path, mode: .readWrite)
       try reader.execute("BEGIN IMMEDIATE")
       let error = #expect(throws: CocoaError.self) {
@@ -161,7 +161,7 @@ struct StoreInstallationTests {
     #expect(try count(target) == 9)
   }
 
-  @Test("Destroying brings the log in first: until the file is empty, no save is missing")
+  @Test("Destroying checkpoints the log first, so that no save is missing until the file is empty")
   func destroyedWithLog() throws {
     let target = try storeWithLog("b.sqlite", saves: 3)
     let coordinator = NSPersistentStoreCoordinator(managedObjectModel: LibraryCatalogModel.make())
@@ -178,7 +178,7 @@ struct StoreInstallationTests {
     #expect(!FileManager.default.fileExists(atPath: target.path + "-wal"))
   }
 
-  @Test("A connection that was waiting finds the new store in the same file")
+  @Test("A waiting connection finds the new store in the same file")
   func sameFile() throws {
     let source = folder.file("a.sqlite")
     let stack = try CatalogStack(source)
@@ -186,7 +186,7 @@ struct StoreInstallationTests {
     try stack.close()
     let target = folder.file("b.sqlite")
     try CatalogStack(target).close()
-    // Opened before, and idle: no lock is held.
+    // Opened before, and idle: it holds no lock.
     let other = try SQLiteConnection(path: target.path, mode: .readWrite)
     #expect(!other.hasLostItsName)
     try NSPersistentStoreCoordinator(managedObjectModel: LibraryCatalogModel.make())
@@ -208,7 +208,7 @@ struct StoreInstallationTests {
       let error = #expect(throws: CocoaError.self) { try stack.context.save() }
       #expect(error?.code.rawValue == NSPersistentStoreOperationError)
       #expect(stack.context.hasChanges)
-      // Where the name comes back, so does the store.
+      // When the file gets its name back, saves work again.
       try FileManager.default.moveItem(at: elsewhere, to: url)
       try stack.context.save()
     }

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Store types, descriptions and versions")
 struct StoreOptionTests {
-  @Test("The built-in types are registered, XML is not")
+  @Test("The built-in store types are registered, XML is not")
   func types() {
     let types = NSPersistentStoreCoordinator.registeredStoreTypes
     #expect(types[NSSQLiteStoreType] != nil)
@@ -21,7 +21,7 @@ struct StoreOptionTests {
     #expect(error?.code == NSPersistentStoreInvalidTypeError)
   }
 
-  @Test("In-memory stores and stores at /dev/null keep nothing, and do not see each other")
+  @Test("In-memory stores and stores at /dev/null write nothing, and are independent")
   func memory() throws {
     for (type, url) in [(NSInMemoryStoreType, "/memory"), (NSSQLiteStoreType, "/dev/null")] {
       let first = try CatalogStack(URL(fileURLWithPath: url), type: type)
@@ -39,7 +39,7 @@ struct StoreOptionTests {
     }
   }
 
-  @Test("A store may be added asynchronously; the block tells when it is there")
+  @Test("A store may be added asynchronously; the block is called afterwards")
   func asynchronous() async throws {
     let container = NSPersistentContainer(
       name: "Catalog",
@@ -56,7 +56,7 @@ struct StoreOptionTests {
     #expect(container.persistentStoreCoordinator.persistentStores.count == 1)
   }
 
-  @Test("A new identifier in the metadata is the store's own from then on")
+  @Test("A new identifier in the metadata becomes the store's own")
   func identifiers() throws {
     let folder = try ScratchFolder()
     let url = folder.file("a.sqlite")
@@ -77,7 +77,7 @@ struct StoreOptionTests {
     #expect(stack.coordinator.metadata(for: store)[NSStoreTypeKey] as? String == NSSQLiteStoreType)
   }
 
-  @Test("The metadata of a missing store are an error")
+  @Test("Reading the metadata of a missing store throws")
   func missing() {
     let error = #expect(throws: NSError.self) {
       try NSPersistentStoreCoordinator.metadataForPersistentStore(
@@ -88,7 +88,7 @@ struct StoreOptionTests {
     #expect(error?.code == 260)
   }
 
-  @Test("Versions grow from release to release")
+  @Test("The framework's version number grows with each release")
   func versions() {
     #expect(NSCoreDataVersionNumber10_4 == 46.0)
     #expect(NSCoreDataVersionNumber10_4_3 == 77.0)

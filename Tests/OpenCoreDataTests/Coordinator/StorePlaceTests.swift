@@ -2,9 +2,9 @@ import Foundation
 import OpenCoreData
 import Testing
 
-/// No test here destroys a device, whatever the product does: the places are in a temporary folder,
-/// and `/dev/null` is only classified.
-@Suite("What is no regular file is neither destroyed nor replaced")
+/// These tests cannot destroy a device, even if the code is wrong: the paths are in a temporary
+/// folder, and `/dev/null` is only classified.
+@Suite("Paths that are no regular files are neither destroyed nor replaced")
 struct StorePlaceTests {
   let folder: ScratchFolder
   let coordinator = NSPersistentStoreCoordinator(managedObjectModel: LibraryCatalogModel.make())
@@ -24,7 +24,7 @@ struct StorePlaceTests {
   }
 
   @Test(
-    "Destroying a named pipe is refused and leaves it, forced or not",
+    "Destroying a named pipe is refused and keeps it, forced or not",
     arguments: [NSSQLiteStoreType, NSBinaryStoreType],
     [false, true]
   )
@@ -41,7 +41,7 @@ struct StorePlaceTests {
   }
 
   @Test(
-    "Replacing a named pipe is refused and leaves it",
+    "Replacing a named pipe is refused and keeps it",
     arguments: [NSSQLiteStoreType, NSBinaryStoreType]
   )
   func replace(type: String) throws {
@@ -63,7 +63,7 @@ struct StorePlaceTests {
     #expect(kind as? FileAttributeType != .typeRegular)
   }
 
-  @Test("Migrating a store to a named pipe is refused and leaves it")
+  @Test("Migrating a store to a named pipe is refused and keeps it")
   func migrate() throws {
     let pipe = try pipe()
     let stack = try CatalogStack(folder.file("source.sqlite"))
@@ -82,7 +82,7 @@ struct StorePlaceTests {
   }
 
   @Test(
-    "Destroying a link to the null device does nothing to either",
+    "Destroying a link to the null device changes neither",
     arguments: [NSSQLiteStoreType, NSBinaryStoreType, NSInMemoryStoreType]
   )
   func linkToNull(type: String) throws {
@@ -111,7 +111,7 @@ struct StorePlaceTests {
     #expect(try CatalogStack(real).titles().count == 3)
   }
 
-  @Test("A place is classified by what is there, and the null device has no file")
+  @Test("A path is classified by its file, and the null device has no file")
   func places() throws {
     let file = folder.file("file")
     try Data().write(to: file)

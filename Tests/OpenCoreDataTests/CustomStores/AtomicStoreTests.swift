@@ -2,7 +2,7 @@ import Foundation
 import OpenCoreData
 import Testing
 
-@Suite("A store of an app's own is read and written whole: NSAtomicStore")
+@Suite("Custom atomic stores: NSAtomicStore")
 struct AtomicStoreTests {
   let folder: ScratchFolder
   let url: URL
@@ -43,7 +43,7 @@ struct AtomicStoreTests {
     return author
   }
 
-  @Test("What was saved is there when the file is opened again")
+  @Test("Saved objects are read when the file is opened again")
   func roundTrip() throws {
     let (context, store) = try open()
     let identifier = store.identifier
@@ -109,7 +109,7 @@ struct AtomicStoreTests {
     }
   }
 
-  @Test("Dictionaries with sums and groups are made in memory")
+  @Test("Dictionaries with sums and groups are computed in memory")
   func dictionaries() throws {
     let (context, _) = try open()
     try context.performAndWait {
@@ -134,7 +134,7 @@ struct AtomicStoreTests {
     }
   }
 
-  @Test("An error of save() reaches the caller, and nodes and file are as before")
+  @Test("An error of save() is thrown, and nodes and file are unchanged")
   func failingSave() throws {
     let (context, store) = try open()
     try context.performAndWait {
@@ -192,7 +192,7 @@ struct AtomicStoreTests {
     #expect(again.metadata["shelf"] as? String == "Italian")
   }
 
-  @Test("A zero-length file is a place that was reserved for a new store")
+  @Test("A zero-length file reserves the path of a new store")
   func reservedPlace() throws {
     try Data().write(to: url)
     let (context, store) = try open()

@@ -1,7 +1,7 @@
 import Foundation
 import OpenCoreData
 
-/// An incremental store over dictionaries in memory, as Apple's guide has one written.
+/// An incremental store over dictionaries in memory, as in Apple's guide.
 final class DictionaryIncrementalStore: NSIncrementalStore, @unchecked Sendable {
   static let storeType = "DictionaryIncrementalStore"
 
@@ -111,7 +111,7 @@ final class DictionaryIncrementalStore: NSIncrementalStore, @unchecked Sendable 
     return [Any]()
   }
 
-  /// What this store last told anyone of a version.
+  /// The versions that this store has returned.
   private var knownVersions: [String: UInt64] = [:]
 
   private func write(_ object: NSManagedObject, version: UInt64) {

@@ -2,7 +2,7 @@ import Foundation
 import OpenCoreData
 import Testing
 
-@Suite("A store of an app's own answers requests: NSIncrementalStore")
+@Suite("Custom incremental stores: NSIncrementalStore")
 struct IncrementalStoreTests {
   let coordinator: NSPersistentStoreCoordinator
   let store: DictionaryIncrementalStore
@@ -47,7 +47,7 @@ struct IncrementalStoreTests {
     return (author, works)
   }
 
-  @Test("Its type is registered, its metadata loaded, its identifier that of the metadata")
+  @Test("The store's type is registered, and its identifier is the one in its metadata")
   func opening() {
     #expect(
       NSPersistentStoreCoordinator.registeredStoreTypes[DictionaryIncrementalStore.storeType] != nil
@@ -60,7 +60,7 @@ struct IncrementalStoreTests {
     #expect(store.persistentStoreCoordinator === coordinator)
   }
 
-  @Test("Inserted objects get the store's identifiers and go into one save request")
+  @Test("Inserted objects get the store's identifiers and are in one save request")
   func inserting() throws {
     try context.performAndWait {
       let (author, works) = try fill()
@@ -76,7 +76,7 @@ struct IncrementalStoreTests {
     }
   }
 
-  @Test("A fetch reaches the store with its predicate, order, limit and offset")
+  @Test("A fetch passes its predicate, order, limit and offset to the store")
   func fetching() throws {
     try context.performAndWait {
       try fill()
@@ -99,7 +99,7 @@ struct IncrementalStoreTests {
     }
   }
 
-  @Test("Counts, identifiers and dictionaries are asked for as such")
+  @Test("Counts, identifiers and dictionaries are requested with their result types")
   func resultTypes() throws {
     try context.performAndWait {
       let (author, _) = try fill()
@@ -116,7 +116,7 @@ struct IncrementalStoreTests {
     }
   }
 
-  @Test("A fault's values are asked for when it fires, and not before")
+  @Test("A fault's values are requested when it fires, and not before")
   func faulting() throws {
     try context.performAndWait { _ = try fill() }
     let reader = makeContext()
@@ -132,7 +132,7 @@ struct IncrementalStoreTests {
     }
   }
 
-  @Test("Relationships are asked for one by one, and their members are faults")
+  @Test("Relationships are requested one by one, and their members are faults")
   func relationships() throws {
     try context.performAndWait { _ = try fill() }
     let reader = makeContext()
@@ -149,7 +149,7 @@ struct IncrementalStoreTests {
     }
   }
 
-  @Test("Updates and deletes reach the store; a cascade deletes the works too")
+  @Test("Updates and deletions are saved to the store; a cascade deletes the works too")
   func changing() throws {
     try context.performAndWait {
       let (author, works) = try fill()
@@ -169,7 +169,7 @@ struct IncrementalStoreTests {
     }
   }
 
-  @Test("An object can be deleted that nobody has looked at")
+  @Test("An object that was never read can be deleted")
   func deletingFaults() throws {
     try context.performAndWait { _ = try fill() }
     let other = makeContext()
@@ -181,7 +181,7 @@ struct IncrementalStoreTests {
     }
   }
 
-  @Test("An error of the store reaches the caller unchanged, and nothing is lost")
+  @Test("An error of the store is thrown unchanged, and no change is lost")
   func errors() throws {
     try context.performAndWait {
       try fill()
@@ -201,7 +201,7 @@ struct IncrementalStoreTests {
     }
   }
 
-  @Test("Conflicts that the store finds fail the save, or go to the merge policy")
+  @Test("Conflicts that the store reports fail the save, or are resolved by the merge policy")
   func conflicts() throws {
     try context.performAndWait {
       let (author, _) = try fill()
@@ -220,7 +220,7 @@ struct IncrementalStoreTests {
     }
   }
 
-  @Test("An object ID survives as a URL, whatever the store knows the object by")
+  @Test("An object ID survives as a URL, for any kind of reference object")
   func uris() throws {
     try context.performAndWait {
       let (author, _) = try fill()
@@ -239,7 +239,7 @@ struct IncrementalStoreTests {
     }
   }
 
-  @Test("The store learns which objects a context uses and no longer uses")
+  @Test("The store is notified of the objects that a context uses and no longer uses")
   func registration() throws {
     try context.performAndWait { _ = try fill() }
     let reader = makeContext()
@@ -254,7 +254,7 @@ struct IncrementalStoreTests {
     }
   }
 
-  @Test("A parent context passes its children's changes on to the store")
+  @Test("A parent context saves its children's changes to the store")
   func children() throws {
     let parent = context
     let child = NSManagedObjectContext(.privateQueue)
@@ -269,7 +269,7 @@ struct IncrementalStoreTests {
     #expect(store.records.values.map { $0.values["title"] as? String } == ["Orsinian Tales"])
   }
 
-  @Test("A store that was removed answers nobody, and its type can be taken away")
+  @Test("A removed store returns no objects, and its type can be unregistered")
   func removing() throws {
     try coordinator.remove(store)
     #expect(store.persistentStoreCoordinator == nil)

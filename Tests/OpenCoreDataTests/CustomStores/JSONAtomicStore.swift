@@ -1,7 +1,7 @@
 import Foundation
 import OpenCoreData
 
-/// An atomic store in one JSON file, as Apple's guide has one written.
+/// An atomic store in one JSON file, as in Apple's guide.
 final class JSONAtomicStore: NSAtomicStore, @unchecked Sendable {
   static let storeType = "JSONAtomicStore"
 

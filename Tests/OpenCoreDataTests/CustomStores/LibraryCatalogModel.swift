@@ -1,7 +1,7 @@
 import Foundation
 import OpenCoreData
 
-/// Authors and their works, for stores that an app has written.
+/// Authors and their works, for custom stores.
 enum LibraryCatalogModel {
   static func make() -> NSManagedObjectModel {
     let author = NSEntityDescription()

@@ -7,7 +7,7 @@ import Glibc
 #endif
 
 /// Each test runs in a process of its own, as the launch argument is read once.
-@Suite("Watching the SQL, with -com.apple.CoreData.SQLDebug")
+@Suite("Logging SQL, with -com.apple.CoreData.SQLDebug")
 struct SQLDebugTests {
   private static func work(_ level: String?) throws {
     if let level { setenv("com.apple.CoreData.SQLDebug", level, 1) }

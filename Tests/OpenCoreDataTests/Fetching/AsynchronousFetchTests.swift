@@ -34,7 +34,7 @@ struct AsynchronousFetchTests {
     return end?.finalResult
   }
 
-  @Test("The result comes later, on the context's queue, with the objects in order")
+  @Test("The result is delivered later, on the context's queue, with the objects in order")
   func objects() async throws {
     let container = try FetchWorld.container(posts: 1200)
     let context = container.newBackgroundContext()
@@ -44,7 +44,7 @@ struct AsynchronousFetchTests {
     #expect(titles == titles.sorted())
   }
 
-  @Test("What waits to be saved is found too, and prefetching holds")
+  @Test("Unsaved objects are found too, and prefetching works")
   func pendingChanges() async throws {
     let container = try FetchWorld.container(posts: 2)
     let context = container.newBackgroundContext()
@@ -58,7 +58,7 @@ struct AsynchronousFetchTests {
     }
   }
 
-  @Test("Identifiers, counts and dictionaries come as well")
+  @Test("Identifiers, counts and dictionaries can be fetched asynchronously")
   func otherResults() async throws {
     let container = try FetchWorld.container(posts: 4)
     let context = container.newBackgroundContext()
@@ -87,7 +87,7 @@ struct AsynchronousFetchTests {
     }
   }
 
-  @Test("The progress is a child of the current one and ends complete")
+  @Test("The progress is a child of the current one and ends completed")
   func progress() async throws {
     let container = try FetchWorld.container(posts: 3)
     let context = container.newBackgroundContext()

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Fetching in batches")
 struct BatchSizeTests {
-  @Test("A batch size makes faults, and the first that is read brings the rows of its batch")
+  @Test("A batch size returns faults, and firing the first reads the rows of its batch")
   func batches() throws {
     let container = try FetchWorld.container(posts: 10)
     let context = container.newBackgroundContext()
@@ -37,7 +37,7 @@ struct BatchSizeTests {
     }
   }
 
-  @Test("What waits to be saved is in the batches too")
+  @Test("Unsaved objects are in the batches too")
   func pendingChanges() throws {
     let container = try FetchWorld.container(posts: 3)
     let context = container.newBackgroundContext()
@@ -53,7 +53,7 @@ struct BatchSizeTests {
     }
   }
 
-  @Test("A batched collection holds few objects, and changes in them are not lost")
+  @Test("A batched collection retains few objects, and keeps changes in them")
   func collection() throws {
     let container = try FetchWorld.container(posts: 25)
     let context = container.newBackgroundContext()
@@ -94,6 +94,6 @@ struct BatchSizeTests {
 }
 
 extension NSManagedObject {
-  /// Whether the row has been read, be the object still a fault or not.
+  /// Whether the row has been read, even if the object is still a fault.
   fileprivate var hasLoadedRow: Bool { !isFault || isPrefetched }
 }

@@ -2,7 +2,7 @@ import Foundation
 import OpenCoreData
 import Testing
 
-/// Prices are decimal: a tenth and two tenths are exactly three, wherever they are added.
+/// Prices are decimal: a tenth and two tenths are exactly three tenths in every sum.
 @Suite("Decimal numbers are exact")
 struct DecimalTests {
   private func decimal(_ text: String) -> NSDecimalNumber { NSDecimalNumber(string: text) }
@@ -32,7 +32,7 @@ struct DecimalTests {
     }
   }
 
-  @Test("Collection operators of key-value coding give an NSDecimalNumber")
+  @Test("Collection operators of key-value coding return an NSDecimalNumber")
   func keyValueCoding() throws {
     try with { context in
       let request = NSFetchRequest<WorldAuthor>(entityName: "Author")
@@ -47,7 +47,7 @@ struct DecimalTests {
   }
 
   @Test(
-    "Functions of a dictionary fetch give an NSDecimalNumber",
+    "Functions of a dictionary fetch return an NSDecimalNumber",
     arguments: [NSSQLiteStoreType, NSInMemoryStoreType]
   )
   func dictionaries(_ type: String) throws {
@@ -77,7 +77,7 @@ struct DecimalTests {
     }
   }
 
-  @Test("Predicates in SQL and in memory agree on sums, also of numbers that no double can hold")
+  @Test("Predicates in SQL and in memory agree on sums, also of numbers that no double represents")
   func predicates() throws {
     try with { context in
       let authors = try context.fetch(NSFetchRequest<WorldAuthor>(entityName: "Author"))
@@ -96,7 +96,7 @@ struct DecimalTests {
     }
   }
 
-  @Test("A double that no decimal can hold is none, and stops nothing")
+  @Test("A double that no decimal represents is nil and causes no error")
   func beyondDecimals() throws {
     try with { context in
       let post = WorldPost(context: context)
@@ -114,7 +114,7 @@ struct DecimalTests {
     }
   }
 
-  @Test("A decimal of many digits is compared and sorted as the number that it is")
+  @Test("A decimal of many digits is compared and sorted by its exact value")
   func manyDigits() throws {
     try with(["0.3333333333333333333333333", "2", "-5", "1.5"]) { context in
       let request = NSFetchRequest<WorldPost>(entityName: "Post")
@@ -137,7 +137,7 @@ struct DecimalTests {
     }
   }
 
-  @Test("A list of any length finds a decimal of more digits than a double has")
+  @Test("A list of any length finds a decimal with more digits than a double has")
   func longList() throws {
     try with { context in
       for count in [3, 600] {

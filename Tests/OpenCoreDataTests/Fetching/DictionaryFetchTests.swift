@@ -33,7 +33,7 @@ struct DictionaryFetchTests {
         var row: [String: AnyHashable] = [:]
         for (key, value) in dictionary {
           guard let key = key as? String else { continue }
-          // Numbers of every kind compare as doubles; an NSNumber equals no Swift number here.
+          // Compared as doubles, because an NSNumber equals no Swift number here.
           row[key] = (value as? NSNumber).map { $0.doubleValue } ?? value as? AnyHashable
         }
         return row
@@ -52,7 +52,7 @@ struct DictionaryFetchTests {
     #expect(rows[0]["subtitle"] == nil)
   }
 
-  @Test("Properties are named, described, or led to by key paths")
+  @Test("Properties are given by name, by description or by key path")
   func properties() throws {
     let rows = try rows { request in
       request.propertiesToFetch = [
@@ -73,7 +73,7 @@ struct DictionaryFetchTests {
     #expect((rows[0]["id"] as? NSManagedObjectID)?.entity.name == "Post")
   }
 
-  @Test("Aggregates over all matches are one dictionary")
+  @Test("Aggregates over all matches return one dictionary")
   func aggregates() throws {
     let rows = try rows { request in
       request.predicate = NSPredicate(format: "views >= 2")
@@ -96,7 +96,7 @@ struct DictionaryFetchTests {
     )
   }
 
-  @Test("Groups have a row each, and a having predicate leaves some out")
+  @Test("Each group returns one row, and a having predicate filters them")
   func groups() throws {
     func grouped(_ having: NSPredicate?) throws -> [[String: AnyHashable]] {
       try rows { request in
@@ -123,7 +123,7 @@ struct DictionaryFetchTests {
     #expect(try grouped(NSPredicate(format: "sum:(views) > 10")).count == 2)
   }
 
-  @Test("Equal dictionaries are returned once on request")
+  @Test("Distinct results contain equal dictionaries once")
   func distinct() throws {
     let rows = try rows { request in
       request.propertiesToFetch = ["score"]
@@ -133,7 +133,7 @@ struct DictionaryFetchTests {
     #expect(rows == [["score": 1.5], ["score": 1.0], ["score": 0.5], ["score": 0.0]])
   }
 
-  @Test("A column that is described by its name alone is nil", arguments: [true, false])
+  @Test("A column with a description that has only a name is nil", arguments: [true, false])
   func namedColumn(inMemory: Bool) throws {
     let library = try Library(inMemory: inMemory)
     let context = library.context()

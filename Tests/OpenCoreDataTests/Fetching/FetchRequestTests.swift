@@ -28,7 +28,7 @@ struct FetchRequestTests {
     #expect(request.affectedStores == nil)
   }
 
-  @Test("A copy says the same and goes its own way")
+  @Test("A copy of a request is equal and independent")
   func copying() throws {
     let request = FetchWorld.request()
     request.predicate = NSPredicate(format: "views > 1")
@@ -45,7 +45,7 @@ struct FetchRequestTests {
     #expect(request.fetchLimit == 3)
   }
 
-  @Test("execute() runs in the context of the block that it is called in")
+  @Test("execute() runs in the context of the calling block")
   func execute() async throws {
     let container = try FetchWorld.container(posts: 3)
     let context = container.newBackgroundContext()
@@ -62,7 +62,7 @@ struct FetchRequestTests {
     #expect(counts == [3])
   }
 
-  @Test("Objects come as faults, or with their values where that is asked for")
+  @Test("Objects are returned as faults, or with values if the request asks for them")
   func faults() throws {
     let container = try FetchWorld.container(posts: 3)
     let context = container.newBackgroundContext()
@@ -84,7 +84,7 @@ struct FetchRequestTests {
     }
   }
 
-  @Test("An object fetched again keeps its values, unless they are to be refreshed")
+  @Test("An object that is fetched again keeps its values, unless the request refreshes them")
   func refreshing() throws {
     let container = try FetchWorld.container(posts: 2)
     let reader = container.newBackgroundContext()
@@ -105,7 +105,7 @@ struct FetchRequestTests {
     }
   }
 
-  @Test("Sub-entities are searched along, or left out")
+  @Test("Sub-entities are included or excluded")
   func subentities() throws {
     let container = try FetchWorld.container(posts: 1)
     let context = container.newBackgroundContext()
@@ -120,7 +120,7 @@ struct FetchRequestTests {
     }
   }
 
-  @Test("Only the affected stores are asked")
+  @Test("Only the affected stores are searched")
   func affectedStores() throws {
     let folder = FileManager.default.temporaryDirectory
       .appendingPathComponent("stores-\(UUID().uuidString)")
@@ -148,7 +148,7 @@ struct FetchRequestTests {
     for store in stores { try container.persistentStoreCoordinator.remove(store) }
   }
 
-  @Test("Changes that wait to be saved are seen by objects, identifiers and counts, in order")
+  @Test("Unsaved changes affect objects, identifiers and counts, in order")
   func pendingChanges() throws {
     let container = try FetchWorld.container(posts: 6)
     let context = container.newBackgroundContext()
@@ -177,7 +177,7 @@ struct FetchRequestTests {
       try #expect(context.fetch(identifiers).count == 6)
       try #expect(!context.fetch(identifiers).contains { $0.isTemporaryID })
 
-      // Dictionaries show the store alone, as Core Data documents it.
+      // Dictionaries have stored values alone, as Core Data documents.
       let dictionaries = NSFetchRequest<NSDictionary>(entityName: "Post")
       dictionaries.resultType = .dictionaryResultType
       dictionaries.propertiesToFetch = ["title"]
@@ -186,7 +186,7 @@ struct FetchRequestTests {
     }
   }
 
-  @Test("The order may follow a to-one")
+  @Test("A sort descriptor may follow a to-one")
   func sortingAlongRelationships() throws {
     let container = try FetchWorld.container(posts: 4)
     let context = container.newBackgroundContext()
@@ -197,7 +197,7 @@ struct FetchRequestTests {
         NSSortDescriptor(key: "views", ascending: true),
       ]
       try #expect(context.fetch(request).map(\.views) == [1, 3, 0, 2])
-      // With something pending the graph sorts, in the same order.
+      // With unsaved changes the objects are sorted in memory, in the same order.
       let author = try #require(try context.fetch(request).first?.author)
       let post = WorldPost(context: context)
       post.title = "new"
@@ -207,7 +207,7 @@ struct FetchRequestTests {
     }
   }
 
-  @Test("A request erased to NSFetchRequestResult finds the same")
+  @Test("A request erased to NSFetchRequestResult finds the same objects")
   func erased() throws {
     let container = try FetchWorld.container(posts: 2)
     let context = container.newBackgroundContext()
@@ -228,7 +228,7 @@ struct FetchRequestTests {
     }
   }
 
-  @Test("A fetch request is an expression, of objects or of their count")
+  @Test("A fetch request is an expression that returns objects or their count")
   func fetchRequestExpressions() throws {
     let container = try FetchWorld.container(posts: 3)
     let context = container.newBackgroundContext()
@@ -254,9 +254,9 @@ struct FetchRequestTests {
     }
   }
 
-  // MARK: What Core Data raises an exception for
+  // MARK: Errors for which Core Data raises an exception
 
-  /// What a program writes when it stops at a fetch of this kind.
+  /// The output of a program that is stopped by such a fetch.
   private static func message(_ result: ExitTest.Result?) -> String {
     String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
   }
@@ -269,7 +269,7 @@ struct FetchRequestTests {
     context.performAndWait { _ = try? context.fetch(request) }
   }
 
-  @Test("An entity that the model does not have stops the program, with Apple's sentence")
+  @Test("An unknown entity stops the program, with Apple's text")
   func unknownEntity() async {
     let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
       let context = try FetchWorld.container().newBackgroundContext()
@@ -293,7 +293,7 @@ struct FetchRequestTests {
     )
   }
 
-  @Test("A key path that leads nowhere stops the program, in a predicate and in an order")
+  @Test("An invalid key path stops the program, in a predicate and in a sort descriptor")
   func unknownKeys() async {
     let predicate = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
       try Self.fetch { $0.predicate = NSPredicate(format: "author.nope == 1") }
@@ -323,7 +323,7 @@ struct FetchRequestTests {
     #expect(Self.message(toMany).contains("Invalid to many relationship"))
   }
 
-  @Test("What no store can answer stops the program")
+  @Test("A request that no store can execute stops the program")
   func unsupportedPredicates() async {
     let block = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
       try Self.fetch { $0.predicate = NSPredicate { _, _ in true } }
@@ -348,7 +348,7 @@ struct FetchRequestTests {
     )
   }
 
-  @Test("execute() outside of a context's block stops the program")
+  @Test("execute() outside a context's block stops the program")
   func executeOutside() async {
     await #expect(processExitsWith: .failure) {
       _ = try? NSFetchRequest<WorldPost>(entityName: "Post").execute()

@@ -29,7 +29,7 @@ struct FetchTests {
     return request
   }
 
-  @Test("Predicate, order, limit and offset; sub-entities on demand")
+  @Test("Fetches apply predicate, order, limit and offset, and optionally include sub-entities")
   func options() throws {
     let library = try shelf()
     let context = library.context()
@@ -54,7 +54,7 @@ struct FetchTests {
     }
   }
 
-  @Test("Objects and identifiers stand for rows in predicates")
+  @Test("Objects and identifiers in predicates compare with rows")
   func objectsInPredicates() throws {
     let library = try shelf()
     let context = library.context()
@@ -72,7 +72,7 @@ struct FetchTests {
     }
   }
 
-  @Test("What waits to be saved is seen: inserted, changed and deleted objects, in order")
+  @Test("Fetches see unsaved inserts, changes and deletions, in order")
   func pendingChanges() throws {
     let library = try shelf()
     let context = library.context()
@@ -99,7 +99,7 @@ struct FetchTests {
     }
   }
 
-  @Test("Identifiers, counts and dictionaries in place of objects")
+  @Test("Fetches return identifiers, counts and dictionaries instead of objects")
   func resultTypes() throws {
     let library = try shelf()
     let context = library.context()
@@ -128,7 +128,7 @@ struct FetchTests {
     }
   }
 
-  @Test("Relationships are loaded along on request")
+  @Test("Fetches load relationships on request")
   func prefetching() throws {
     let library = try shelf()
     let context = library.context()
@@ -141,7 +141,7 @@ struct FetchTests {
     }
   }
 
-  @Test("Fetch requests of the model are found by name, with variables filled in")
+  @Test("Fetch requests of the model are found by name, with variables substituted")
   func templates() throws {
     let model = LibraryModel.make()
     let request = NSFetchRequest<any NSFetchRequestResult>(entityName: "Book")
@@ -160,7 +160,7 @@ struct FetchTests {
     #expect(model.fetchRequestTemplate(forName: "Nothing") == nil)
   }
 
-  @Test("A predicate may ask for the entity of the objects themselves")
+  @Test("A predicate may compare the entity of the objects themselves")
   func entities() throws {
     let library = try shelf()
     let context = library.context()

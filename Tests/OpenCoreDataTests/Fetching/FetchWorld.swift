@@ -74,7 +74,7 @@ class WorldPost: NSManagedObject {
     set { self[Self.tagsProperty] = newValue }
   }
 
-  /// Of the program's own: no property of the model.
+  /// A computed property that is not in the model.
   var shout: String { title.uppercased() + "!" }
 }
 
@@ -103,7 +103,7 @@ final class WorldTag: NSManagedObject {
   }
 }
 
-/// Authors, posts and tags in a store without a file, as an Apple developer would set them up.
+/// Authors, posts and tags in a store without a file, with a context as in an app.
 enum FetchWorld {
   static func model() -> NSManagedObjectModel {
     func attribute(_ name: String, _ type: NSAttributeType) -> NSAttributeDescription {

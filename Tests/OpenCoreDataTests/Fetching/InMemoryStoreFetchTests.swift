@@ -2,7 +2,7 @@ import Foundation
 import OpenCoreData
 import Testing
 
-/// As with Apple, whose store in memory evaluates predicates and orders on its objects.
+/// As with Apple's in-memory store, which evaluates predicates and orders on its objects.
 @Suite("Fetches from in-memory stores beyond SQL")
 struct InMemoryStoreFetchTests {
   private let container: NSPersistentContainer
@@ -13,7 +13,8 @@ struct InMemoryStoreFetchTests {
     context = container.newBackgroundContext()
   }
 
-  /// The posts that have more than six views, in an order of Swift's: the last title first.
+  /// The posts with more than six views, in an order that only Swift can compute: the last title
+  /// first.
   private func request<Result>(_: Result.Type = WorldPost.self) -> NSFetchRequest<Result> {
     let request = NSFetchRequest<Result>(entityName: "Post")
     request.predicate = NSPredicate { object, _ in
@@ -43,7 +44,7 @@ struct InMemoryStoreFetchTests {
     }
   }
 
-  @Test("Identifiers and dictionaries are found as objects are")
+  @Test("Such fetches return identifiers and dictionaries like objects")
   func otherResults() throws {
     try context.performAndWait {
       let identifiers = request(NSManagedObjectID.self)
@@ -63,7 +64,7 @@ struct InMemoryStoreFetchTests {
     }
   }
 
-  @Test("What waits to be saved is found too, and a child's fetch as well")
+  @Test("Such fetches find unsaved objects, also in a child context")
   func pendingChanges() throws {
     try context.performAndWait {
       let objects = try context.fetch(request())
@@ -79,7 +80,7 @@ struct InMemoryStoreFetchTests {
     }
   }
 
-  @Test("An asynchronous fetch finds the same")
+  @Test("An asynchronous fetch finds the same objects")
   func asynchronous() async throws {
     let context = context
     let count = try await withCheckedThrowingContinuation {
@@ -94,7 +95,7 @@ struct InMemoryStoreFetchTests {
     #expect(count == 3)
   }
 
-  @Test("A predicate may ask for a property that no store keeps")
+  @Test("A predicate may use a property that no store has")
   func transientProperty() throws {
     let model = FetchWorld.model()
     let rank = NSAttributeDescription()
@@ -122,7 +123,7 @@ struct InMemoryStoreFetchTests {
     }
   }
 
-  @Test("Rows that were read inside a transaction that failed are not kept")
+  @Test("Rows that were read inside a failed transaction are not cached")
   func failedTransaction() throws {
     let library = try Library(inMemory: true)
     let context = library.context()

@@ -2,9 +2,8 @@ import Foundation
 import OpenCoreData
 import Testing
 
-/// Of a fetch with a batch size that finds very many objects, batches left behind let go of what
-/// they loaded.
-@Suite("Walking very many objects in batches")
+/// A fetch with a batch size that finds very many objects releases the values of earlier batches.
+@Suite("Iterating over very many objects in batches")
 struct LargeBatchTests {
   private static let count = 9000
 
@@ -32,7 +31,7 @@ struct LargeBatchTests {
     return try context.fetch(request)
   }
 
-  @Test("Objects that nobody else holds are faults again two batches later, and read the same")
+  @Test("Unretained objects become faults two batches later, and can be read again")
   func fading() throws {
     let context = try container().newBackgroundContext()
     try context.performAndWait {
@@ -49,7 +48,7 @@ struct LargeBatchTests {
     }
   }
 
-  @Test("Objects that somebody holds or changed stay as they are")
+  @Test("Retained or changed objects keep their values")
   func staying() throws {
     let context = try container().newBackgroundContext()
     try context.performAndWait {
@@ -71,7 +70,7 @@ struct LargeBatchTests {
     }
   }
 
-  @Test("Identifiers may be asked for on other threads while a walk goes on")
+  @Test("Identifiers may be read on other threads during the iteration")
   func identifiers() async throws {
     let context = try container().newBackgroundContext()
     let posts = LaneBox(try context.performAndWait { try self.posts(context) })
@@ -86,7 +85,7 @@ struct LargeBatchTests {
   }
 }
 
-/// Objects that are used on their context's lane, but for their identifiers.
+/// Objects that are used on their context's lane, except for their identifiers.
 private struct LaneBox: @unchecked Sendable {
   let value: [WorldPost]
 

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Long lists and objects in predicates")
 struct LongListTests {
-  @Test("IN takes more members than a statement has parameters, of every kind")
+  @Test("IN takes more members than a statement has parameters, of every type")
   func long() throws {
     let container = try FetchWorld.container(posts: 10)
     let context = container.newBackgroundContext()
@@ -34,7 +34,7 @@ struct LongListTests {
     }
   }
 
-  @Test("Objects, their identifiers, and objects that are not saved yet stand in predicates")
+  @Test("Objects, identifiers and unsaved objects can be used in predicates")
   func objects() throws {
     let container = try FetchWorld.container(posts: 6)
     let context = container.newBackgroundContext()
@@ -69,7 +69,7 @@ struct LongListTests {
         titles(NSPredicate(format: "%@ IN tags", tag)) == ["post 00", "post 02", "post 04"]
       )
       try #expect(titles(NSPredicate(format: "tags CONTAINS %@", tag)).count == 3)
-      // A relationship to an object that no store knows matches nothing there.
+      // A relationship to an object that no store has matches nothing there.
       let stranger = WorldAuthor(context: context)
       try #expect(titles(NSPredicate(format: "author == %@", stranger)).isEmpty)
       unsaved.author = stranger

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Swift predicates, sort descriptors and key paths")
 struct SwiftPredicateTests {
-  /// What the predicate finds in the store, which must be what it finds in memory.
+  /// The titles that the predicate finds in the store, which must equal those found in memory.
   private func titles(_ predicate: Predicate<WorldPost>) throws -> [String] {
     let container = try FetchWorld.container(posts: 12)
     let context = container.newBackgroundContext()
@@ -19,7 +19,7 @@ struct SwiftPredicateTests {
     }
   }
 
-  @Test("Comparisons, logic and arithmetic")
+  @Test("Comparisons, logic and arithmetic are converted")
   func comparisons() throws {
     let wanted = "post 03"
     #expect(try titles(#Predicate { $0.title == wanted }) == ["03"])
@@ -31,14 +31,14 @@ struct SwiftPredicateTests {
     #expect(try titles(#Predicate { (3...4).contains($0.views) }) == ["03", "04"])
   }
 
-  @Test("A Boolean property is a predicate of its own")
+  @Test("A Boolean property is converted to a predicate")
   func booleans() throws {
     #expect(try titles(#Predicate { $0.isDraft }) == ["00", "05", "10"])
     #expect(try titles(#Predicate { $0.isDraft == true && $0.isPinned == false }).count == 0)
     #expect(try titles(#Predicate { !$0.isDraft && $0.views < 3 }) == ["01", "02"])
   }
 
-  @Test("Texts")
+  @Test("Operations on strings are converted")
   func texts() throws {
     #expect(try titles(#Predicate { $0.title.starts(with: "post 1") }) == ["10", "11"])
     #expect(try titles(#Predicate { $0.title.contains("t 1") }) == ["10", "11"])
@@ -47,7 +47,7 @@ struct SwiftPredicateTests {
     #expect(try titles(#Predicate { !$0.title.isEmpty && $0.views == 1 }) == ["01"])
   }
 
-  @Test("Optionals, and relationships that may lead to nothing")
+  @Test("Optionals and to-one relationships that may be nil are converted")
   func optionals() throws {
     #expect(try titles(#Predicate { $0.subtitle == nil }).count == 12)
     #expect(try titles(#Predicate { ($0.subtitle ?? "x") == "x" }).count == 12)
@@ -60,7 +60,7 @@ struct SwiftPredicateTests {
 
   private var limit: Date { Date(timeIntervalSinceReferenceDate: 10) }
 
-  @Test("Collections of objects")
+  @Test("Operations on collections of objects are converted")
   func collections() throws {
     #expect(try titles(#Predicate { $0.tags.count == 2 }) == ["00", "06"])
     #expect(try titles(#Predicate { $0.tags.isEmpty }) == ["01", "05", "07", "11"])
@@ -79,7 +79,7 @@ struct SwiftPredicateTests {
     #expect(try titles(#Predicate { some.contains($0.views) }) == ["01", "04"])
   }
 
-  @Test("What has no words in the format language makes no predicate")
+  @Test("Operations without an NSPredicate equivalent return nil")
   func unsupported() throws {
     _ = try FetchWorld.container()
     #expect(NSPredicate(#Predicate<WorldPost> { $0.shout == "A" }) == nil)
@@ -127,7 +127,7 @@ struct SwiftPredicateTests {
     #expect(NSSortDescriptor(keyPath: \WorldPhotoPost.title, ascending: true).key == "title")
   }
 
-  @Test("A SortDescriptor becomes an NSSortDescriptor; texts are sorted as people expect")
+  @Test("A SortDescriptor becomes an NSSortDescriptor, and strings are sorted by locale")
   func sortDescriptors() throws {
     _ = try FetchWorld.container()
     let byViews = NSSortDescriptor(SortDescriptor(\WorldPost.views, order: .reverse))
@@ -141,7 +141,7 @@ struct SwiftPredicateTests {
     #expect(lexical == NSSortDescriptor(key: "title", ascending: true))
   }
 
-  @Test("A key path with a comparator sorts in memory, and no store takes it")
+  @Test("A key path with a comparator sorts in memory, and stores refuse it")
   func comparators() async throws {
     let descriptor = NSSortDescriptor(
       keyPath: \WorldPost.title,

@@ -2,7 +2,7 @@ import Foundation
 import OpenCoreData
 import Testing
 
-@Suite("Fetches whose type of result is not known")
+@Suite("Fetches with an unknown result type")
 struct UntypedFetchTests {
   private func results(
     _ type: NSFetchRequestResultType,
@@ -13,7 +13,7 @@ struct UntypedFetchTests {
     return try context.fetch(request)
   }
 
-  @Test("Results of every kind come as what they have in common")
+  @Test("Results of every kind are returned as NSFetchRequestResult")
   func kinds() throws {
     let container = try ItemModel.container()
     let context = container.newBackgroundContext()
@@ -31,7 +31,7 @@ struct UntypedFetchTests {
     }
   }
 
-  @Test("Without a type the results are Any, as before")
+  @Test("Without a type the results are Any")
   func untyped() throws {
     let container = try ItemModel.container()
     let context = container.newBackgroundContext()

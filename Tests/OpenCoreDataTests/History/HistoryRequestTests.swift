@@ -75,7 +75,7 @@ struct HistoryRequestTests {
     }
   }
 
-  @Test("History after a token, a transaction, a date, or from the beginning")
+  @Test("History is fetched after a token, a transaction, a date, or from the beginning")
   func bounds() throws {
     let world = try World()
     let all = try world.transactions(.fetchHistory(after: nil as NSPersistentHistoryToken?))
@@ -93,7 +93,7 @@ struct HistoryRequestTests {
     #expect(request.resultType == .transactionsAndChanges)
   }
 
-  @Test("Each result type gives its own: a status, identifiers, a count, transactions, changes")
+  @Test("Each result type is returned: a status, identifiers, a count, transactions, changes")
   func resultTypes() throws {
     let world = try World()
     func result(_ type: NSPersistentHistoryResultType) throws -> Any? {
@@ -116,7 +116,7 @@ struct HistoryRequestTests {
     #expect(both?[1].changes?.first?.transaction === both?[1])
   }
 
-  @Test("Changes say what changed: properties of an update, nothing of an insert")
+  @Test("Changes have the updated properties of an update, and none for an insert")
   func changes() throws {
     let world = try World()
     let all = try world.transactions(.fetchHistory(after: Date.distantPast))
@@ -151,7 +151,7 @@ struct HistoryRequestTests {
     #expect(try world.authors(NSPredicate(format: "bundleID == 'none'")) == [])
   }
 
-  @Test("Changes are fetched by kind, object and entity, and order and limit count")
+  @Test("Changes are fetched by kind, object and entity, with order and limit")
   func changePredicates() throws {
     let world = try World()
     let deletion = NSPersistentHistoryChangeType.delete.rawValue
@@ -184,7 +184,7 @@ struct HistoryRequestTests {
     #expect(transactions?.map(\.author) == ["widget"])
   }
 
-  @Test("A fetch request narrows a request after a token")
+  @Test("A fetch request filters a request after a token")
   func fetchAfterToken() throws {
     let world = try World()
     let request = NSPersistentHistoryChangeRequest.fetchHistory(after: world.tokens[0])
@@ -203,7 +203,7 @@ struct HistoryRequestTests {
     )
   }
 
-  @Test("A transaction's notification is merged like that of a save")
+  @Test("A transaction's notification can be merged like that of a save")
   func objectIDNotification() throws {
     let world = try World()
     let context = world.warehouse.context()
@@ -225,7 +225,7 @@ struct HistoryRequestTests {
     }
   }
 
-  @Test("Purged history is gone, later history stays, and a token before it has expired")
+  @Test("Purged history is deleted, later history is kept, and a token before it has expired")
   func purging() throws {
     let world = try World()
     #expect(try world.run(.deleteHistory(before: world.tokens[2])) as? Bool == true)
@@ -246,7 +246,7 @@ struct HistoryRequestTests {
     #expect(try world.transactions(.fetchHistory(after: world.tokens[2])).isEmpty)
   }
 
-  @Test("A token of another store is no place in this one's history")
+  @Test("A token of another store is not a position in this store's history")
   func foreignToken() throws {
     let world = try World()
     let other = try World()
@@ -270,7 +270,7 @@ struct HistoryRequestTests {
     #expect(try world.transactions(.fetchHistory(after: token)).count == 1)
   }
 
-  @Test("One token holds a place in each of several stores, and each store has its own history")
+  @Test("One token has a position in each of several stores, and each store has its own history")
   func severalStores() throws {
     let folder = FileManager.default.temporaryDirectory
       .appendingPathComponent("stores-\(UUID().uuidString)")
@@ -311,7 +311,7 @@ struct HistoryRequestTests {
       #expect(try count(after: token, [stores[0]]) == 0)
       let own = try #require(coordinator.currentPersistentHistoryToken(fromStores: [stores[0]]))
       #expect(own != token)
-      // A store that a token does not name is read from its beginning.
+      // A store that is not in a token is read from its beginning.
       #expect(try count(after: own) == 2)
     }
     for store in stores { try coordinator.remove(store) }
@@ -334,7 +334,7 @@ struct HistoryRequestTests {
     }
   }
 
-  @Test("The token of an empty history expires when what came after it is deleted")
+  @Test("The token of an empty history expires when later history is deleted")
   func emptyToken() throws {
     let warehouse = try Warehouse()
     let coordinator = warehouse.container.persistentStoreCoordinator
@@ -354,7 +354,7 @@ struct HistoryRequestTests {
     }
   }
 
-  @Test("A token of a later time than the file's has expired")
+  @Test("A token that is newer than the file has expired")
   func laterToken() throws {
     let world = try World()
     let context = world.warehouse.context()
@@ -374,7 +374,7 @@ struct HistoryRequestTests {
     }
   }
 
-  @Test("By date no younger transaction is passed over or deleted after the clock went back")
+  @Test("Fetching and deleting by date skip no later transaction after the clock was set back")
   func clockWentBack() throws {
     let world = try World()
     let url = world.warehouse.url
@@ -392,7 +392,7 @@ struct HistoryRequestTests {
     #expect(all.map(\.author) == ["widget", nil])
   }
 
-  @Test("A transaction of a clock that was ahead for years does not keep the history for years")
+  @Test("A transaction with a time years ahead does not keep the history for years")
   func clockWasAhead() throws {
     let world = try World()
     let url = world.warehouse.url

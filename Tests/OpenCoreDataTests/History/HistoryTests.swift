@@ -5,7 +5,7 @@ import WatershedSQLite
 
 @Suite("Persistent history")
 struct HistoryTests {
-  @Test("Each save is one transaction, with its author, its changes and what they touched")
+  @Test("Each save is one transaction with its author, its changes and the changed properties")
   func transactions() throws {
     let world = try SampleStore()
     var changes = RowChanges()
@@ -47,7 +47,7 @@ struct HistoryTests {
     #expect(try world.store.read { try $0.lastTransactionNumber } == 3)
   }
 
-  @Test("The tables look as Core Data's do")
+  @Test("The history tables have Core Data's columns")
   func tables() throws {
     let world = try SampleStore()
     _ = try world.insert("Tag", ["name": .string("x")])
@@ -72,7 +72,7 @@ struct HistoryTests {
     )
   }
 
-  @Test("Changes since a transaction are folded per row, without one's own")
+  @Test("Changes since a transaction are merged per row, without those of an author")
   func pending() throws {
     let world = try SampleStore()
     let kept = try world.insert("Post", ["title": .string("a")])
@@ -96,7 +96,7 @@ struct HistoryTests {
     #expect(pending[gone]?.tombstone == ["title": .string("gone")])
   }
 
-  @Test("Deleted history tells its readers; numbers are never used again")
+  @Test("Deleting history expires older tokens, and numbers are never used again")
   func deleting() throws {
     let world = try SampleStore()
     for name in ["a", "b", "c"] { _ = try world.insert("Tag", ["name": .string(name)]) }
@@ -123,7 +123,7 @@ struct HistoryTests {
     #expect(try world.store.read { try $0.lastTransactionNumber } == 4)
   }
 
-  @Test("A row that comes and goes in one transaction leaves no trace")
+  @Test("A row that is inserted and deleted in one transaction is not recorded")
   func fleeting() throws {
     let world = try SampleStore()
     let layout = try world.table("Tag").layout
@@ -134,7 +134,7 @@ struct HistoryTests {
     #expect(try world.store.read { try $0.lastTransactionNumber } == 0)
   }
 
-  @Test("Tokens survive an archive")
+  @Test("Tokens can be archived")
   func archiving() throws {
     let token = NSPersistentHistoryToken(transactionNumbers: ["A": 7, "B": 12])
     let data = try NSKeyedArchiver.archivedData(withRootObject: token, requiringSecureCoding: true)
@@ -145,11 +145,11 @@ struct HistoryTests {
     #expect(back == token)
   }
 
-  @Test("Observers hear of every commit, whoever wrote it")
+  @Test("Observers are called for every commit, regardless of its author")
   func observers() throws {
     let world = try SampleStore()
     final class Log: @unchecked Sendable {
-      // Unchecked: every commit of this test is on one thread.
+      // Unchecked: all commits of this test are on one thread.
       var commits: [StoreCommit] = []
     }
     let log = Log()

@@ -38,7 +38,7 @@ struct FetchedResultsControllerTests {
     )
   }
 
-  @Test("Before the first fetch there is nothing to show")
+  @Test("Before the first fetch there are no results")
   func beforeFetching() {
     context.performAndWait {
       let results = controller()
@@ -47,7 +47,7 @@ struct FetchedResultsControllerTests {
     }
   }
 
-  @Test("Objects are in order, with one section where none are asked for")
+  @Test("Objects are in order, in one section by default")
   func oneSection() throws {
     try context.performAndWait {
       let results = controller()
@@ -66,7 +66,7 @@ struct FetchedResultsControllerTests {
     }
   }
 
-  @Test("Sections are named by a key path, numbers too, and have index titles")
+  @Test("Sections are named by a key path, also for numbers, and have index titles")
   func sections() throws {
     try context.performAndWait {
       for (title, pages) in [("A", 2), ("B", 1), ("C", 2)] { book(title, pages: Int64(pages)) }
@@ -81,7 +81,9 @@ struct FetchedResultsControllerTests {
     }
   }
 
-  @Test("Objects of one section that are apart are an error that names the object and the section")
+  @Test(
+    "Objects of one section that are not adjacent throw an error with the object and the section"
+  )
   func outOfOrder() throws {
     context.performAndWait {
       for (title, pages) in [("A", 2), ("B", 1), ("C", 2)] { book(title, pages: Int64(pages)) }
@@ -96,7 +98,7 @@ struct FetchedResultsControllerTests {
     }
   }
 
-  @Test("Without a delegate the list stays as it was fetched")
+  @Test("Without a delegate the results stay as fetched")
   func noDelegate() throws {
     try context.performAndWait {
       let results = controller()
@@ -108,7 +110,7 @@ struct FetchedResultsControllerTests {
   }
 
   @Test(
-    "A delegate is told of insertions, updates, moves and deletions, in a frame of will and did"
+    "A delegate receives insertions, updates, moves and deletions between will and did change"
   )
   func changes() throws {
     try context.performAndWait {
@@ -143,7 +145,7 @@ struct FetchedResultsControllerTests {
     }
   }
 
-  @Test("An object comes and goes with the predicate")
+  @Test("An object is inserted and removed as it begins and ceases to match the predicate")
   func predicate() throws {
     try context.performAndWait {
       let thin = book("A", pages: 1)
@@ -163,7 +165,7 @@ struct FetchedResultsControllerTests {
     }
   }
 
-  @Test("Sections come with their first object and go with their last")
+  @Test("Sections are inserted with their first object and removed with their last")
   func sectionChanges() throws {
     try context.performAndWait {
       let a = book("A", pages: 1)
@@ -183,7 +185,7 @@ struct FetchedResultsControllerTests {
     }
   }
 
-  @Test("A delegate that takes differences is told nothing else")
+  @Test("A delegate with the difference method receives only differences")
   func differences() throws {
     try context.performAndWait {
       let (a, b) = (book("A"), book("B"))
@@ -203,7 +205,7 @@ struct FetchedResultsControllerTests {
   }
 
   @Test(
-    "With sections a delegate is told changes one by one, though it has a method for differences"
+    "With sections a delegate receives single changes, even if it has the difference method"
   )
   func differencesWithSections() throws {
     try context.performAndWait {
@@ -218,7 +220,7 @@ struct FetchedResultsControllerTests {
     }
   }
 
-  @Test("A delegate is given a controller that is equal to the one that was made")
+  @Test("A delegate receives a controller that is equal to the created one")
   func identity() throws {
     final class Keeper: NSObject, NSFetchedResultsControllerDelegate {
       var wasEqual = false
@@ -245,7 +247,7 @@ struct FetchedResultsControllerTests {
     }
   }
 
-  @Test("A reset of the context tells a delegate nothing; the next fetch begins anew")
+  @Test("A reset of the context does not call a delegate; the next fetch starts again")
   func reset() throws {
     let recorder = FetchedResultsRecorder()
     try context.performAndWait {
@@ -291,7 +293,7 @@ struct FetchedResultsControllerTests {
     }
   }
 
-  @Test("What another context saves arrives when it is merged")
+  @Test("Changes that another context saves are shown when they are merged")
   func merging() throws {
     context.automaticallyMergesChangesFromParent = true
     let recorder = FetchedResultsRecorder()
@@ -314,7 +316,7 @@ struct FetchedResultsControllerTests {
     }
   }
 
-  @Test("Objects with equal sort keys keep their places when one of them changes")
+  @Test("Objects with equal sort keys keep their positions when one of them changes")
   func ties() throws {
     try context.performAndWait {
       let books = (0..<5).map { _ in book("same") }
@@ -331,7 +333,7 @@ struct FetchedResultsControllerTests {
     }
   }
 
-  @Test("A fetch limit holds after each change")
+  @Test("A fetch limit applies after each change")
   func limited() throws {
     try context.performAndWait {
       for title in ["B", "C", "D"] { book(title) }
@@ -350,7 +352,7 @@ struct FetchedResultsControllerTests {
     }
   }
 
-  @Test("A cached name with another predicate is a mistake of the app's")
+  @Test("A cache name with another predicate stops the program")
   func staleCache() async {
     await #expect(processExitsWith: .failure) {
       let library = try Library(inMemory: true)
@@ -372,7 +374,7 @@ struct FetchedResultsControllerTests {
     }
   }
 
-  @Test("Cached section information is forgotten by name and when something is saved")
+  @Test("Cached section information is deleted by name and by saves")
   func cache() throws {
     try context.performAndWait {
       book("A", pages: 1)
@@ -400,7 +402,7 @@ struct FetchedResultsControllerTests {
     }
   }
 
-  @Test("What a delegate is told leads from each list to the next", arguments: 1...12)
+  @Test("The changes that a delegate receives transform each list into the next", arguments: 1...12)
   func randomChanges(seed: UInt64) throws {
     let random = SeededRandomness(seed: seed)
     func roll(_ bound: Int) -> Int64 { Int64(random.next() % UInt64(bound)) }
@@ -440,7 +442,7 @@ struct FetchedResultsControllerTests {
     }
   }
 
-  @Test("Without sort descriptors the fetch throws", arguments: [true, false])
+  @Test("A fetch without sort descriptors throws", arguments: [true, false])
   func unsorted(isEmpty: Bool) throws {
     let library = try Library(inMemory: true)
     let context = library.context()

@@ -1,17 +1,17 @@
 import Foundation
 import OpenCoreData
 
-/// A delegate that writes down what it is told, as an app's table view would be changed.
+/// A delegate that applies the changes that it receives, like an app's table view.
 class FetchedResultsRecorder: NSObject, NSFetchedResultsControllerDelegate {
   var log: [String] = []
-  /// The names of the books by section, changed by nothing but what the delegate is told.
+  /// The names of the books by section, changed only by the delegate's calls.
   var shown: [[String]] = []
   private var oldPaths: [IndexPath] = []
   private var newPaths: [(IndexPath, String)] = []
   private var deletedSections: [Int] = []
   private var insertedSections: [Int] = []
 
-  /// Begins with what a controller shows.
+  /// Sets the initial results of a controller.
   func show(_ controller: NSFetchedResultsController<Book>) {
     shown = (controller.sections ?? []).map { section in
       (section.objects as? [Book] ?? []).compactMap(\.title)
@@ -58,7 +58,7 @@ class FetchedResultsRecorder: NSObject, NSFetchedResultsControllerDelegate {
     _ controller: NSFetchedResultsController<any NSFetchRequestResult>
   ) {
     log.append("did")
-    // As a table view does: all that leaves by its old place, then all that comes by its new one.
+    // As in a table view: first all removals at old positions, then all insertions at new ones.
     for path in oldPaths.sorted().reversed() { shown[path.section].remove(at: path.item) }
     for section in deletedSections.sorted().reversed() { shown.remove(at: section) }
     for section in insertedSections.sorted() { shown.insert([], at: section) }
@@ -68,7 +68,7 @@ class FetchedResultsRecorder: NSObject, NSFetchedResultsControllerDelegate {
   }
 }
 
-/// A delegate that takes differences.
+/// A delegate that receives differences.
 final class DifferenceRecorder: NSObject, NSFetchedResultsControllerDelegate {
   var differences: [CollectionDifference<NSManagedObjectID>] = []
   var otherCalls = 0

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Results as an asynchronous sequence")
 struct FetchedResultsUpdatesTests {
-  @Test("The sequence gives the first results, then each change with its difference")
+  @Test("The sequence returns the first results, then each change with its difference")
   func updates() async throws {
     let library = try Library(inMemory: true)
     let context = library.context()
@@ -27,7 +27,7 @@ struct FetchedResultsUpdatesTests {
     #expect(third.objectIDs.map(\.isTemporaryID) == [false])
   }
 
-  @Test("A request that cannot be run ends the sequence with its error")
+  @Test("A request that fails ends the sequence with its error")
   func failing() async throws {
     let library = try Library(inMemory: true)
     let context = library.context()
@@ -38,7 +38,7 @@ struct FetchedResultsUpdatesTests {
     }
   }
 
-  @Test("Notifications come as a sequence, from the object that is named")
+  @Test("Notifications are a sequence, filtered by their object")
   func notifications() async throws {
     let center = NotificationCenter()
     let name = Notification.Name("tests.rain")
