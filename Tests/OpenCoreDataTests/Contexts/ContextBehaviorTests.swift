@@ -304,7 +304,7 @@ struct ContextBehaviorTests {
     }
   }
 
-  @Test("When its store is removed, an object has no values and no members, and nothing stops")
+  @Test("An object of a removed store has no values and no members, and does not stop the program")
   func removedStore() throws {
     try world { container, context in
       let box = ItemModel.insert("Box", into: context)
@@ -323,7 +323,7 @@ struct ContextBehaviorTests {
     }
   }
 
-  @Test("An object that has left its context says so by key-value coding too")
+  @Test("An object that was removed from its context has no context in key-value coding either")
   func detached() throws {
     try world { _, context in
       let item = ItemModel.insert(code: "a", into: context)
@@ -370,7 +370,7 @@ struct ContextBehaviorTests {
     #expect(text.contains("could not locate an entity named 'Nothing' in this model."))
   }
 
-  @Test("A failed save leaves everything as it was, to be saved when it is repaired")
+  @Test("A failed save changes nothing, and succeeds after the error is fixed")
   func failedSave() throws {
     let model = ItemModel.make()
     model.entitiesByName["Item"]?.attributesByName["code"]?.isOptional = false
@@ -391,7 +391,7 @@ struct ContextBehaviorTests {
     }
   }
 
-  @Test("A save inside a save is refused with 132001")
+  @Test("A nested save is refused with 132001")
   func recursiveSave() throws {
     try world { _, context in
       final class Failure: @unchecked Sendable {
@@ -413,7 +413,7 @@ struct ContextBehaviorTests {
     }
   }
 
-  @Test("Observers of a save may save again, once it is done")
+  @Test("Observers of a save may save again after it")
   func saveAfterSave() throws {
     try world { _, context in
       final class Count: @unchecked Sendable {

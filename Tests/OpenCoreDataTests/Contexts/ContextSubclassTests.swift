@@ -2,7 +2,7 @@ import Foundation
 import OpenCoreData
 import Testing
 
-/// A context that runs asynchronous blocks at once and can refuse to save, as test doubles do.
+/// A context that runs asynchronous blocks immediately and can refuse to save, as a test double.
 private final class DoubleContext: NSManagedObjectContext, @unchecked Sendable {
   var failure: (any Error)?
   private(set) var calls: [String] = []
@@ -62,7 +62,7 @@ struct ContextSubclassTests {
     #expect(context.calls == ["perform"])
   }
 
-  @Test("A save that a subclass refuses leaves the changes")
+  @Test("A save that a subclass refuses keeps the changes")
   func failingSave() throws {
     let context = try context()
     try context.performAndWait {
@@ -76,7 +76,7 @@ struct ContextSubclassTests {
     }
   }
 
-  @Test("What a caller asks a context for goes through the subclass")
+  @Test("Requests to a context call the methods of its subclass")
   func doors() throws {
     let context = try context()
     try context.performAndWait {

@@ -8,7 +8,7 @@ import WatershedSQLite
 struct CarriedBooksTests {
   private typealias Parts = ModelParts
 
-  /// Tables as the mirroring has them: objects by entity and key.
+  /// Creates tables like the mirroring's: objects by entity and key.
   private func addBooks(_ bench: MigrationBench) throws {
     try bench.connect().execute(
       """
@@ -48,7 +48,7 @@ struct CarriedBooksTests {
     try bench.open(make("Post", "title", extra: [])) { context in
       for title in ["a", "b", "c"] { _ = context.insert("Post", ["title": title]) }
       try context.save()
-      // A gap in the keys.
+      // Makes a gap in the keys.
       let first = try #require(try context.all("Post", by: "title").first)
       context.delete(first)
     }
@@ -71,7 +71,7 @@ struct CarriedBooksTests {
     ) { $0.text(0) }
   }
 
-  @Test("The books of mirrors name the same objects after entities were renamed and renumbered")
+  @Test("Mirroring metadata refer to the same objects after entities were renamed and renumbered")
   func inPlace() throws {
     let bench = try filled()
     try bench.open(make("Story", "name", extra: [Parts.entity("Author")])) { _ in }
@@ -130,7 +130,7 @@ struct CarriedBooksTests {
   }
 
   @Test(
-    "A mapping model beside the model migrates the store in place, history and books included",
+    "A mapping model beside the model migrates the store in place, with history and metadata",
     .enabled(if: Corpus.isPresent, "the corpus is not here: see WATERSHED_SHARED")
   )
   func mapped() throws {
@@ -195,7 +195,7 @@ struct CarriedBooksTests {
       let request = NSPersistentHistoryChangeRequest.fetchHistory(after: Date.distantPast)
       let result = try context.execute(request) as? NSPersistentHistoryResult
       let transactions = try #require(result?.result as? [NSPersistentHistoryTransaction])
-      // Two of the inserts and the deletion; the migration itself is no change of anybody's.
+      // Two inserts and the deletion; the migration itself is not recorded.
       #expect(transactions.count == 2)
       #expect(transactions.flatMap { $0.changes ?? [] }.count == 3)
       let live = Set(
@@ -207,7 +207,7 @@ struct CarriedBooksTests {
         "SELECT 'p' || PK FROM WSMIRROR_RECORD WHERE NAME <> 'gone'"
       ) { $0.text(0) }
       #expect(Set(booked) == live)
-      // The deletion names no living object, and the record of the deleted one is still found.
+      // The deletion's key belongs to no row, and the record of the deleted row is still found.
       let deletion = try #require(
         transactions.flatMap { $0.changes ?? [] }.first { $0.changeType == .delete }
       )
@@ -217,7 +217,7 @@ struct CarriedBooksTests {
         "SELECT 'p' || PK FROM WSMIRROR_RECORD WHERE NAME = 'gone'"
       ) { $0.text(0) }
       #expect(gone == [deleted])
-      // Nor does an object that is inserted later get that key.
+      // An object that is inserted later does not get that key.
       let added = (0..<3).map { _ in context.insert(first.destinationEntityName ?? "") }
       try context.obtainPermanentIDs(for: added)
       let keys = added.map { $0.objectID.uriRepresentation().lastPathComponent }

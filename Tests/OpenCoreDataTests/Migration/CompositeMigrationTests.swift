@@ -60,7 +60,7 @@ struct CompositeMigrationTests {
     return bench
   }
 
-  @Test("Leaves keep their values where leaves and groups are renamed, added and removed")
+  @Test("Leaves keep their values when leaves and groups are renamed, added and removed")
   func leaves() throws {
     let bench = try filled()
     try bench.open(newer()) { context in
@@ -71,7 +71,7 @@ struct CompositeMigrationTests {
     }
   }
 
-  @Test("An inferred mapping that is carried out by objects follows renamed leaves too")
+  @Test("An inferred mapping that is executed by objects follows renamed leaves too")
   func byObjects() throws {
     let bench = try filled()
     let mapping = try NSMappingModel.inferredMappingModel(
@@ -95,7 +95,7 @@ struct CompositeMigrationTests {
     }
   }
 
-  @Test("The type of a leaf cannot change")
+  @Test("A lightweight migration refuses another type of a leaf")
   func type() throws {
     let bench = try filled()
     let number = Parts.attribute("city", .integer64AttributeType)
@@ -105,7 +105,7 @@ struct CompositeMigrationTests {
     #expect(bench.refusal(model)?.code == NSMigrationMissingMappingModelError)
   }
 
-  @Test("A migration leaves the file closed, so a store that was moved away can be destroyed")
+  @Test("A migration closes the file, so a store that was moved can be destroyed")
   func closed() throws {
     let bench = try filled()
     let coordinator = NSPersistentStoreCoordinator(managedObjectModel: newer())
@@ -120,7 +120,7 @@ struct CompositeMigrationTests {
     #expect(try Data(contentsOf: bench.url).isEmpty)
   }
 
-  @Test("What is noted to be sent to a mirror goes by the new names of the properties")
+  @Test("Pending changes of a mirroring get the new names of the properties")
   func books() throws {
     let bench = try filled()
     try bench.connect().execute(

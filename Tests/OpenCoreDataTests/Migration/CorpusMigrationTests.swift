@@ -3,7 +3,7 @@ import OpenCoreData
 import Testing
 
 @Suite(
-  "Stores of the world and the later versions of their models",
+  "Published stores and the later versions of their models",
   .enabled(if: Corpus.isPresent, "the corpus is not here: see WATERSHED_SHARED")
 )
 struct CorpusMigrationTests {
@@ -17,12 +17,12 @@ struct CorpusMigrationTests {
         let versions = ModelFile.readableVersions(of: package).sorted {
           $0.name.compare($1.name, options: .numeric) == .orderedAscending
         }
-        // "Model" comes before "Model 2", and "Model2" too.
+        // "Model" sorts before "Model 2", and before "Model2".
         return (package.lastPathComponent, versions)
       }
   }
 
-  /// Every row's values by entity and key, in words.
+  /// Every row's values by entity and key, as text.
   private func rows(_ url: URL, _ model: NSManagedObjectModel) throws -> [String: [String: String]]
   {
     let coordinator = NSPersistentStoreCoordinator(managedObjectModel: model)
@@ -60,7 +60,7 @@ struct CorpusMigrationTests {
     return result
   }
 
-  @Test("Each store goes up all later versions, step by step and at once, and keeps its values")
+  @Test("Each store is migrated to all later versions, stepwise and directly, and keeps its values")
   func everyStore() throws {
     var report: [String] = []
     for name in Corpus.storeNames {
@@ -85,7 +85,7 @@ struct CorpusMigrationTests {
       }
     }
     #expect(report.count { $0.hasSuffix("done, done") } >= 12, "\(report.joined(separator: "\n"))")
-    // What is refused is refused for a reason that a developer must answer.
+    // Each refusal has a reason that a developer must resolve.
     for line in report where !line.hasSuffix("done, done") {
       #expect(line.contains("incompatible") || line.contains("mandatory"), "\(line)")
     }

@@ -24,7 +24,7 @@ struct DeferredMigrationTests {
     try bench.connect().query("SELECT name FROM sqlite_master ORDER BY name") { $0.text(0) }
   }
 
-  @Test("Old tables and indexes wait until the work is finished; the metadata say so")
+  @Test("Old tables and indexes wait until the migration is finished, as the metadata record")
   func deferred() throws {
     let key = NSPersistentStoreDeferredLightweightMigrationOptionKey
     let bench = try MigrationBench()

@@ -46,11 +46,11 @@ struct InferredMigrationTests {
       #expect(posts.allSatisfy { $0.value(forKey: "note") == nil })
       #expect(Set(posts.map { $0.objectID.uriRepresentation() }) == identifiers)
     }
-    // The store is the new model's: it opens without a migration.
+    // The store has the new model: it opens without a migration.
     try bench.open(after, [:]) { _ in }
   }
 
-  @Test("A removed attribute's column is gone, and a later one of its name starts empty")
+  @Test("A removed attribute's column is dropped, and a later one of the same name starts empty")
   func removeAttribute() throws {
     let bench = try MigrationBench()
     let both = MigrationBench.model(
@@ -69,7 +69,7 @@ struct InferredMigrationTests {
     }
   }
 
-  @Test("An optional attribute becomes required with its default where it was nil")
+  @Test("An optional attribute that becomes required gets its default where it was nil")
   func requireWithDefault() throws {
     let bench = try MigrationBench()
     try bench.open(MigrationBench.model(Parts.entity("Post", [Parts.text("title")]))) { context in
@@ -93,7 +93,7 @@ struct InferredMigrationTests {
     }
   }
 
-  @Test("A required attribute without a value stops the migration and leaves the store as it was")
+  @Test("A required attribute without a value fails the migration, and the store is unchanged")
   func missingValue() throws {
     let bench = try MigrationBench()
     let before = MigrationBench.model(Parts.entity("Post", [Parts.text("title")]))
@@ -116,7 +116,7 @@ struct InferredMigrationTests {
     try bench.open(before, [:]) { try #expect($0.all("Post").count == 1) }
   }
 
-  @Test("Another attribute type is refused, naming entity and property, with the store untouched")
+  @Test("Another attribute type is refused, with entity and property, and the store is unchanged")
   func attributeType() throws {
     let bench = try MigrationBench()
     let before = MigrationBench.model(Parts.entity("Post", [Parts.text("stars")]))
@@ -150,7 +150,7 @@ struct InferredMigrationTests {
     #expect(error?.code == NSMigrationMissingMappingModelError)
   }
 
-  @Test("A store whose model nobody knows is refused with code 134130")
+  @Test("A store whose model is unknown is refused with code 134130")
   func missingSource() throws {
     let bench = try MigrationBench()
     try bench.open(MigrationBench.model(Parts.entity("Post", [Parts.text("title")]))) { _ in }
@@ -161,7 +161,7 @@ struct InferredMigrationTests {
     #expect(bench.refusal(after)?.code == NSMigrationMissingSourceModelError)
   }
 
-  @Test("Renames by renaming identifier are followed, over several versions at once too")
+  @Test("Renames by renaming identifier are followed, also over several versions at once")
   func renames() throws {
     let bench = try MigrationBench()
     try bench.open(MigrationBench.model(Parts.entity("Post", [Parts.text("title")]))) { context in
@@ -196,7 +196,7 @@ struct InferredMigrationTests {
       _ = context.insert("P", ["a": "1", "b": "2"])
     }
     let after = Parts.entity("P", [Parts.text("a", former: "b"), Parts.text("b", former: "a")])
-    // The hashes are equal, so a modifier is what tells the versions apart.
+    // The hashes are equal, so a modifier distinguishes the versions.
     after.versionHashModifier = "swapped"
     try bench.open(MigrationBench.model(after)) { context in
       let object = try #require(try context.all("P").first)
@@ -205,7 +205,7 @@ struct InferredMigrationTests {
     }
   }
 
-  @Test("Entities that come and go renumber all others, and links follow")
+  @Test("Added and removed entities renumber all others, and links follow")
   func entities() throws {
     let bench = try MigrationBench()
     func make(_ extra: [NSEntityDescription], without: Bool = false) -> NSManagedObjectModel {

@@ -33,7 +33,7 @@ struct InferredRelationshipTests {
     ) { try #expect($0.all("Post").count == 2) }
   }
 
-  @Test("A to-one becomes a to-many, with and without a to-many at the other end")
+  @Test("A to-one becomes a to-many, with and without a to-many inverse")
   func toOneToMany() throws {
     let bench = try MigrationBench()
     let (post, tag) = (
@@ -61,7 +61,7 @@ struct InferredRelationshipTests {
     }
   }
 
-  @Test("A to-many becomes ordered and back, many-to-many too")
+  @Test("A to-many becomes ordered and unordered again, also a many-to-many")
   func ordered() throws {
     func make(ordered: Bool) -> NSManagedObjectModel {
       let (list, item) = (Parts.entity("List"), Parts.entity("Item", [Parts.text("name")]))
@@ -84,7 +84,7 @@ struct InferredRelationshipTests {
       list.setValue(reversed, forKey: "items")
       list.setValue(reversed, forKey: "shared")
     }
-    // A version between keeps the order.
+    // An intermediate version keeps the order.
     let kept = make(ordered: true)
     kept.entities[0].properties.append(Parts.text("title"))
     try bench.open(kept) { context in
@@ -131,7 +131,7 @@ struct InferredRelationshipTests {
       _ = context.insert("Dog", ["name": "Rex", "fur": "brown"])
       _ = context.insert("Owner", ["pet": cat])
     }
-    // fur moves up, name moves down to the cats alone, and a level comes between.
+    // fur moves up, name moves down to the cats alone, and a level is inserted between.
     let owner2 = Parts.entity("Owner")
     let animal2 = Parts.entity("Animal", [Parts.text("fur")])
     animal2.isAbstract = true
@@ -148,7 +148,7 @@ struct InferredRelationshipTests {
       let owner = try #require(try context.all("Owner").first)
       #expect((owner.value(forKey: "pet") as? NSManagedObject)?.entity.name == "Cat")
     }
-    // The dogs go, and what led to them; the cats leave the hierarchy.
+    // The dogs are removed, with the relationship to them; the cats leave the hierarchy.
     let owner3 = Parts.entity("Owner")
     let cat3 = Parts.entity("Cat", [Parts.text("name"), Parts.text("fur")])
     Parts.relate(owner3, "pet", toMany: false, cat3, "owner")

@@ -3,11 +3,11 @@ import OpenCoreData
 import Testing
 import WatershedSQLite
 
-@Suite("Lightweight migration of what a store keeps beside the objects")
+@Suite("Lightweight migration of constraints, indexes, files, history and metadata")
 struct InferredStoreFeatureTests {
   private typealias Parts = ModelParts
 
-  @Test("A new uniqueness constraint holds, or stops the migration where the data break it")
+  @Test("A new uniqueness constraint is enforced, or fails the migration if the data violate it")
   func uniqueness() throws {
     let bench = try MigrationBench()
     let before = MigrationBench.model(
@@ -33,7 +33,7 @@ struct InferredStoreFeatureTests {
     }
   }
 
-  @Test("Indexes are made, kept and dropped with the model")
+  @Test("Indexes are created, kept and dropped with the model")
   func indexes() throws {
     func make(_ names: [String], _ modifier: String) -> NSManagedObjectModel {
       let post = Parts.entity("Post", [Parts.text("title"), Parts.text("slug")])
@@ -65,7 +65,7 @@ struct InferredStoreFeatureTests {
     try #expect(present() == ["Z_Post_by_slug"])
   }
 
-  @Test("Derived attributes are computed for the rows that are there, and kept from then on")
+  @Test("Derived attributes are computed for existing rows, and updated from then on")
   func derived() throws {
     let bench = try MigrationBench()
     let (list, item) = (
@@ -102,7 +102,7 @@ struct InferredStoreFeatureTests {
     }
   }
 
-  @Test("External storage is turned on and off without losing a byte")
+  @Test("External storage can be turned on and off without losing a byte")
   func externalStorage() throws {
     func make(_ isExternal: Bool) -> NSManagedObjectModel {
       MigrationBench.model(
@@ -152,7 +152,7 @@ struct InferredStoreFeatureTests {
     }
   }
 
-  @Test("History keeps telling of the same objects and properties after everything was renumbered")
+  @Test("History refers to the same objects and properties after everything was renumbered")
   func history() throws {
     let options: [AnyHashable: Any] = MigrationBench.lightweight.merging(
       [NSPersistentHistoryTrackingKey: true as NSNumber]
@@ -197,7 +197,7 @@ struct InferredStoreFeatureTests {
     }
   }
 
-  @Test("What the app wrote into the metadata stays, and the identifier too")
+  @Test("The app's metadata entries and the identifier are kept")
   func metadata() throws {
     let bench = try MigrationBench()
     try bench.open(MigrationBench.model(Parts.entity("P", [Parts.text("a")]))) { context in
@@ -223,7 +223,7 @@ struct InferredStoreFeatureTests {
     #expect(after[NSPersistentStoreModelVersionChecksumKey] as? String == model.versionChecksum)
   }
 
-  @Test("An inferred mapping names its mappings by what they do")
+  @Test("An inferred mapping names its entity mappings by their kind")
   func inferredMapping() throws {
     let mapping = try NSMappingModel.inferredMappingModel(
       forSourceModel: MigrationBench.model(
@@ -250,7 +250,10 @@ struct InferredStoreFeatureTests {
     #expect(changed?.attributeMappings?.first?.valueExpression?.description == "$source.a")
   }
 
-  @Test("Files of large values go with their entity or attribute", arguments: [true, false])
+  @Test(
+    "Files of large values are removed with their entity or attribute",
+    arguments: [true, false]
+  )
   func droppedFiles(dropsEntity: Bool) throws {
     let bench = try MigrationBench("cards.sqlite")
     func card(_ hasPicture: Bool) -> NSEntityDescription {

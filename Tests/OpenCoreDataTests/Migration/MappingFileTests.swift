@@ -17,7 +17,7 @@ struct MappingFileTests {
       .sorted { $0.path < $1.path }
   }()
 
-  @Test("Every mapping model that Xcode wrote can be read")
+  @Test("Every mapping model of Xcode can be read")
   func everyFile() throws {
     #expect(!Self.files.isEmpty)
     for file in Self.files {
@@ -34,7 +34,7 @@ struct MappingFileTests {
     }
   }
 
-  @Test("A compiled mapping model says the same as the one that it was compiled from")
+  @Test("A compiled mapping model equals the one that it was compiled from")
   func compiled() throws {
     let folder = try #require(Corpus.folder)
     let compiled = try #require(
@@ -64,7 +64,7 @@ struct MappingFileTests {
         )
       }
       #expect(texts(mapping.attributeMappings) == texts(other.attributeMappings))
-      // What the editor fills in for a relationship is decided when it compiles.
+      // The editor computes a relationship's default expression when it compiles.
       let relationships = texts(other.relationshipMappings)
       for (property, text) in texts(mapping.relationshipMappings) where text != nil {
         #expect(relationships[property] != nil, "\(name).\(property)")
@@ -74,7 +74,7 @@ struct MappingFileTests {
     #expect(compiled.entityMappingsByName["PersonToPerson"]?.mappingType == .copyEntityMappingType)
   }
 
-  @Test("A mapping model is found by the models that it leads between")
+  @Test("A mapping model is found by its source and destination models")
   func finding() throws {
     let folder = try ScratchFolder()
     let models = try #require(Corpus.folder).appendingPathComponent("models")

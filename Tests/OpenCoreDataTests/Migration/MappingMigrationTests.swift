@@ -3,7 +3,7 @@ import OpenCoreData
 import Testing
 import WatershedSQLite
 
-/// Joins two names, as a developer's policy would.
+/// Joins two names, like an app's own policy.
 final class FullNamePolicy: NSEntityMigrationPolicy {
   override func perform(_ name: String, arguments: [Any?]) throws -> Any? {
     guard name == "fullName:", let person = arguments.first as? NSManagedObject else {
@@ -14,7 +14,7 @@ final class FullNamePolicy: NSEntityMigrationPolicy {
   }
 }
 
-/// Writes down what it is called for.
+/// Records its calls.
 final class RecordingPolicy: NSEntityMigrationPolicy {
   private func note(_ call: String, _ manager: NSMigrationManager) {
     var calls = manager.userInfo?["calls"] as? [String] ?? []
@@ -70,7 +70,7 @@ final class RecordingPolicy: NSEntityMigrationPolicy {
   }
 }
 
-/// Splits one object into two, and can be told to fail or to stop.
+/// Splits one object into two, and can be set to fail or to cancel.
 final class SplittingPolicy: NSEntityMigrationPolicy {
   struct Trouble: Error {}
 
@@ -177,7 +177,7 @@ struct MappingMigrationTests {
     return bench
   }
 
-  @Test("A value of the source that cannot be read ends the migration, and nothing takes its place")
+  @Test("A source value that cannot be read fails the migration, and no value replaces it")
   func unreadableValue() throws {
     let photo = ModelParts.attribute("photo", .binaryDataAttributeType) {
       $0.allowsExternalBinaryDataStorage = true
@@ -187,7 +187,7 @@ struct MappingMigrationTests {
     try bench.open(model) { context in
       _ = context.insert("Person", ["photo": Data(repeating: 9, count: 150_000)])
     }
-    // A folder in the place of the value's file is there, and cannot be read as one.
+    // A folder at the file's path exists, but cannot be read as a value.
     let values = bench.folder.file(".People_SUPPORT/_EXTERNAL_DATA")
     for name in try FileManager.default.contentsOfDirectory(atPath: values.path) {
       let file = values.appendingPathComponent(name)
@@ -209,7 +209,7 @@ struct MappingMigrationTests {
     #expect(!FileManager.default.fileExists(atPath: target.path))
   }
 
-  @Test("Values, functions of the policy and relationships come through their expressions")
+  @Test("Value expressions set values, policy functions and relationships")
   func expressions() throws {
     let bench = try filled()
     let target = bench.folder.file("New.sqlite")
@@ -270,7 +270,7 @@ struct MappingMigrationTests {
     )
   }
 
-  @Test("A policy can make several objects of one, and relationships find them all")
+  @Test("A policy can create several objects of one, and relationships find all of them")
   func splitting() throws {
     let bench = try filled()
     let target = bench.folder.file("New.sqlite")
@@ -291,7 +291,7 @@ struct MappingMigrationTests {
     }
   }
 
-  @Test("An error of a policy stops the migration, with the source intact and nothing left behind")
+  @Test("An error of a policy fails the migration; the source is unchanged and nothing is left")
   func policyError() throws {
     let bench = try filled()
     let target = bench.folder.file("New.sqlite")
@@ -327,7 +327,9 @@ struct MappingMigrationTests {
     #expect(FileManager.default.fileExists(atPath: target.path))
   }
 
-  @Test("A source that cannot be opened is 134150, a destination 134160, a missing class 134170")
+  @Test(
+    "An unreadable source fails with 134150, a destination with 134160, a missing class with 134170"
+  )
   func storeErrors() throws {
     let bench = try filled()
     let target = bench.folder.file("New.sqlite")
@@ -363,7 +365,7 @@ struct MappingMigrationTests {
     #expect(code(from: bench.url, to: target, mapping) == NSEntityMigrationPolicyError)
   }
 
-  @Test("An inferred mapping is carried out by SQL, or object by object where that is asked for")
+  @Test("An inferred mapping is executed by SQL, or object by object on request")
   func inferred() throws {
     let bench = try filled()
     let newer = Self.source()
@@ -397,7 +399,7 @@ struct MappingMigrationTests {
     }
   }
 
-  @Test("A source expression says which objects are migrated")
+  @Test("A source expression selects the objects to migrate")
   func sourceExpression() throws {
     let bench = try filled()
     let target = bench.folder.file("New.sqlite")
@@ -424,7 +426,7 @@ struct MappingMigrationTests {
     }
   }
 
-  @Test("Mappings that say the same are equal")
+  @Test("Mappings with equal contents are equal")
   func equality() throws {
     func model(_ names: String...) -> NSManagedObjectModel {
       MigrationBench.model(ModelParts.entity("Post", names.map { ModelParts.text($0) }))
@@ -450,7 +452,7 @@ struct MappingMigrationTests {
     #expect(property != second)
   }
 
-  @Test("Objects of a migration are plain ones, whatever class the model names")
+  @Test("Objects in a migration are plain ones, regardless of the model's classes")
   func plainObjects() throws {
     func model(_ names: String...) -> NSManagedObjectModel {
       let post = ModelParts.entity("Post", names.map { ModelParts.text($0) })
@@ -482,7 +484,7 @@ struct MappingMigrationTests {
   }
 }
 
-/// Uses a property when it is inserted that only one version of its entity has.
+/// On insertion it uses a property that only one version of its entity has.
 final class UnreadyPost: NSManagedObject {
   override func awakeFromInsert() {
     super.awakeFromInsert()

@@ -25,7 +25,7 @@ final class MigrationBench {
     return model
   }
 
-  /// Opens the store, lets the body work in a context, saves and closes it again.
+  /// Opens the store, runs the body with a context, saves and closes the store.
   @discardableResult
   func open<Result>(
     _ model: NSManagedObjectModel,

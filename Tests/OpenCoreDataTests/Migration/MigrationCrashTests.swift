@@ -8,7 +8,7 @@ import WatershedSQLite
 import Glibc
 #endif
 
-/// Dies in the middle of its work.
+/// Crashes during its work.
 final class DyingPolicy: NSEntityMigrationPolicy {
   override func endInstanceCreation(
     forMapping mapping: NSEntityMapping,
@@ -24,7 +24,7 @@ struct MigrationCrashTests {
 
   private static let rowCount = 400
 
-  /// Tables are altered, rebuilt, renumbered and joined between the two.
+  /// Between the two versions tables are altered, rebuilt, renumbered and joined.
   private static func model(newer: Bool) -> NSManagedObjectModel {
     let post = Parts.entity(
       "Post",
@@ -70,7 +70,10 @@ struct MigrationCrashTests {
     }
   }
 
-  @Test("A process that is killed after any step leaves the old store", arguments: 0..<11)
+  @Test(
+    "A process that is killed after any step of a migration leaves the old store",
+    arguments: 0..<11
+  )
   func killed(step: Int) async throws {
     let bench = try filled()
     let before = try bench.dump()
@@ -95,7 +98,9 @@ struct MigrationCrashTests {
     try requireNew(bench)
   }
 
-  @Test("A full disk at any point leaves the old store, and enough room is all it takes afterwards")
+  @Test(
+    "A full disk at any point leaves the old store, and the migration succeeds once there is space"
+  )
   func fullDisk() throws {
     let bench = try filled()
     let before = try bench.dump()
@@ -116,7 +121,7 @@ struct MigrationCrashTests {
     try requireNew(bench)
   }
 
-  @Test("A reader with an open transaction keeps the old store until it ends")
+  @Test("A reader with an open transaction sees the old store until it ends")
   func otherConnections() throws {
     let bench = try filled()
     let reader = try SQLiteConnection(path: bench.url.path, mode: .readOnly)
@@ -128,7 +133,7 @@ struct MigrationCrashTests {
     #expect(try reader.scalar("SELECT COUNT(ZHEADLINE) FROM ZPOST") == .integer(400))
   }
 
-  @Test("A writer elsewhere makes the migration wait, then fail with nothing changed")
+  @Test("A concurrent writer makes the migration wait, and then fail with nothing changed")
   func lockedFile() throws {
     let bench = try filled()
     let before = try bench.dump()
@@ -143,11 +148,11 @@ struct MigrationCrashTests {
     try requireNew(bench)
   }
 
-  @Test("What is only in the WAL is migrated like the rest")
+  @Test("Pages that are only in the WAL are migrated too")
   func walHoldsEverything() throws {
     let bench = try filled()
     let copy = try MigrationBench()
-    // Copying both files while they are open keeps the WAL as it is.
+    // Copying both files while they are open keeps the WAL unchanged.
     let holder = try SQLiteConnection(path: bench.url.path, mode: .readWrite)
     try holder.execute("PRAGMA wal_autocheckpoint = 0; PRAGMA journal_mode = WAL")
     try holder.execute("UPDATE ZPOST SET ZTITLE = 'p-wal', ZBODY = ZBODY || 'y'")

@@ -24,7 +24,7 @@ struct NumberMigrationTests {
   }
 
   @Test(
-    "A mapping is inferred within the numbers and from each type to itself, and nowhere else",
+    "A mapping is inferred between numbers and from each type to itself, and for no other types",
     arguments: numbers + others
   )
   func table(before: NSAttributeType) throws {
@@ -39,7 +39,7 @@ struct NumberMigrationTests {
     }
   }
 
-  /// Numbers that each type has, and the types that have them exactly.
+  /// Numbers, and the types that represent them exactly.
   private static let values: [(value: Double, types: [NSAttributeType])] = [
     (0, numbers), (1, numbers), (-1, numbers.filter { $0 != .booleanAttributeType }),
     (300, numbers.filter { $0 != .booleanAttributeType }),
@@ -54,13 +54,13 @@ struct NumberMigrationTests {
   ]
 
   @Test(
-    "A number is kept exactly in another type, or the store is refused and stays as it was",
+    "A number is kept exactly in another type, or the store is refused and unchanged",
     arguments: numbers,
     numbers
   )
   func values(before: NSAttributeType, after: NSAttributeType) throws {
     for (value, types) in Self.values where types.contains(before) {
-      // A Float takes any Double of its range, rounded.
+      // A Float accepts any Double of its range, rounded.
       let fits =
         types.contains(after)
         || before == .doubleAttributeType && value == 16_777_217
@@ -87,7 +87,7 @@ struct NumberMigrationTests {
     }
   }
 
-  @Test("Whole numbers beyond what a Double has are refused")
+  @Test("Whole numbers that a Double cannot represent are refused")
   func largeNumbers() throws {
     for value in [Int64.max, 9_007_199_254_740_993] {
       let bench = try MigrationBench()
@@ -102,7 +102,7 @@ struct NumberMigrationTests {
     }
   }
 
-  @Test("A number that was nil takes the default where the attribute becomes required")
+  @Test("A nil number gets the default if the attribute becomes required")
   func required() throws {
     let bench = try MigrationBench()
     try bench.open(Self.model(.integer16AttributeType)) { _ = $0.insert("Post") }
@@ -116,7 +116,7 @@ struct NumberMigrationTests {
     }
   }
 
-  @Test("A binary store refuses a number that does not fit, and is as it was")
+  @Test("A binary store refuses a number that does not fit, and is unchanged")
   func binary() throws {
     let folder = try ScratchFolder()
     let url = folder.file("posts.binary")

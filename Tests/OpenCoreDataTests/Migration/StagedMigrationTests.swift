@@ -51,7 +51,7 @@ struct StagedMigrationTests {
     return bench
   }
 
-  /// From 1 to 2 by itself, from 2 to 3 with the names taken apart before.
+  /// From 1 to 2 automatically, from 2 to 3 with the names split before.
   private func stages(
     _ handler: @escaping (NSManagedObjectContext) throws -> Void = { _ in }
   ) -> [NSMigrationStage] {
@@ -81,7 +81,7 @@ struct StagedMigrationTests {
     return options
   }
 
-  @Test("Stages lead a store from version to version, with the app's work between")
+  @Test("Stages migrate a store from version to version, with the app's handlers in between")
   func stagesRun() throws {
     let bench = try filled()
     let before = try NSPersistentStoreCoordinator.metadataForPersistentStore(
@@ -113,7 +113,7 @@ struct StagedMigrationTests {
     #expect(!files.contains { $0.hasPrefix(".") && $0.hasSuffix(".sqlite") })
   }
 
-  @Test("Stages that the store has been through are skipped")
+  @Test("Stages before the store's version are skipped")
   func skipping() throws {
     let bench = try MigrationBench()
     try bench.open(Self.model(3)) { context in
@@ -125,7 +125,7 @@ struct StagedMigrationTests {
     }
   }
 
-  @Test("An error of a handler leaves the store as it was")
+  @Test("An error of a handler leaves the store unchanged")
   func failingHandler() throws {
     struct Trouble: Error {}
     let bench = try filled()
@@ -155,7 +155,7 @@ struct StagedMigrationTests {
     )
   }
 
-  @Test("A version that no stage knows is refused, and so is what cannot be inferred")
+  @Test("A version that is in no stage is refused, and so is one that cannot be inferred")
   func unknown() throws {
     let bench = try filled()
     let error = bench.refusal(
@@ -165,7 +165,7 @@ struct StagedMigrationTests {
     #expect(error?.code == NSManagedObjectModelReferenceNotFoundError)
   }
 
-  @Test("Objects that a handler deletes take their files along only when the migration is done")
+  @Test("Files of objects that a handler deletes are removed only when the migration is complete")
   func externalFiles() throws {
     let bench = try filled()
     let folder = bench.folder.file(".People_SUPPORT/_EXTERNAL_DATA")
@@ -190,7 +190,7 @@ struct StagedMigrationTests {
     #expect(files() != before)
   }
 
-  @Test("Versions that two stages claim stop the program")
+  @Test("A version in two stages stops the program")
   func duplicates() async {
     await #expect(processExitsWith: .failure) {
       _ = NSStagedMigrationManager([

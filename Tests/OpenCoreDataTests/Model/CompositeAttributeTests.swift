@@ -12,7 +12,7 @@ struct CompositeAttributeTests {
     return attribute
   }
 
-  /// Shops at a place: latitude, longitude, and an address of street and number.
+  /// Shops with a location: latitude, longitude, and an address of street and number.
   private static func model() -> NSManagedObjectModel {
     let address = NSCompositeAttributeDescription()
     address.name = "address"
@@ -47,7 +47,7 @@ struct CompositeAttributeTests {
     return shop
   }
 
-  @Test("A composite attribute is a dictionary, and its parts are reached by key path")
+  @Test("A composite attribute is a dictionary, and its leaves are read by key path")
   func values() throws {
     try with { context, _ in
       let made = shop("Corner", context)
@@ -69,7 +69,7 @@ struct CompositeAttributeTests {
     }
   }
 
-  @Test("Each leaf is a column, comes back from the store, and can be searched and sorted by")
+  @Test("Each leaf is a column that can be stored, read, searched and sorted")
   func columns() throws {
     try with { context, url in
       for (name, latitude) in [("North", 60.0), ("South", 40.0), ("Middle", 50.0)] {
@@ -99,7 +99,7 @@ struct CompositeAttributeTests {
     }
   }
 
-  @Test("Whether a composite is nil is asked of a store as it is in memory")
+  @Test("A store and memory agree on whether a composite is nil")
   func nilPredicates() throws {
     try with { context, _ in
       shop("Corner", context).setValue(["latitude": 52.5], forKey: "place")
@@ -153,7 +153,7 @@ struct CompositeAttributeTests {
     }
   }
 
-  @Test("Setting a composite tells its observers once")
+  @Test("Setting a composite notifies its observers once")
   func observed() throws {
     try with { context, _ in
       let made = shop("Corner", context)

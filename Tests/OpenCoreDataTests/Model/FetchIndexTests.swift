@@ -3,7 +3,7 @@ import OpenCoreData
 import Testing
 import WatershedSQLite
 
-@Suite("Fetch indexes made in code")
+@Suite("Fetch indexes created in code")
 struct FetchIndexTests {
   private static func attribute(
     _ name: String,
@@ -46,7 +46,7 @@ struct FetchIndexTests {
     return model
   }
 
-  @Test("An index knows its entity and its elements, an element its index and its property")
+  @Test("An index has its entity and its elements, an element its index and its property")
   func descriptions() throws {
     let person = try #require(Self.model().entitiesByName["Person"])
     let index = try #require(person.indexes.first)
@@ -60,7 +60,7 @@ struct FetchIndexTests {
     #expect(copy.partialIndexPredicate != nil)
   }
 
-  @Test("Binary, partial and spatial indexes are made in the store, and follow its rows")
+  @Test("Binary, partial and spatial indexes are created in the store and updated with its rows")
   func stored() throws {
     let library = try Library(model: Self.model())
     let context = library.context()

@@ -1,9 +1,9 @@
 import Foundation
 import Testing
 
-/// Where the models and stores that other people published lie, on machines that have them.
+/// The folder of published models and stores, on machines that have it.
 enum ModelCorpus {
-  /// The folder `corpus`; nil where it is absent, and the tests that want it are skipped.
+  /// The folder `corpus`; nil if it is missing, and tests that need it are skipped.
   static let folder: URL? = {
     let files = FileManager.default
     if let shared = ProcessInfo.processInfo.environment["WATERSHED_SHARED"] {
@@ -57,7 +57,7 @@ enum ModelCorpus {
   }
 }
 
-/// Random numbers that a failing test can name.
+/// Random numbers with a seed that a failing test can report.
 struct SeededNumbers: RandomNumberGenerator {
   private var state: UInt64
 

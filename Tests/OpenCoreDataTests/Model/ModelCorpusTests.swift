@@ -5,7 +5,7 @@ import WatershedSQLite
 
 @Suite("Models of the corpus", .enabled(if: ModelCorpus.isPresent, ModelCorpus.missing))
 struct ModelCorpusTests {
-  @Test("Every package loads with all its versions or is refused by name")
+  @Test("Every package is loaded with all its versions or refused by name")
   func everyPackageLoads() throws {
     let packages = try ModelCorpus.modelPackages()
     #expect(packages.count > 70)
@@ -29,7 +29,7 @@ struct ModelCorpusTests {
           }
         }
       } catch let error as ModelFileError {
-        // One package came with its marker alone.
+        // One package consists of its marker alone.
         let isEmpty = package.lastPathComponent == "CocoaPods__Xcodeproj__MyDocument.xcdatamodeld"
         #expect(error.reason == (isEmpty ? .malformed : .unsupported), "\(error)")
         #expect("\(error)".contains(isEmpty ? "no version" : "before Xcode 4"), "\(error)")
@@ -40,7 +40,7 @@ struct ModelCorpusTests {
     #expect(versions == 135, "the XML versions of all packages")
   }
 
-  @Test("The known entity hashes reproduce from XML")
+  @Test("The known entity hashes are computed from XML")
   func knownHashes() throws {
     struct Vectors: Decodable {
       struct Vector: Decodable {
@@ -70,7 +70,7 @@ struct ModelCorpusTests {
     #expect(checked > 15)
   }
 
-  @Test("The model in every store decodes and has the hashes of the store's metadata")
+  @Test("The model in every store can be decoded and has the hashes in the store's metadata")
   func modelCaches() throws {
     var decoded = 0
     for store in try ModelCorpus.stores() {
@@ -103,7 +103,7 @@ struct ModelCorpusTests {
     #expect(decoded == 17)
   }
 
-  @Test("Compiled models load, and their version info agrees")
+  @Test("Compiled models can be loaded, and their version info agrees")
   func compiledModels() throws {
     for folder in try ModelCorpus.contents("moms") where folder.pathExtension == "momd" {
       let info = try PropertyListSerialization.propertyList(
@@ -125,14 +125,14 @@ struct ModelCorpusTests {
     }
   }
 
-  @Test("Every model of the corpus survives being archived")
+  @Test("Every model of the corpus can be archived and read again")
   func archives() throws {
     for source in try ModelCorpus.modelSources() {
       try expectRoundTrip(try ModelFile.load(contentsOf: source), source.path)
     }
   }
 
-  @Test("Every model of the corpus survives being copied and merged")
+  @Test("Every model of the corpus can be copied and merged")
   func copies() throws {
     for source in try ModelCorpus.modelSources() {
       let model = try ModelFile.load(contentsOf: source)
@@ -157,7 +157,7 @@ struct ModelCorpusTests {
     #expect(ModelText.describe(again) == ModelText.describe(model), "\(name)")
   }
 
-  /// Works on a copy, because opening a store in write-ahead mode changes what lies beside it.
+  /// Reads a copy, because opening a store in WAL mode creates files beside it.
   private func read(_ store: URL) throws -> (cache: Data?, metadata: [String: Any]) {
     let files = FileManager.default
     let folder = files.temporaryDirectory.appendingPathComponent("model-\(UUID().uuidString)")

@@ -2,9 +2,9 @@ import Foundation
 import OpenCoreData
 import Testing
 
-@Suite("Descriptions that describe the same are equal")
+@Suite("Equality of models and their descriptions")
 struct ModelEqualityTests {
-  @Test("A copied model equals its original until something in it is changed")
+  @Test("A copied model equals its original until it is changed")
   func models() throws {
     let model = FetchWorld.model()
     model.versionIdentifiers = ["1"]
@@ -19,7 +19,7 @@ struct ModelEqualityTests {
     #expect(copy.entitiesByName["Tag"] == model.entitiesByName["Tag"])
   }
 
-  @Test("Properties are compared by all that they say", arguments: 0..<6)
+  @Test("Properties are compared by all their attributes", arguments: 0..<6)
   func properties(_ change: Int) throws {
     let world = FetchWorld.model()
     let post = try #require(world.entitiesByName["Post"])

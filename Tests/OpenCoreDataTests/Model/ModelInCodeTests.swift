@@ -2,9 +2,9 @@ import Foundation
 import OpenCoreData
 import Testing
 
-@Suite("Models made in code")
+@Suite("Models created in code")
 struct ModelInCodeTests {
-  // MARK: Making
+  // MARK: Creating
 
   private static func attribute(
     _ name: String,
@@ -77,7 +77,7 @@ struct ModelInCodeTests {
 
   // MARK: Fetched properties
 
-  @Test("A fetched property finds by $FETCH_SOURCE, sorted, and keeps its value until refreshed")
+  @Test("A fetched property matches $FETCH_SOURCE, sorts, and keeps its value until refreshed")
   func fetchedProperty() throws {
     let context = try container(Self.model()).viewContext
     func author(_ name: String, _ born: Int) -> NSManagedObject {
@@ -101,7 +101,7 @@ struct ModelInCodeTests {
     #expect((first.value(forKey: "marked") as? [NSManagedObject])?.count == 2)
   }
 
-  @Test("A fetched property's request is there to read, and part of no version hash")
+  @Test("A fetched property's request can be read, and is not part of the version hash")
   func fetchedPropertyDescription() throws {
     let model = Self.model()
     let hash = model.entityVersionHashesByName["Author"]
@@ -118,7 +118,7 @@ struct ModelInCodeTests {
 
   // MARK: Fetch request templates
 
-  @Test("A template takes values in the place of its variables")
+  @Test("A template substitutes values for its variables")
   func templates() throws {
     let model = Self.model()
     let template = NSFetchRequest<any NSFetchRequestResult>(entityName: "Book")
@@ -152,7 +152,7 @@ struct ModelInCodeTests {
 
   // MARK: Entities and properties
 
-  @Test("Entities know their properties, their parents and their model")
+  @Test("Entities have their properties, their parents and their model")
   func entities() throws {
     let person = NSEntityDescription()
     person.name = "Person"
@@ -176,7 +176,7 @@ struct ModelInCodeTests {
     #expect(model.entitiesByName.keys.sorted() == ["Person", "Student"])
   }
 
-  @Test("Configurations name some of the entities; nil names all")
+  @Test("A configuration has some of the entities; nil has all")
   func configurations() throws {
     let model = Self.model()
     let author = try #require(model.entitiesByName["Author"])
@@ -193,7 +193,7 @@ struct ModelInCodeTests {
     #expect(!model.isConfiguration(withName: nil, compatibleWithStoreMetadata: metadata))
   }
 
-  @Test("Version hashes change with what is stored, and with a modifier, and with nothing else")
+  @Test("Version hashes depend on stored properties and the modifier alone")
   func versionHashes() throws {
     func hash(_ change: (NSEntityDescription, NSAttributeDescription) -> Void) -> Data? {
       let model = Self.model()
@@ -218,7 +218,7 @@ struct ModelInCodeTests {
 
   // MARK: Merging and copying
 
-  @Test("Models merge into one, and a store's metadata picks those it was written with")
+  @Test("Models are merged, and a store's metadata selects those it was written with")
   func merging() throws {
     let other = NSManagedObjectModel()
     let shop = NSEntityDescription()
@@ -241,7 +241,7 @@ struct ModelInCodeTests {
     #expect(NSManagedObjectModel(byMerging: [Self.model()], forStoreMetadata: metadata) == nil)
   }
 
-  @Test("Models that disagree about an entity cannot be merged: Apple's sentence")
+  @Test("Models with different entities of one name cannot be merged: Apple's text")
   func mergingConflict() async {
     let result = await #expect(
       processExitsWith: .failure,
@@ -273,7 +273,7 @@ struct ModelInCodeTests {
     #expect(copy.entityVersionHashesByName["Book"] != model.entityVersionHashesByName["Book"])
   }
 
-  @Test("Changing an entity or a property of a model in use stops with Apple's sentence")
+  @Test("Changing an entity or a property of a model in use stops the program with Apple's text")
   func frozenSentence() async {
     let entity = await #expect(
       processExitsWith: .failure,
@@ -295,9 +295,9 @@ struct ModelInCodeTests {
     #expect(said(property, "Can't modify an immutable model."))
   }
 
-  // MARK: Broken models
+  // MARK: Invalid models
 
-  @Test("A relationship without a destination, or with a false inverse, is an error that names it")
+  @Test("A relationship without a destination, or with a wrong inverse, is an error that names it")
   func brokenInverses() throws {
     func failure(_ change: (NSManagedObjectModel) -> Void) -> NSError? {
       let model = Self.model()
@@ -334,7 +334,7 @@ struct ModelInCodeTests {
     #expect(twins?.localizedDescription.contains("'Book'") == true)
   }
 
-  @Test("An entity that the model does not have is named: for inserting and for fetching")
+  @Test("An error names an unknown entity, when inserting and when fetching")
   func unknownEntity() async throws {
     let context = try container(Self.model()).viewContext
     #expect(NSEntityDescription.entity(forEntityName: "Ghost", in: context) == nil)

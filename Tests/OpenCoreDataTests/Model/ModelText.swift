@@ -1,7 +1,7 @@
 import Foundation
 import OpenCoreData
 
-/// A whole model as text, so that a test that compares two shows where they differ.
+/// A complete model as text, so that a comparison shows the differences.
 enum ModelText {
   static func describe(_ model: NSManagedObjectModel) -> String {
     var lines: [String] = []

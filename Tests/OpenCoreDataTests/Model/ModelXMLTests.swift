@@ -76,7 +76,7 @@ struct ModelXMLTests {
     </model>
     """
 
-  @Test("Everything that the editor writes is read")
+  @Test("Everything that the model editor writes is read")
   func wholeModel() throws {
     let model = try load(Self.blog)
     #expect(model.entities.count == 4)
@@ -143,7 +143,7 @@ struct ModelXMLTests {
     #expect(image.relationships(forDestination: data).map(\.name) == ["data"])
   }
 
-  @Test("A layout numbers inherited attributes first and to-ones after all attributes")
+  @Test("A layout numbers inherited attributes first, and to-ones after all attributes")
   func layout() throws {
     let model = try load(Self.blog)
     let post = try #require(model.entitiesByName["Post"])
@@ -184,7 +184,7 @@ struct ModelXMLTests {
     }
   }
 
-  @Test("Class names are tried in the app's modules first when the model leaves the module open")
+  @Test("Class names are looked up in the app's modules if the model does not specify the module")
   func classCandidates() throws {
     let model = try load(Self.blog)
     let post = try #require(model.entitiesByName["Post"])
@@ -198,7 +198,7 @@ struct ModelXMLTests {
   }
 
   @Test(
-    "A model among a target's resources has its classes in that target",
+    "The classes of a model in a target's resources are in that target",
     arguments: ["app_Blog.resources", "app_Blog-tool.resources"]
   )
   func classModules(folder: String) {
@@ -208,7 +208,7 @@ struct ModelXMLTests {
     )
   }
 
-  @Test("The archive of a model keeps everything")
+  @Test("Archiving a model keeps all its contents")
   func archive() throws {
     let model = try load(Self.blog)
     let again = try ModelArchive.model(fromModelCache: ModelArchive.modelCache(for: model))
@@ -218,7 +218,7 @@ struct ModelXMLTests {
   }
 
   @Test(
-    "A malformed file is refused with line, element and what was expected",
+    "A malformed file is refused with line, element and the expected contents",
     arguments: [
       ("", 1, "a <model> element"),
       ("<model>", 1, "</model>"),
@@ -279,7 +279,7 @@ struct ModelXMLTests {
     #expect(error?.file.hasSuffix("contents") == true)
   }
 
-  @Test("Broken links name both ends")
+  @Test("Errors of invalid links name both ends")
   func brokenLinks() throws {
     let error = #expect(throws: ModelFileError.self) {
       try load(
@@ -292,7 +292,7 @@ struct ModelXMLTests {
     #expect("\(try #require(error))".contains("'Tag.posts' of 'Post.tags'"))
   }
 
-  @Test("Truncating a model at any byte is refused, never a crash")
+  @Test("A model that is truncated at any byte is refused and never crashes")
   func truncated() throws {
     let bytes = Data(Self.blog.utf8)
     for length in stride(from: 0, to: bytes.count - 20, by: 37) {
@@ -300,7 +300,7 @@ struct ModelXMLTests {
     }
   }
 
-  @Test("Flipping bytes of a model gives a model or an error, never a crash")
+  @Test("A model with flipped bytes is read or refused and never crashes")
   func flippedXML() throws {
     var numbers = SeededNumbers(seed: 11)
     let original = [UInt8](Self.blog.utf8)
@@ -314,7 +314,7 @@ struct ModelXMLTests {
     }
   }
 
-  @Test("Flipping bytes of a compiled model gives a model or an error, never a crash")
+  @Test("A compiled model with flipped bytes is read or refused and never crashes")
   func flippedArchive() throws {
     var numbers = SeededNumbers(seed: 12)
     let original = [UInt8](ModelArchive.archive(of: try load(Self.blog)))
@@ -334,7 +334,7 @@ struct ModelXMLTests {
     }
   }
 
-  @Test("Flipping bytes of a model cache gives a model or an error, never a crash")
+  @Test("A model cache with flipped bytes is read or refused and never crashes")
   func flippedCache() throws {
     var numbers = SeededNumbers(seed: 13)
     let original = [UInt8](try ModelArchive.modelCache(for: try load(Self.blog)))
@@ -346,7 +346,7 @@ struct ModelXMLTests {
     }
   }
 
-  @Test("A model that is nowhere is reported with the places that were searched")
+  @Test("The error for a missing model lists the searched paths")
   func locating() throws {
     let error = #expect(throws: ModelLocator.NotFoundError.self) {
       try ModelLocator.locate(name: "NoSuchModel")
@@ -356,7 +356,7 @@ struct ModelXMLTests {
     #expect(NSManagedObjectModel(contentsOf: URL(fileURLWithPath: "/no/such.momd")) == nil)
   }
 
-  @Test("The current version is the one that the marker names")
+  @Test("The current version is the one in the marker file")
   func currentVersion() throws {
     let files = FileManager.default
     let folder = files.temporaryDirectory.appendingPathComponent("model-\(UUID().uuidString)")
@@ -383,7 +383,7 @@ struct ModelXMLTests {
     #expect(error?.found.contains("Blog 3") == true)
   }
 
-  @Test("Merging joins the entities of models")
+  @Test("Merging combines the entities of models")
   func merging() throws {
     let one = try load("<model><entity name=\"A\"/></model>")
     let third = try load("<model><entity name=\"B\"/></model>")
@@ -439,21 +439,21 @@ struct ModelXMLTests {
     return try ModelFile.load(contentsOf: file)
   }
 
-  /// What loads must also freeze and archive without a trap.
+  /// A model that can be loaded must also be frozen and archived without a trap.
   private func exercise(_ load: () throws -> NSManagedObjectModel) {
     do {
       let model = try load()
       model.freeze()
       _ = try ModelArchive.model(fromModelCache: ModelArchive.modelCache(for: model))
     } catch is ModelFileError {
-      // The expected answer to damage.
+      // The expected result for a damaged file.
     } catch {
       Issue.record("an error of another kind: \(error)")
     }
   }
 
   @Test(
-    "A default that an earlier type left behind is read as the type that the attribute has",
+    "A default value of a former attribute type is converted to the present type",
     arguments: [
       ("Integer 32", "NO", 0), ("Integer 16", "YES", 1), ("Double", "NO", 0), ("Float", "YES", 1),
       ("Boolean", "0.0", 0), ("Boolean", "2", 1), ("Integer 64", "0.0", 0),

@@ -2,10 +2,10 @@ import Foundation
 import OpenCoreData
 import Testing
 
-// Foundation has a class of the name that cannot be made.
+// Foundation's class of this name cannot be instantiated.
 private typealias NSExpression = OpenCoreData.NSExpression
 
-/// A value that apps keep in transformable attributes.
+/// A value that apps store in transformable attributes.
 final class Shade: NSObject, NSSecureCoding {
   static let supportsSecureCoding = true
   let red: Double
@@ -23,7 +23,7 @@ final class Shade: NSObject, NSSecureCoding {
   }
 }
 
-/// As Apple's documentation writes one: a list of classes, and a name to register it by.
+/// As in Apple's documentation: a list of classes, and a name to register it.
 final class ShadeTransformer: NSSecureUnarchiveFromDataTransformer, @unchecked Sendable {
   static let name = NSValueTransformerName(rawValue: "StoredFormsShadeTransformer")
 
@@ -34,7 +34,7 @@ final class ShadeTransformer: NSSecureUnarchiveFromDataTransformer, @unchecked S
   }
 }
 
-/// From text to bytes and back, by hand.
+/// Converts text to bytes and back, without an archiver.
 final class BackwardsTransformer: ValueTransformer, @unchecked Sendable {
   override class func transformedValueClass() -> AnyClass { NSData.self }
   override class func allowsReverseTransformation() -> Bool { true }
@@ -139,7 +139,7 @@ struct StoredFormsTests {
     NSEntityDescription.insertNewObject(forEntityName: name, into: context)
   }
 
-  @Test("Derived attributes follow their sources from save to save")
+  @Test("Derived attributes are updated by each save")
   func derivedAttributes() throws {
     try with { context, _ in
       let post = new("Post", context)
@@ -175,7 +175,7 @@ struct StoredFormsTests {
     }
   }
 
-  @Test("Transformable values pass their transformers, on the way in and on the way out")
+  @Test("Transformable values are converted by their transformers when written and read")
   func transformers() throws {
     try with { context, library in
       let post = new("Post", context)
@@ -194,7 +194,7 @@ struct StoredFormsTests {
     }
   }
 
-  @Test("Transformers are registered by name, and the built-in ones are there")
+  @Test("Transformers are registered by name, and the built-in ones are registered")
   func registry() {
     ShadeTransformer.register()
     #expect(ValueTransformer(forName: ShadeTransformer.name) is ShadeTransformer)
@@ -209,7 +209,7 @@ struct StoredFormsTests {
     #expect(ValueTransformer(forName: NSValueTransformerName("Nobody")) == nil)
   }
 
-  @Test("Large data lies in a file beside the store, which goes with its value")
+  @Test("Large data is stored in a file beside the store, which is removed with its value")
   func externalData() throws {
     try with { context, library in
       let folder = library.folder.appendingPathComponent(".Library_SUPPORT/_EXTERNAL_DATA")

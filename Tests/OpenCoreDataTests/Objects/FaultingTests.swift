@@ -18,7 +18,7 @@ struct FaultingTests {
     return library
   }
 
-  @Test("A context has one instance for each row, however it is reached")
+  @Test("A context has one instance for each row, on every path to it")
   func uniquing() throws {
     let library = try library(books: 3)
     let context = library.context()
@@ -51,7 +51,7 @@ struct FaultingTests {
     }
   }
 
-  @Test("Objects without changes live only as long as someone holds them, unless they are retained")
+  @Test("Unchanged objects are released with their last reference, unless the context retains them")
   func weakness() throws {
     let library = try library(books: 2)
     let context = library.context()
@@ -68,7 +68,7 @@ struct FaultingTests {
     }
   }
 
-  @Test("A fault that is fired after another context's save has the newer values")
+  @Test("A fault fired after another context's save has the newer values")
   func staleFault() throws {
     let library = try library(books: 1)
     let context = library.context()
@@ -85,7 +85,7 @@ struct FaultingTests {
     }
   }
 
-  @Test("A fault whose row is gone becomes an empty, deleted object")
+  @Test("A fault whose row was deleted becomes an empty, deleted object")
   func vanished() throws {
     let library = try library(books: 1)
     let context = library.context()
@@ -103,7 +103,7 @@ struct FaultingTests {
     }
   }
 
-  @Test("Objects outlive their context as empty objects")
+  @Test("Objects that outlive their context are empty")
   func contextGone() throws {
     let library = try library(books: 1)
     func fetched() throws -> Book {
@@ -117,7 +117,7 @@ struct FaultingTests {
     #expect(book.title == nil)
   }
 
-  @Test("Turning objects into faults cuts cycles, so that nothing leaks")
+  @Test("Turning objects into faults breaks reference cycles")
   func cycles() throws {
     let library = try library(books: 0)
     weak var weakReader: Reader?
@@ -134,7 +134,7 @@ struct FaultingTests {
     #expect(weakReader == nil)
   }
 
-  @Test("A reset context forgets its objects and what waited to be saved")
+  @Test("A reset context forgets its objects and unsaved changes")
   func reset() throws {
     let library = try library(books: 1)
     let context = library.context()

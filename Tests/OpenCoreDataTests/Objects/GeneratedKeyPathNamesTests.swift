@@ -2,7 +2,7 @@ import Foundation
 import OpenCoreData
 import Testing
 
-/// What the build plugin writes into a module with managed objects.
+/// The build plugin's output for a module with managed objects.
 final class ManagedKeyPathNames: ManagedKeyPathNaming {
   static func keyPathNames(of type: NSManagedObject.Type) -> [AnyKeyPath: String] {
     var names: [AnyKeyPath: String] = [:]
@@ -17,7 +17,7 @@ final class ManagedKeyPathNames: ManagedKeyPathNaming {
   }
 }
 
-/// A class of no model: only what was generated knows its names.
+/// A class without a model: its names are only in the generated code.
 class Shelf: NSManagedObject {
   private static let labelProperty = ManagedProperty<String?>("label")
   private static let wordsProperty = ManagedObjectProperty<[String]?>("words")
@@ -46,7 +46,7 @@ class Shelf: NSManagedObject {
   var neighbours: ManagedMembers<Shelf> { self[Self.neighboursMembers] }
 }
 
-/// Inherits its properties, and says the name of one of its own itself.
+/// Inherits its properties, and provides the name of one of its own itself.
 final class GlassShelf: Shelf {
   private static let tintProperty = ManagedProperty<String?>("tint")
 
@@ -58,30 +58,30 @@ final class GlassShelf: Shelf {
   override class var keyPathNames: [AnyKeyPath: String] { [\GlassShelf.tint: "tint"] }
 }
 
-@Suite("Key paths have names without a model")
+@Suite("Names of key paths without a model")
 struct GeneratedKeyPathNamesTests {
-  @Test("A property is named by what was generated for its module")
+  @Test("A property has its name in the code generated for its module")
   func generated() {
     #expect(KeyPathNames.name(of: \Shelf.label) == "label")
   }
 
-  @Test("A property that is inherited has its name in the class that inherits it")
+  @Test("An inherited property has its name in the subclass")
   func inherited() {
     #expect(KeyPathNames.name(of: \GlassShelf.label) == "label")
   }
 
-  @Test("A class can say its names itself")
+  @Test("A class can provide its names itself")
   func declared() {
     #expect(KeyPathNames.name(of: \GlassShelf.tint) == "tint")
   }
 
-  @Test("What leads over no property has no name")
+  @Test("A key path to no property has no name")
   func unknown() {
     #expect(KeyPathNames.name(of: \String.count) == nil)
   }
 }
 
-@Suite("Doors to properties that no row holds")
+@Suite("Accessors of properties that have no column of their own")
 struct ManagedObjectPropertyTests {
   private static let model: NSManagedObjectModel = {
     let label = NSAttributeDescription()
@@ -138,7 +138,7 @@ struct ManagedObjectPropertyTests {
     #expect(shelf.value(forKey: "kind") as? Int == 0)
   }
 
-  @Test("Single members are added, inserted, replaced and removed in order")
+  @Test("Single members can be added, inserted, replaced and removed in order")
   func members() {
     let shelf = Shelf(context: context)
     let others = (0..<5).map { _ in Shelf(context: context) }

@@ -2,15 +2,15 @@ import Foundation
 import OpenCoreData
 import Testing
 
-/// A class whose objects look around in their context while they are made.
+/// A class whose initializer uses the object's context.
 final class CuriousPage: NSManagedObject {
   nonisolated(unsafe) static var look: (() -> Void)?
   let looked: Void = CuriousPage.look?() ?? ()
 }
 
-@Suite("Fetching while objects are being made", .serialized)
+@Suite("Fetching while objects are being created", .serialized)
 struct InterruptedFetchTests {
-  @Test("A row has one instance also where a class asks for it while a fetch makes another")
+  @Test("A row has one instance even if a class requests it while a fetch creates it")
   func uniquing() throws {
     let chapter = ModelParts.entity("Chapter")
     let page = ModelParts.entity("Page")

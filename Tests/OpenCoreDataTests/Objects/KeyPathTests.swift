@@ -4,7 +4,8 @@ import Testing
 
 @Suite("Key paths and collection operators")
 struct KeyPathTests {
-  /// A reader with books of 100, 200 and 300 pages, of which two share a title, and one without.
+  /// A reader with books of 100, 200 and 300 pages, two of which share a title, and one without
+  /// pages.
   private func with(_ body: (Reader, NSManagedObjectContext) throws -> Void) throws {
     let library = try Library(inMemory: true)
     let context = library.context()
@@ -24,7 +25,7 @@ struct KeyPathTests {
     }
   }
 
-  @Test("Operators over a to-many of an object")
+  @Test("Collection operators are evaluated over a to-many of an object")
   func operators() throws {
     try with { reader, _ in
       #expect(reader.value(forKeyPath: "loans.@count") as? Int == 4)
@@ -41,7 +42,7 @@ struct KeyPathTests {
     }
   }
 
-  @Test("A key path over a to-many gives the members' values as a set")
+  @Test("A key path over a to-many returns the members' values as a set")
   func acrossToMany() throws {
     try with { reader, _ in
       #expect(reader.value(forKeyPath: "loans.title") as? Set<String> == ["Emma", "Persuasion"])
@@ -49,7 +50,7 @@ struct KeyPathTests {
     }
   }
 
-  @Test("An operator's key path may have an operator itself")
+  @Test("An operator's key path may contain an operator")
   func nested() throws {
     try with { reader, context in
       for (index, book) in reader.loans.enumerated() {
@@ -100,7 +101,7 @@ struct KeyPathTests {
     }
   }
 
-  @Test("Operators over nothing: a count and a sum are 0, an extreme is nil")
+  @Test("Over an empty collection a count and a sum are 0, a minimum or maximum is nil")
   func empty() throws {
     try with { reader, _ in
       reader.loans = []
@@ -112,7 +113,7 @@ struct KeyPathTests {
     }
   }
 
-  @Test("Dictionaries of values go in and out, NSNull for nil")
+  @Test("Dictionaries of values are read and set, with NSNull for nil")
   func dictionaries() throws {
     try with { reader, _ in
       let values = reader.dictionaryWithValues(forKeys: ["name", "card", "age"])
@@ -125,7 +126,7 @@ struct KeyPathTests {
     }
   }
 
-  @Test("Sets at the end of a key path change the relationship there")
+  @Test("Sets at the end of a key path change that relationship")
   func mutableSets() throws {
     try with { reader, context in
       let card = Card(context: context)
@@ -154,7 +155,7 @@ struct KeyPathTests {
     }
   }
 
-  @Test("An operator that does not exist stops with Apple's sentence")
+  @Test("An unknown operator stops the program with Apple's text")
   func unknownOperator() async {
     let result = await #expect(
       processExitsWith: .failure,
@@ -167,7 +168,7 @@ struct KeyPathTests {
     #expect(said(result, "this class does not implement the mean operation."))
   }
 
-  @Test("Unknown keys stop with Apple's sentences, for reading and for writing")
+  @Test("Unknown keys stop the program with Apple's texts, when reading and when setting")
   func unknownKeys() async {
     let reading = await #expect(
       processExitsWith: .failure,
@@ -190,7 +191,9 @@ struct KeyPathTests {
     #expect(said(writing, "setValue:forUndefinedKey:]: " + sentence))
   }
 
-  @Test("Values of wrong types stop with Apple's sentence, naming property, types and value")
+  @Test(
+    "Values of a wrong type stop the program with Apple's text, which has property, types and value"
+  )
   func wrongTypes() async {
     let attribute = await #expect(
       processExitsWith: .failure,

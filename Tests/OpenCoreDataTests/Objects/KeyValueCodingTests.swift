@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Key-value coding")
 struct KeyValueCodingTests {
-  @Test("Every kind of attribute keeps its value through a save, with Apple's types")
+  @Test("Every attribute type keeps its value through a save, with Apple's classes")
   func allKinds() throws {
     let library = try Library()
     let context = library.context()
@@ -163,7 +163,7 @@ struct KeyValueCodingTests {
     }
   }
 
-  @Test("Primitive values are set without the context learning of it")
+  @Test("Setting a primitive value does not notify the context")
   func primitives() throws {
     let library = try Library()
     let context = library.context()
@@ -184,7 +184,7 @@ struct KeyValueCodingTests {
     }
   }
 
-  @Test("An unknown key stops the program with Apple's sentence")
+  @Test("An unknown key stops the program with Apple's text")
   func unknownKey() async {
     await #expect(processExitsWith: .failure) {
       let library = try Library(inMemory: true)
@@ -193,7 +193,7 @@ struct KeyValueCodingTests {
     }
   }
 
-  @Test("A value of the wrong type stops the program with Apple's sentence")
+  @Test("A value of the wrong type stops the program with Apple's text")
   func wrongType() async {
     await #expect(processExitsWith: .failure) {
       let library = try Library(inMemory: true)

@@ -2,10 +2,10 @@ import Foundation
 import OpenCoreData
 import Testing
 
-@Suite("Relationships of many members")
+@Suite("Relationships with many members")
 struct LargeRelationshipTests {
   @Test(
-    "Members that come and go at random are those of a plain set",
+    "Random insertions and removals of members agree with a plain set",
     arguments: [1, 2, 3] as [UInt64]
   )
   func members(seed: UInt64) throws {
@@ -20,7 +20,7 @@ struct LargeRelationshipTests {
       for step in 0..<3000 {
         let person = people[Int.random(in: 0..<people.count, using: &random)]
         let groups = person.mutableSetValue(forKey: "groups")
-        // The bag grows in the first half and shrinks in the second.
+        // The set grows in the first half and shrinks in the second.
         if Int.random(in: 0..<3000, using: &random) > step {
           groups.add(group)
           expected.insert(person)
@@ -40,7 +40,7 @@ struct LargeRelationshipTests {
   }
 
   @Test(
-    "Where one side was changed behind the other's back, no member is there twice",
+    "A change of only one side of a relationship never duplicates a member",
     arguments: [3, 100]
   )
   func primitives(count: Int) throws {
@@ -53,7 +53,7 @@ struct LargeRelationshipTests {
       try context.save()
       let people = (0..<count).map { _ in insert("Person") }
       for person in people { person.setValue(Set([group]), forKey: "groups") }
-      // The group still knows of everybody.
+      // The group still has all members.
       for person in people { person.setPrimitiveValue(Set<NSManagedObject>(), forKey: "groups") }
       for person in people { person.setValue(Set([group]), forKey: "groups") }
       #expect(group.mutableSetValue(forKey: "people").count == count)

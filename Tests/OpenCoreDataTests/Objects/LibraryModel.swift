@@ -67,7 +67,7 @@ extension Card {
   var label: String { "\(number ?? "") \(reader?.name ?? "")" }
 }
 
-/// A book, with an attribute of every kind.
+/// A book, with an attribute of every type.
 class Book: NSManagedObject {
   private static let titleProperty = ManagedProperty<String?>("title")
   private static let pagesProperty = ManagedProperty<Int64>("pages")
@@ -95,7 +95,7 @@ class Book: NSManagedObject {
   }
 }
 
-/// A book to listen to: an entity that inherits.
+/// An audio book: a sub-entity.
 final class AudioBook: Book {
   private static let minutesProperty = ManagedProperty<Int32>("minutes")
 
@@ -105,7 +105,7 @@ final class AudioBook: Book {
   }
 }
 
-/// What books are about: many-to-many.
+/// The subjects of books: many-to-many.
 final class Subject: NSManagedObject {
   private static let nameProperty = ManagedProperty<String?>("name")
   private static let booksProperty = ManagedProperty<Set<Book>>("books")
@@ -237,7 +237,7 @@ enum LibraryModel {
   }
 }
 
-/// A library in a temporary folder, gone with the last reference to it.
+/// A library in a temporary folder, which is removed when it is released.
 final class Library {
   let folder: URL
   let container: NSPersistentContainer
@@ -266,7 +266,7 @@ final class Library {
     return container
   }
 
-  /// The same file through another container, as another run of the app has it.
+  /// The same file in another container, as in another run of the app.
   func reopened() throws -> NSPersistentContainer {
     try Self.open(folder, LibraryModel.make(), false)
   }

@@ -2,7 +2,7 @@ import Foundation
 import OpenCoreData
 import Testing
 
-/// Notes what Core Data calls, and does what a test asks for in `willSave()`.
+/// Records Core Data's calls, and runs what a test sets for `willSave()`.
 final class LifeCycleNote: NSManagedObject {
   var calls: [String] = []
   var onWillSave: ((LifeCycleNote) -> Void)?
@@ -56,7 +56,7 @@ final class LifeCycleNote: NSManagedObject {
   }
 }
 
-@Suite("The life of an object")
+@Suite("The life cycle of an object")
 struct LifeCycleTests {
   static func model() -> NSManagedObjectModel {
     let entity = NSEntityDescription()
@@ -91,7 +91,7 @@ struct LifeCycleTests {
     return note
   }
 
-  @Test("Changed and committed values leave transient properties out")
+  @Test("Changed and committed values exclude transient properties")
   func transientPropertiesAreNoChangedValues() throws {
     try with { _, context in
       let note = try saved(context)
@@ -104,7 +104,7 @@ struct LifeCycleTests {
     }
   }
 
-  @Test("Insert, save, refresh, fetch, delete: the calls and their order")
+  @Test("The calls of insert, save, refresh, fetch and delete are made in order")
   func order() throws {
     try with { _, context in
       let note = LifeCycleNote(context: context)
@@ -128,7 +128,7 @@ struct LifeCycleTests {
     }
   }
 
-  @Test("The states of an object from its insertion to its deletion")
+  @Test("An object has the documented states from its insertion to its deletion")
   func states() throws {
     try with { _, context in
       let note = LifeCycleNote(context: context)
@@ -149,7 +149,7 @@ struct LifeCycleTests {
     }
   }
 
-  @Test("Changed values are those that differ, committed values those of the store")
+  @Test("Changed values are the different ones, committed values the stored ones")
   func changes() throws {
     try with { _, context in
       let note = try saved(context)
@@ -165,7 +165,7 @@ struct LifeCycleTests {
     }
   }
 
-  @Test("The handler of a turn's notification sees what the turn changed")
+  @Test("The handler of a turn's notification reads the turn's changes")
   func currentEvent() throws {
     try with { _, context in
       let note = try saved(context)
@@ -190,7 +190,7 @@ struct LifeCycleTests {
     }
   }
 
-  @Test("willSave() may change its object, and is called once more for it")
+  @Test("willSave() may change its object, and is then called again")
   func redirtying() throws {
     try with { library, context in
       let note = try saved(context)
@@ -210,7 +210,7 @@ struct LifeCycleTests {
     }
   }
 
-  @Test("willSave() that never comes to rest is an error, and nothing is saved")
+  @Test("willSave() that changes its object every time is an error, and nothing is saved")
   func endless() throws {
     try with { _, context in
       let note = try saved(context)
@@ -231,7 +231,7 @@ struct LifeCycleTests {
     }
   }
 
-  @Test("Rolling back and refreshing awake from a snapshot event")
+  @Test("Rolling back and refreshing call awake(fromSnapshotEvents:)")
   func snapshotEvents() throws {
     try with { library, context in
       let note = try saved(context)
@@ -248,14 +248,14 @@ struct LifeCycleTests {
     }
   }
 
-  @Test("A primitive value is set past observers, inverses and the context")
+  @Test("Setting a primitive value notifies neither observers nor inverses nor the context")
   func primitives() throws {
     try with { _, context in
       let note = try saved(context)
       note.setPrimitiveValue(4, forKey: "number")
       #expect(note.primitiveValue(forKey: "number") as? Int == 4)
       #expect(!context.hasChanges)
-      // A change is what the accessors announce, so an object without one has no changed values.
+      // Accessors announce a change, so an object without one has no changed values.
       #expect(note.changedValues().isEmpty)
       note.willChangeValue(forKey: "number")
       note.didChangeValue(forKey: "number")
@@ -264,7 +264,7 @@ struct LifeCycleTests {
     }
   }
 
-  @Test("An identifier is equal by value, and its URI leads back to the object")
+  @Test("Identifiers are compared by value, and a URI returns the object")
   func identifiers() throws {
     try with { library, context in
       let note = LifeCycleNote(context: context)

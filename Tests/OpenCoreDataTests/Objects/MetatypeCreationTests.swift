@@ -2,8 +2,7 @@ import Foundation
 import OpenCoreData
 import Testing
 
-/// A class that overrides the designated initializer without the word `required`, as the classes of
-/// code generators do.
+/// A class that overrides the designated initializer without `required`, as generated classes do.
 final class MetatypePlainItem: NSManagedObject {
   nonisolated(unsafe) static var made = 0
 
@@ -34,7 +33,7 @@ extension MetatypeCreatable {
 
 extension MetatypeNamedItem: MetatypeCreatable {}
 
-@Suite("Objects and coordinators are made from metatypes")
+@Suite("Creating objects and coordinators from metatypes")
 struct MetatypeCreationTests {
   private func make<Object: NSManagedObject>(
     _ type: Object.Type,
@@ -66,7 +65,7 @@ struct MetatypeCreationTests {
     return context
   }
 
-  @Test("A generic function makes an object of its type's class and entity")
+  @Test("A generic function creates an object of its type's class and entity")
   func generic() throws {
     let context = try context(of: MetatypeNamedItem.self)
     context.performAndWait {
@@ -85,7 +84,7 @@ struct MetatypeCreationTests {
     }
   }
 
-  @Test("An overridden designated initializer makes the object of a metatype")
+  @Test("An overridden designated initializer creates the object of a metatype")
   func overridden() throws {
     let context = try context(of: MetatypePlainItem.self)
     context.performAndWait {
@@ -98,7 +97,7 @@ struct MetatypeCreationTests {
     }
   }
 
-  @Test("A coordinator is made from its metatype")
+  @Test("A coordinator is created from its metatype")
   func coordinator() {
     func make<Coordinator: NSPersistentStoreCoordinator>(_ type: Coordinator.Type) -> Coordinator {
       Coordinator(managedObjectModel: NSManagedObjectModel())
@@ -106,7 +105,7 @@ struct MetatypeCreationTests {
     #expect(make(NSPersistentStoreCoordinator.self).persistentStores.isEmpty)
   }
 
-  @Test("Identifiers and conflicts of no object can be made")
+  @Test("Identifiers and conflicts without objects can be created")
   func placeholders() {
     let first = NSManagedObjectID()
     #expect(first == first)

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Key-value observing")
 struct ObservingTests {
-  /// Notes what it is told.
+  /// Records its notifications.
   final class Watcher: NSObject, NSKeyValueObserver {
     var changes: [(keyPath: String?, change: [NSKeyValueChangeKey: Any])] = []
     var contexts: [UnsafeMutableRawPointer?] = []
@@ -28,7 +28,7 @@ struct ObservingTests {
     return try context.performAndWait { try body(context) }
   }
 
-  @Test("An observer is told of a change with the old and the new value")
+  @Test("An observer is notified of a change with the old and the new value")
   func attribute() throws {
     try with { context in
       let reader = Reader(context: context)
@@ -48,7 +48,7 @@ struct ObservingTests {
     }
   }
 
-  @Test("Nil is NSNull in a change, and without options a change says its kind alone")
+  @Test("Nil is NSNull in a change, and without options a change has only its kind")
   func nilAndOptions() throws {
     try with { context in
       let book = Book(context: context)
@@ -65,7 +65,7 @@ struct ObservingTests {
     }
   }
 
-  @Test(".initial tells at once, .prior tells before the change")
+  @Test(".initial notifies immediately, .prior notifies before the change")
   func initialAndPrior() throws {
     try with { context in
       let reader = Reader(context: context)
@@ -89,7 +89,7 @@ struct ObservingTests {
     }
   }
 
-  @Test("Members that come and go are insertions and removals, on both sides of a relationship")
+  @Test("Added and removed members are insertions and removals, on both sides of a relationship")
   func members() throws {
     try with { context in
       let reader = Reader(context: context)
@@ -113,7 +113,7 @@ struct ObservingTests {
     }
   }
 
-  @Test("An ordered relationship says the places that changed")
+  @Test("A change of an ordered relationship has the changed indexes")
   func ordered() throws {
     try with { context in
       let book = Book(context: context)
@@ -132,7 +132,7 @@ struct ObservingTests {
     }
   }
 
-  @Test("A key path over a to-one is followed to whatever is there")
+  @Test("Observing a key path over a to-one follows the current destination")
   func keyPath() throws {
     try with { context in
       let book = Book(context: context)
@@ -153,7 +153,7 @@ struct ObservingTests {
     }
   }
 
-  @Test("A property that others affect changes with them")
+  @Test("A property is notified when a property that affects it changes")
   func dependent() throws {
     try with { context in
       let card = Card(context: context)
@@ -167,7 +167,7 @@ struct ObservingTests {
     }
   }
 
-  @Test("observe(_:) finds the property behind a Swift key path, and ends with its token")
+  @Test("observe(_:) finds the property of a Swift key path, and ends with its token")
   func swiftKeyPath() throws {
     try with { context in
       let reader = Reader(context: context)
@@ -204,7 +204,7 @@ struct ObservingTests {
     }
   }
 
-  @Test("Changes within a change are one change, and an accessor of one's own announces itself")
+  @Test("Nested changes are one change, and custom accessors announce themselves")
   func nestedAndManual() throws {
     try with { context in
       let reader = Reader(context: context)
@@ -228,7 +228,7 @@ struct ObservingTests {
     }
   }
 
-  @Test("Rolling back, refreshing and merging another context's save tell observers")
+  @Test("Rolling back, refreshing and merging notify observers")
   func pastTheAccessors() throws {
     let library = try Library()
     let context = library.context()
@@ -253,7 +253,7 @@ struct ObservingTests {
     }
   }
 
-  @Test("Contexts of observers are kept apart")
+  @Test("Registrations with different context pointers are distinct")
   func contexts() throws {
     try with { context in
       let reader = Reader(context: context)
@@ -274,7 +274,7 @@ struct ObservingTests {
     }
   }
 
-  @Test("Observed objects go when nobody holds them, and their observers with them")
+  @Test("Observed objects without references are released, and so are their observers")
   func lifetime() throws {
     try with { context in
       weak var seen: Book?
@@ -297,7 +297,7 @@ struct ObservingTests {
     }
   }
 
-  @Test("Removing an observer that was never added stops with Apple's sentence")
+  @Test("Removing an observer that was never added stops the program with Apple's text")
   func unknownObserver() async {
     let result = await #expect(
       processExitsWith: .failure,
@@ -313,9 +313,9 @@ struct ObservingTests {
   }
 }
 
-@Suite("Observing what becomes of objects and contexts")
+@Suite("Observing the states of objects and contexts")
 struct StateObservingTests {
-  @Test("hasChanges and its kin tell of inserting, saving, changing and deleting")
+  @Test("hasChanges, isInserted, isUpdated and isDeleted notify of inserting, saving and deleting")
   func objectState() throws {
     let library = try Library()
     let context = library.context()
@@ -432,7 +432,7 @@ struct StateObservingTests {
     }
   }
 
-  @Test("A key path that leads to no property stops with a sentence")
+  @Test("A key path that is no property stops the program with an error text")
   func unknownKeyPath() async {
     await #expect(processExitsWith: .failure) {
       let library = try Library()

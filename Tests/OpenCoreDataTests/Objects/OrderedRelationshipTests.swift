@@ -20,7 +20,7 @@ struct OrderedRelationshipTests {
       book.setValue(NSOrderedSet(array: chapters), forKey: "chapters")
       try context.save()
       try body(book, chapters, context)
-      // Whatever was done is what another context reads after a save.
+      // Another context reads the same result after a save.
       let headings = Self.headings(of: book)
       try context.save()
       let other = library.context()
@@ -39,7 +39,7 @@ struct OrderedRelationshipTests {
     .joined() ?? "?"
   }
 
-  @Test("Members move, and the order is kept")
+  @Test("Members can be moved, and the order is stored")
   func moves() throws {
     try with { book, _, _ in
       let set = book.mutableOrderedSetValue(forKey: "chapters")
@@ -52,7 +52,7 @@ struct OrderedRelationshipTests {
     }
   }
 
-  @Test("Members are inserted, replaced and removed at places")
+  @Test("Members can be inserted, replaced and removed at indexes")
   func places() throws {
     try with { book, chapters, context in
       let set = book.mutableOrderedSetValue(forKey: "chapters")
@@ -114,7 +114,7 @@ struct OrderedRelationshipTests {
     }
   }
 
-  @Test("Sets are added and taken away as wholes")
+  @Test("Whole sets can be added and removed")
   func algebra() throws {
     try with { book, chapters, _ in
       let set = book.mutableOrderedSetValue(forKey: "chapters")
@@ -134,7 +134,7 @@ struct OrderedRelationshipTests {
     }
   }
 
-  @Test("The proxy is live: it shows what others do to the relationship")
+  @Test("The mutable set shows later changes of the relationship")
   func live() throws {
     try with { book, chapters, context in
       let set = book.mutableOrderedSetValue(forKey: "chapters")
@@ -148,7 +148,7 @@ struct OrderedRelationshipTests {
     }
   }
 
-  @Test("A mutable set reads, takes and gives like any set")
+  @Test("A mutable set supports the methods of any set")
   func unordered() throws {
     let library = try Library(inMemory: true)
     let context = library.context()

@@ -2,9 +2,9 @@ import Foundation
 import OpenCoreData
 import Testing
 
-@Suite("Members that are only read")
+@Suite("Members that are read and not changed")
 struct ReadMembersTests {
-  /// Readers with books on loan, some of which are for listening; each book has two of the subjects.
+  /// Readers with borrowed books, some of which are audio books; each book has two of the subjects.
   private func library(readers: Int = 4) throws -> Library {
     let library = try Library()
     let context = library.context()
@@ -39,14 +39,14 @@ struct ReadMembersTests {
 
   private func titles(_ books: Set<Book>) -> [String] { books.compactMap(\.title).sorted() }
 
-  @Test("They are what the store has, however they are asked for", arguments: [[], ["loans"]])
+  @Test("Members equal those in the store, on every path to them", arguments: [[], ["loans"]])
   func forms(_ prefetched: [String]) throws {
     let library = try library()
     let context = library.context()
     try context.performAndWait {
       let readers = try readers(context, prefetched)
       #expect(readers.map { $0.loans.count } == [0, 1, 2, 3])
-      // The last one has books of two classes.
+      // The last reader has books of two classes.
       for reader in readers {
         let number = Int(reader.name.suffix(1)) ?? 0
         let expected = (0..<number).map { "\(number).\($0)" }
@@ -62,7 +62,7 @@ struct ReadMembersTests {
     }
   }
 
-  @Test("They follow every change: from here, from the other side, and from other contexts")
+  @Test("Members follow every change: made here, on the other side, and in other contexts")
   func changes() throws {
     let library = try library()
     let context = library.context()
@@ -93,7 +93,7 @@ struct ReadMembersTests {
     }
   }
 
-  @Test("Prefetched members bring their rows along and stay faults until they are read")
+  @Test("Prefetched members get their rows and stay faults until they are read")
   func rows() throws {
     let library = try library()
     let context = library.context()
@@ -104,7 +104,7 @@ struct ReadMembersTests {
       #expect(books.allSatisfy { $0.isFault && $0.isPrefetched })
       #expect(books.allSatisfy { !$0.hasFault(forRelationshipNamed: "subjects") })
       #expect(books.allSatisfy { $0.title != nil && !$0.isFault })
-      // Some are known by now and changed; a second fetch leaves them as they are.
+      // Some are registered and changed; a second fetch leaves them unchanged.
       books[0].title = "changed"
       context.refresh(books[1], mergeChanges: false)
       #expect(try self.readers(context, ["loans"]).flatMap(\.loans).contains(books[0]))
@@ -113,7 +113,7 @@ struct ReadMembersTests {
     }
   }
 
-  @Test("A prefetch of more objects than one question takes leaves nothing to be read")
+  @Test("A prefetch that needs several queries leaves no object unread")
   func portions() throws {
     let library = try Library()
     let maker = library.context()
@@ -152,7 +152,7 @@ struct ReadMembersTests {
     }
   }
 
-  @Test("Those of a many-to-many are held until the turn ends, as others are likely to share them")
+  @Test("Members of a many-to-many are retained until the turn ends, because others may share them")
   func sharedMembers() throws {
     let library = try library()
     let context = library.context()
@@ -165,7 +165,7 @@ struct ReadMembersTests {
     context.performAndWait { #expect(context.registeredObjects.isEmpty) }
   }
 
-  @Test("Whatever is done, they are the same as in a context that reads them anew")
+  @Test("After any changes, members equal those in a new context")
   func randomChanges() throws {
     let seed: UInt64 = 17
     var random = SeededNumbers(seed: seed)

@@ -4,7 +4,7 @@ import Testing
 
 @Suite("Relationships")
 struct RelationshipTests {
-  @Test("Setting either side of a one-to-one sets the other and frees the former partners")
+  @Test("Setting either side of a one-to-one sets the other and clears the former partners")
   func oneToOne() throws {
     let library = try Library(inMemory: true)
     let context = library.context()
@@ -42,7 +42,7 @@ struct RelationshipTests {
     }
   }
 
-  @Test("The inverse of a stored relationship changes without its fault being fired")
+  @Test("The inverse of a stored relationship changes without firing its fault")
   func inverseStaysFault() throws {
     let library = try Library()
     let setup = library.context()
@@ -144,7 +144,7 @@ struct RelationshipTests {
     }
   }
 
-  @Test("Relationships lead to objects of sub-entities with their own class")
+  @Test("Relationships to sub-entities return objects of their own class")
   func inheritance() throws {
     let library = try Library()
     let context = library.context()

@@ -2,7 +2,7 @@ import Foundation
 import OpenCoreData
 import Testing
 
-/// A subject that checks its own name.
+/// A subject that validates its own name.
 final class StrictSubject: NSManagedObject {
   override func validateValue(
     _ value: AutoreleasingUnsafeMutablePointer<AnyObject?>,
@@ -20,7 +20,7 @@ final class StrictSubject: NSManagedObject {
 
 @Suite("Overridden validation")
 struct ValidationOverrideTests {
-  @Test("A class's own check of values is called on saves, and may replace the value")
+  @Test("A class's own validation of values is called on saves, and may replace the value")
   func override() throws {
     let model = LibraryModel.make()
     model.entitiesByName["Subject"]?.managedObjectClassName =

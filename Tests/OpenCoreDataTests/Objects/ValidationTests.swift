@@ -18,7 +18,7 @@ struct ValidationTests {
     }
   }
 
-  @Test("A property that is not optional must have a value: 1570 with object and key")
+  @Test("A required property without a value fails with 1570, object and key")
   func mandatory() throws {
     let error = try failure { context in
       Reader(context: context).setValue(nil, forKey: "name")
@@ -30,7 +30,7 @@ struct ValidationTests {
   }
 
   @Test(
-    "Limits of the model are checked with their codes",
+    "Limits of the model are validated with their codes",
     arguments: [
       ("name", "A" as any Sendable, 1670), ("name", String(repeating: "A", count: 21), 1660),
       ("age", -1, 1620), ("age", 151, 1610),
@@ -70,7 +70,7 @@ struct ValidationTests {
     #expect(Set(details.map(\.code)) == [1670, 1620])
   }
 
-  @Test("A relationship with the deny rule forbids the deletion: 1600")
+  @Test("A relationship with the deny rule prevents the deletion with 1600")
   func deny() throws {
     let library = try Library()
     let context = library.context()
@@ -103,7 +103,7 @@ struct ValidationTests {
     }
   }
 
-  @Test("validateValue checks one value without a save")
+  @Test("validateValue validates one value without a save")
   func singleValue() throws {
     let library = try Library(inMemory: true)
     let context = library.context()
@@ -116,9 +116,9 @@ struct ValidationTests {
     }
   }
 
-  // MARK: Rules of the model's own
+  // MARK: Validation predicates
 
-  /// Members of a club: a name with a rule of its own, and a to-many with bounds.
+  /// Members of a club: a name with a validation predicate, and a to-many with bounds.
   private func club() throws -> NSPersistentContainer {
     let name = NSAttributeDescription()
     name.name = "name"
@@ -157,7 +157,7 @@ struct ValidationTests {
     }
   }
 
-  @Test("A predicate of the model's own says its warning, and the error has the predicate")
+  @Test("A validation predicate fails with its warning, and the error has the predicate")
   func ownPredicates() throws {
     let context = try club().viewContext
     let member = NSEntityDescription.insertNewObject(forEntityName: "Member", into: context)
@@ -172,7 +172,7 @@ struct ValidationTests {
     #expect(saveError(context) == nil)
   }
 
-  @Test("A to-many has too few members or too many: 1580 and 1590; none at all is allowed")
+  @Test("A to-many with too few or too many members fails with 1580 or 1590; an empty one is valid")
   func counts() throws {
     let context = try club().viewContext
     let members = (0..<5).map { _ in
@@ -191,7 +191,7 @@ struct ValidationTests {
     #expect(codes.contains(NSValidationRelationshipExceedsMaximumCountError))
   }
 
-  @Test("A broken limit's error has the predicate that the limit stands for")
+  @Test("The error of a limit has the predicate of the limit")
   func limitPredicate() throws {
     let error = try failure { context in Reader(context: context).age = -1 }
     let predicate = try #require(error?.userInfo[NSValidationPredicateErrorKey] as? NSPredicate)
@@ -199,7 +199,7 @@ struct ValidationTests {
     #expect(predicate.evaluate(with: NSNumber(value: 1)))
   }
 
-  @Test("Rules are the model's to read: predicates and warnings in one order")
+  @Test("Validation predicates and warnings can be read in the same order")
   func reading() throws {
     let name = try #require(
       try club().managedObjectModel.entitiesByName["Member"]?.attributesByName["name"]
@@ -208,7 +208,7 @@ struct ValidationTests {
     #expect(name.validationWarnings as? [String] == ["A name begins with M.", "A name is short."])
   }
 
-  @Test("validateForInsert, validateForUpdate and validateForDelete can be called by themselves")
+  @Test("validateForInsert, validateForUpdate and validateForDelete can be called directly")
   func byHand() throws {
     let library = try Library(inMemory: true)
     let context = library.context()
@@ -228,8 +228,8 @@ struct ValidationTests {
     }
   }
 
-  /// A box that holds two items, and what a save says after a third is put into the box by its
-  /// inverse, while the box itself was never read.
+  /// A box with two items, and the error of a save after a third is added by its inverse, while the
+  /// box was never read.
   private func overfilled(_ boxClass: String, maximum: Int) throws -> NSError? {
     let model = ItemModel.make()
     let box = try #require(model.entitiesByName["Box"])
@@ -261,21 +261,21 @@ struct ValidationTests {
     }
   }
 
-  @Test("An owner that was never read is checked when its inverse gives it a member too many")
+  @Test("An unread owner is validated if its inverse adds too many members")
   func countOfFault() throws {
     let error = try overfilled("NSManagedObject", maximum: 2)
     #expect(error?.code == NSValidationRelationshipExceedsMaximumCountError)
     #expect(try overfilled("NSManagedObject", maximum: 3) == nil)
   }
 
-  @Test("A class's own check is asked about an owner that was never read")
+  @Test("A class's own validation is called for an unread owner")
   func overrideOfFault() throws {
     let error = try overfilled(NSStringFromClass(RefusingBox.self), maximum: 0)
     #expect(error?.domain == "RefusingBox")
   }
 }
 
-/// A box whose changes are all refused.
+/// A box whose changes always fail validation.
 final class RefusingBox: NSManagedObject {
   override func validateForUpdate() throws { throw NSError(domain: "RefusingBox", code: 1) }
 }

@@ -2,9 +2,9 @@ import Foundation
 import OpenCoreData
 import Testing
 
-@Suite("Large collections are compared by value, as small ones are")
+@Suite("Large collections are compared by value, like small ones")
 struct LargeCollectionTests {
-  /// Evaluates with a large list, whose members are indexed, and with the member alone.
+  /// Evaluates membership in a large list, whose members are hashed, and in a small one.
   private func isMember(_ value: Any, of members: [Any]) -> (large: Bool, small: Bool) {
     let object = ["x": value] as NSDictionary
     let filler: [Any] = (0..<40).map { "filler \($0)" }
@@ -13,7 +13,7 @@ struct LargeCollectionTests {
     return (large.evaluate(with: object), small.evaluate(with: object))
   }
 
-  @Test("A large list has the members that a small one has, whatever their type")
+  @Test("A large list and a small one have the same members of every type")
   func membership() {
     let values: [Any] = [
       0, -0.0, 1, 1.0, Decimal(1), 0.1, Decimal(string: "0.1") ?? 0, Int64.max, 0x1p63,
@@ -39,7 +39,7 @@ struct LargeCollectionTests {
     #expect(found?.map { "\($0)" } == ["3", "1", "a", "b", "2"])
   }
 
-  @Test("Collections are equal with the same members in any order, each as often")
+  @Test("Collections with the same members in any order, each equally often, are equal")
   func equality() {
     func areEqual(_ left: [Any], _ right: [Any]) -> Bool {
       NSPredicate(format: "%@ == %@", left, right).evaluate(with: nil)

@@ -4,8 +4,8 @@ import OpenCoreData
 import Testing
 import WatershedSQLite
 
-/// A predicate means the same in memory and in SQL: random ones, on the same objects.
-@Suite("Memory and SQL agree")
+/// Random predicates are evaluated in memory and in SQL, on the same objects.
+@Suite("Predicates in memory and in SQL agree")
 struct PredicateDifferentialTests {
   struct Now: EffectClock {
     var now: Date { Date(timeIntervalSinceReferenceDate: 3) }
@@ -20,7 +20,7 @@ struct PredicateDifferentialTests {
     return [1, 2]
   }
 
-  @Test("About 1,000 random predicates of a seed, nils included", arguments: seeds)
+  @Test("About 1,000 random predicates of a seed agree, also with nil values", arguments: seeds)
   func agree(_ seed: UInt64) throws {
     let random = SeededRandomness(seed: seed)
     let library = try SampleLibrary(random: random)
@@ -49,18 +49,18 @@ struct PredicateDifferentialTests {
       let inMemory = try library.posts.filter { try evaluator.evaluate(tree, with: $0) }.map(\.key)
       #expect(inSQL == inMemory, story)
     }
-    // Refusals are for what SQL cannot say; were most refused, the rest would prove little.
+    // SQL refuses what it cannot express; with many refusals the test would prove little.
     #expect(refused < 100, "seed \(seed): \(refused) of 1,000 refused")
   }
 
-  @Test("Random predicates read back from how they are written", arguments: seeds)
+  @Test("Random predicates are parsed from their own format", arguments: seeds)
   func readBack(_ seed: UInt64) throws {
     let random = SeededRandomness(seed: seed)
     let library = try SampleLibrary(random: random)
     let generator = PredicateGenerator(random: random, library: library)
     for number in 0..<500 {
       let written = PredicateFormatWriter.string(generator.predicate())
-      // Objects have no spelling in the language.
+      // Objects have no form in the format.
       if written.contains("<OpenCoreData") { continue }
       let again = try parsePredicate(written).formatString
       #expect(again == written, "seed \(seed), predicate \(number)")

@@ -2,7 +2,7 @@ import Foundation
 import OpenCoreData
 import Testing
 
-/// What predicates mean, told on dictionaries.
+/// The results of predicates on dictionaries.
 @Suite("Evaluating predicates")
 struct PredicateEvaluationTests {
   static func post() -> [String: Any] {
@@ -77,13 +77,13 @@ struct PredicateEvaluationTests {
     "(numbers INTERSECT {1, 9}) == {1}", "(numbers UNION {9}).@count == 4",
   ]
 
-  @Test("It is true", arguments: truths)
+  @Test("A predicate is true of the sample dictionary", arguments: truths)
   func holds(_ format: String) throws {
     #expect(NSPredicate(format: format).evaluate(with: Self.post()))
     #expect(!NSPredicate(format: "NOT (\(format))").evaluate(with: Self.post()))
   }
 
-  @Test("Variables are bound when evaluating, or before")
+  @Test("Variables are substituted during evaluation, or before")
   func variables() {
     let predicate = NSPredicate(format: "views > $LIMIT AND author.name == $WHO.name")
     let bindings: [String: Any] = ["LIMIT": 5, "WHO": ["name": "Ada"]]
@@ -93,7 +93,7 @@ struct PredicateEvaluationTests {
     #expect(bound.evaluate(with: Self.post()))
   }
 
-  @Test("Foundation's compounds, constants and blocks take part")
+  @Test("Foundation's compounds, constants and blocks are evaluated")
   func foundationPredicates() {
     let views = NSPredicate(format: "views == 10")
     let compound = NSCompoundPredicate(andPredicateWithSubpredicates: [
@@ -114,7 +114,7 @@ struct PredicateEvaluationTests {
     #expect(NSPredicate(format: "a == 1 AND b == 2") is NSCompoundPredicate)
   }
 
-  @Test("A comparison made of expressions is one made of a format")
+  @Test("A comparison created from expressions equals one parsed from a format")
   func comparisonPredicate() throws {
     let made = NSComparisonPredicate(
       leftExpression: NSExpression(forKeyPath: "tags.name"),
@@ -136,7 +136,7 @@ struct PredicateEvaluationTests {
     #expect(read.options == .caseInsensitive)
   }
 
-  @Test("An expression gives its value in the boxes of key-value coding")
+  @Test("An expression returns its value in the classes of key-value coding")
   func expressionValues() {
     let sum = NSExpression(format: "views + %@", 2)
     #expect(sum.expressionValue(with: Self.post(), context: nil) as? NSNumber == 12)
@@ -152,7 +152,7 @@ struct PredicateEvaluationTests {
     )
   }
 
-  @Test("Elements of arrays are filtered")
+  @Test("A predicate filters the elements of arrays")
   func filtersArrays() {
     let names = NSArray(array: ["Ada", "Bob", "Eve"])
     let kept = names.filtered(using: NSPredicate(format: "SELF CONTAINS 'b' OR SELF == %@", "Eve"))

@@ -3,8 +3,8 @@ import Foundation
 import OpenCoreData
 import Testing
 
-/// Any text is a predicate or an error, never a trap.
-@Suite("Words in any order")
+/// Any text is parsed or refused with an error, and never traps.
+@Suite("Random tokens in predicate formats")
 struct PredicateFormatFuzzTests {
   private static let words = [
     "a", "b.c", "tags", "@count", ".", "#", "$x", "SELF", "ANY", "ALL", "NONE", "NOT", "!", "AND",
@@ -16,7 +16,7 @@ struct PredicateFormatFuzzTests {
     "TRUEPREDICATE", "max:", "'(['", "modulus:by:(",
   ]
 
-  @Test("Reading and evaluating end, whatever the words", arguments: [11 as UInt64, 12])
+  @Test("Parsing and evaluating random tokens ends", arguments: [11 as UInt64, 12])
   func neverTraps(_ seed: UInt64) {
     let random = SeededRandomness(seed: seed)
     let evaluator = PredicateEvaluator()

@@ -2,8 +2,8 @@ import Foundation
 import OpenCoreData
 import Testing
 
-/// The format language as a table: what is read, and how it is written again.
-@Suite("The predicate format language")
+/// The format as a table: what is parsed, and how it is written again.
+@Suite("The predicate format")
 struct PredicateFormatTests {
   struct Example: Sendable, CustomTestStringConvertible {
     var format: String
@@ -187,13 +187,13 @@ struct PredicateFormatTests {
   static let all =
     comparisons + compounds + modifiers + literals + expressions + arguments
 
-  @Test("A format string is read, and written in one spelling", arguments: all)
+  @Test("A format string is parsed, and written in a normal form", arguments: all)
   func reads(_ example: Example) throws {
     let predicate = try parsePredicate(example.format, example.arguments())
     #expect(predicate.formatString == example.written)
   }
 
-  @Test("What is written reads back to the same predicate", arguments: all)
+  @Test("The written format is parsed to an equal predicate", arguments: all)
   func readsBack(_ example: Example) throws {
     let predicate = try parsePredicate(example.format, example.arguments())
     let again = try parsePredicate(predicate.formatString)
@@ -202,7 +202,7 @@ struct PredicateFormatTests {
   }
 
   @Test(
-    "A bad format string is refused with the place and what belongs there",
+    "An invalid format string is refused with the position and the expected token",
     arguments: [
       ("", 0, "a key"),
       ("a", 1, "a comparison operator"),
@@ -232,7 +232,7 @@ struct PredicateFormatTests {
     #expect(error.description.hasPrefix("Unable to parse the format string \"\(format)\""))
   }
 
-  @Test("Nesting beyond what a person writes is refused, not followed into the ground")
+  @Test("Too deep nesting is refused and does not overflow the stack")
   func boundsNesting() {
     let deep =
       String(repeating: "(", count: 5_000) + "a == 1" + String(repeating: ")", count: 5_000)
@@ -241,7 +241,7 @@ struct PredicateFormatTests {
     #expect(throws: Never.self) { _ = try parsePredicate(shallow, []) }
   }
 
-  @Test("The public initializer stops the program with Apple's sentence and the place")
+  @Test("The public initializer stops the program with Apple's text and the position")
   func stops() async throws {
     let result = try await #require(
       processExitsWith: .failure,
@@ -255,9 +255,9 @@ struct PredicateFormatTests {
   }
 }
 
-@Suite("FETCH in the format language")
+@Suite("FETCH in the predicate format")
 struct FetchExpressionTests {
-  @Test("A fetch is read, evaluated and written")
+  @Test("A FETCH expression is parsed, evaluated and written")
   func evaluates() throws {
     let container = try FetchWorld.container(posts: 4)
     let context = container.newBackgroundContext()
@@ -286,7 +286,7 @@ struct FetchExpressionTests {
     }
   }
 
-  @Test("What is no count flag is an error with its place")
+  @Test("An invalid count flag is an error with its position")
   func malformed() {
     #expect(throws: PredicateFormatError.self) {
       try parsePredicate("FETCH($request, $context) == 1")
@@ -297,7 +297,7 @@ struct FetchExpressionTests {
 @Suite("Archived expressions")
 struct ArchivedExpressionTests {
   @Test(
-    "An expression comes back from its archive",
+    "An expression can be archived and read again",
     arguments: [
       "views * 2 + 1", "sum:(price)", "SUBQUERY(tags, $t, $t.rank > 1).@count", "{1, \"two\"}",
       "TERNARY(a > 1, b, c)", "FETCH($request, $context, NO)", "$name", "SELF",
@@ -314,7 +314,7 @@ struct ArchivedExpressionTests {
     #expect(again?.expressionType == expression.expressionType)
   }
 
-  @Test("Constants keep their kinds")
+  @Test("Archived constants keep their types")
   func constants() throws {
     let values: [Any] = [
       Date(timeIntervalSinceReferenceDate: 7.25), Data([1, 2]), NSDecimalNumber(string: "0.1"), "x",
@@ -330,14 +330,14 @@ struct ArchivedExpressionTests {
     }
   }
 
-  @Test("An operator on the evaluated object is spelled as it was given")
+  @Test("An operator on the evaluated object is written as it was parsed")
   func collectionOperator() {
     let expression = NSExpression(format: "@count")
     #expect(expression.description == "@count")
     #expect(NSExpression(format: expression.description) == expression)
   }
 
-  @Test("A truth value in a format is a number")
+  @Test("A Boolean in a format is a number")
   func truth() {
     #expect(NSExpression(format: "true").constantValue as? Int == 1)
     #expect(NSExpression(format: "NO").constantValue as? Bool == false)

@@ -2,7 +2,7 @@ import Effects
 import Foundation
 import OpenCoreData
 
-/// Makes random predicates about the posts of a `SampleLibrary`.
+/// Generates random predicates for the posts of a `SampleLibrary`.
 struct PredicateGenerator {
   let random: SeededRandomness
   let library: SampleLibrary
@@ -91,7 +91,7 @@ struct PredicateGenerator {
     ])
   }
 
-  /// More members than a statement takes as parameters one by one.
+  /// More members than a statement takes as single parameters.
   private func longList(_ members: [Any?]) -> ExpressionTree {
     let filler: [Any] = (0..<600).map { Int64(1000 + $0) }
     return .value(filler + members.map { $0 ?? NSNull() })
@@ -144,7 +144,7 @@ struct PredicateGenerator {
     let type = pick(["NSNumber", "NSString", "NSDecimalNumber", "NSDate"])
     let cast = ExpressionTree.function(
       "castObject:toType:",
-      // Reading folds the cast of a constant, which would then be written as what it makes.
+      // The parser folds the cast of a constant, which would then be written as its result.
       [.keyPath(base, [pick(["title", "views", "score", "price", "date"])]), .value(type)]
     )
     return .comparison(
@@ -268,7 +268,7 @@ struct PredicateGenerator {
     }
   }
 
-  /// Values of kinds that never compare.
+  /// Values of types that never compare.
   private func mixed(on base: ExpressionTree) -> PredicateTree {
     let sides = [
       number(base, depth: 2), text(base), .keyPath(base, ["date"]), .keyPath(base, ["uuid"]),

@@ -15,7 +15,7 @@ struct PredicateSQLTests {
   }
 
   @Test(
-    "A predicate is written so that indexes can serve",
+    "The SQL of a predicate can use indexes",
     arguments: [
       ("title == 'x'", "t0.ZTITLE = ?", ""),
       ("title != 'x'", "t0.ZTITLE IS NOT ?", ""),
@@ -24,7 +24,7 @@ struct PredicateSQLTests {
       ("views BETWEEN {1, 2}", "(t0.ZVIEWS >= ? AND t0.ZVIEWS <= ?)", ""),
       ("views IN {1, 2}", "t0.ZVIEWS IN (?, ?)", ""),
       ("views IN {}", "0", ""),
-      // As in SQLite, which compares a column of texts with a number as texts.
+      // As in SQLite, which compares a text column with a number as texts.
       ("title == 5", "t0.ZTITLE = ?", ""),
       ("title IN {1, 2}", "t0.ZTITLE IN (?, ?)", ""),
       ("title IN {'a', nil}", "(t0.ZTITLE IS NULL OR t0.ZTITLE IN (?))", ""),
@@ -61,7 +61,7 @@ struct PredicateSQLTests {
   }
 
   @Test(
-    "What has no form in SQL is refused with the reason",
+    "A predicate that SQL cannot express is refused with the reason",
     arguments: [
       ("draft == 1", "draft is transient"),
       ("unknown == 1", "keypath unknown not found in entity <NSSQLEntity Post id=1>"),
@@ -81,7 +81,7 @@ struct PredicateSQLTests {
     #expect(error.reason.contains(reason), "\(error)")
   }
 
-  @Test("A block is refused, also inside a compound of Foundation's")
+  @Test("A block is refused, also inside one of Foundation's compounds")
   func refusesBlocks() {
     let block = NSPredicate { _, _ in true }
     let compound = NSCompoundPredicate(andPredicateWithSubpredicates: [
@@ -111,7 +111,7 @@ struct PredicateSQLTests {
     #expect(try library.posts(chain, try chain.condition(alternatives)) == expected)
   }
 
-  @Test("An index on the column serves a prefix")
+  @Test("A prefix search uses the column's index")
   func prefixUsesIndex() throws {
     let library = try SampleLibrary(random: SeededRandomness(seed: 1))
     try library.connection.execute("CREATE INDEX TITLES ON ZPOST (ZTITLE COLLATE BINARY ASC)")
@@ -123,7 +123,7 @@ struct PredicateSQLTests {
     #expect(plan.joined().contains("TITLES"), "\(plan)")
   }
 
-  @Test("A dictionary fetch aggregates rows and may name its columns")
+  @Test("A dictionary fetch computes aggregates and may name its columns")
   func rowAggregates() throws {
     let library = try SampleLibrary(random: SeededRandomness(seed: 2))
     var writer = PredicateSQLWriter(
@@ -147,7 +147,7 @@ struct PredicateSQLTests {
     #expect(count.fragment.sql == "COUNT(DISTINCT t0.ZTITLE)")
   }
 
-  @Test("Sorting in SQL gives the order of sorting in memory")
+  @Test("Sorting in SQL and in memory gives the same order")
   func order() throws {
     let library = try SampleLibrary(random: SeededRandomness(seed: 3))
     for key in ["title", "views", "price", "date", "author.name", "score", "link", "tags.@count"] {

@@ -3,10 +3,10 @@ import Foundation
 import OpenCoreData
 import Testing
 
-/// The same random predicates, on the tables of a real store with inheritance.
-@Suite("Memory and a store agree")
+/// The same random predicates, on the tables of an actual store with inheritance.
+@Suite("Predicates in memory and in a store agree")
 struct PredicateStoreTests {
-  @Test("Random predicates find in a store what they are true of in memory")
+  @Test("Random predicates find the same objects in a store and in memory")
   func agree() throws {
     let random = SeededRandomness(seed: 7)
     let library = try SampleLibrary(random: random)
@@ -33,7 +33,7 @@ struct PredicateStoreTests {
     #expect(refused < 40)
   }
 
-  @Test("A store sorts as memory does", arguments: SortOrdering.allCases)
+  @Test("A store sorts like memory", arguments: SortOrdering.allCases)
   func sorts(_ ordering: SortOrdering) throws {
     let library = try SampleLibrary(random: SeededRandomness(seed: 8))
     let stored = try StoredLibrary(library)
@@ -56,7 +56,7 @@ struct PredicateStoreTests {
   }
 }
 
-/// A library's objects in a store of their own, half of the posts as a sub-entity.
+/// A library's objects in a store of their own, half of the posts of a sub-entity.
 private final class StoredLibrary {
   private let model = NSManagedObjectModel()
   private let store: SQLiteStore

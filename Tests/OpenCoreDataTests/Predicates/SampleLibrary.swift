@@ -3,7 +3,7 @@ import Foundation
 import OpenCoreData
 import WatershedSQLite
 
-/// A small world twice: objects in memory, and rows in a SQLite database that say the same.
+/// The same objects twice: in memory, and as rows in an SQLite database.
 ///
 /// Authors have posts, posts have tags; every property may be nil.
 final class SampleLibrary {
@@ -124,7 +124,7 @@ final class SampleLibrary {
   }
 }
 
-/// An object that answers as a managed object does.
+/// An object with the interface of a managed object.
 final class SampleObject: KeyValueCoding, RowValueReading, ObjectIdentified {
   struct Identifier: Hashable {
     var entity: String
@@ -143,7 +143,7 @@ final class SampleObject: KeyValueCoding, RowValueReading, ObjectIdentified {
     self.values = values
   }
 
-  /// Where a store keeps it, once one does.
+  /// Its row in a store, once it is stored.
   var row: RowReference?
 
   var comparisonIdentifier: AnyHashable {
@@ -160,7 +160,7 @@ final class SampleObject: KeyValueCoding, RowValueReading, ObjectIdentified {
   }
 }
 
-/// The names of the hand-made tables.
+/// The table names of this database.
 struct SampleNaming: SQLNaming {
   func sqlProperty(_ name: String, ofEntity entity: String) -> SQLProperty? {
     switch (entity, name) {

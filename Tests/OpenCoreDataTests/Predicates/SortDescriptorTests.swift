@@ -11,14 +11,14 @@ struct SortDescriptorTests {
       .map { $0 == "<null>" ? "nil" : $0 }
   }
 
-  @Test("Nil is first ascending and last descending")
+  @Test("Nil is first in ascending order and last in descending order")
   func nilOrder() {
     let values: [Any?] = ["b", nil, "a"]
     #expect(sorted(values, NSSortDescriptor(key: "title", ascending: true)) == ["nil", "a", "b"])
     #expect(sorted(values, NSSortDescriptor(key: "title", ascending: false)) == ["b", "a", "nil"])
   }
 
-  @Test("Without an ordering strings go by code point; with one as people expect")
+  @Test("Without a selector strings are sorted by code point; with one by locale")
   func orderings() {
     let values: [Any?] = ["item 10", "Item 9", "éclair", "Zebra", "apple"]
     func order(_ ordering: SortOrdering) -> [String] {
@@ -30,7 +30,7 @@ struct SortDescriptorTests {
     #expect(order(.localizedStandard) == ["apple", "éclair", "Item 9", "item 10", "Zebra"])
   }
 
-  @Test("A descriptor tells its key and compares, and its reverse is the other way")
+  @Test("A descriptor has its key and compares objects, and its reverse reverses the order")
   func properties() throws {
     let descriptor = NSSortDescriptor(key: "title", ascending: true)
     #expect(descriptor.key == "title")
@@ -42,7 +42,7 @@ struct SortDescriptorTests {
     #expect(descriptor != NSSortDescriptor(key: "title", ascending: false))
   }
 
-  @Test("A comparator of one's own decides")
+  @Test("A custom comparator determines the order")
   func comparator() {
     let byLength = NSSortDescriptor(key: "title", ascending: true) { left, right in
       let (left, right) = ("\(left)".count, "\(right)".count)
@@ -51,7 +51,7 @@ struct SortDescriptorTests {
     #expect(sorted(["ccc", "a", "bb"], byLength) == ["a", "bb", "ccc"])
   }
 
-  @Test("Later descriptors decide where earlier ones do not")
+  @Test("Later descriptors order objects that are equal by earlier ones")
   func several() {
     let rows: [[String: Any]] = [["a": 1, "b": 1], ["a": 0, "b": 2], ["a": 1, "b": 0]]
     let order = [

@@ -1,9 +1,9 @@
 import Testing
 
-/// Programs that once failed, as short as they got.
-@Suite("Programs that once failed")
+/// Programs that once failed, after shrinking.
+@Suite("Random programs that once failed")
 struct FoundProgramTests {
-  @Test("An object that was inserted and looked at gets the members that another context saves")
+  @Test("An object that was inserted and read gets the members that another context saves")
   func lookedAtBeforeFirstSave() throws {
     try expectAgreement(
       .merging,
@@ -18,7 +18,7 @@ struct FoundProgramTests {
     )
   }
 
-  @Test("An object that was set to lead elsewhere is no member where another context put it")
+  @Test("An object whose to-one was changed is no member of another context's owner")
   func memberThatLeft() throws {
     try expectAgreement(
       .merging,
@@ -34,7 +34,7 @@ struct FoundProgramTests {
     )
   }
 
-  @Test("What a child inserts after a first save has its values in the parent")
+  @Test("An object that a child inserts after a first save has its values in the parent")
   func secondInsertionOfChild() throws {
     try expectAgreement(
       .child,
@@ -59,7 +59,7 @@ struct FoundProgramTests {
     )
   }
 
-  @Test("A child's member stays one when its owner gets its lasting identifier")
+  @Test("A child's member stays one when its owner gets its permanent identifier")
   func ownerWithLastingIdentifier() throws {
     try expectAgreement(
       .child,
@@ -73,7 +73,7 @@ struct FoundProgramTests {
     )
   }
 
-  @Test("A rollback gives a member back to the owner that another context gave it")
+  @Test("A rollback restores a member to the owner that another context set")
   func memberThatLeftAndCameBack() throws {
     try expectAgreement(
       .merging,
@@ -91,7 +91,7 @@ struct FoundProgramTests {
     )
   }
 
-  @Test("What another coordinator wrote is merged from the history, however fast it comes")
+  @Test("Another coordinator's changes are merged from the history, in quick succession")
   func historyOfAnotherCoordinator() throws {
     try expectAgreement(
       .coordinators,
@@ -104,7 +104,7 @@ struct FoundProgramTests {
     )
   }
 
-  @Test("A value that was set to what it was does not overwrite what another context saved")
+  @Test("Setting a value to what it was does not overwrite another context's save")
   func valueSetToWhatItWas() throws {
     for layout in [ProgramLayout.objectTrump, .storeTrump, .merging] {
       try expectAgreement(
@@ -123,7 +123,7 @@ struct FoundProgramTests {
     }
   }
 
-  @Test("An object that was inserted and deleted denies no other's deletion")
+  @Test("An object that was inserted and deleted prevents no other deletion")
   func neverSaved() throws {
     try expectAgreement(
       .single,
@@ -149,7 +149,7 @@ struct FoundProgramTests {
     )
   }
 
-  @Test("A child's changed object keeps its destination when that gets its lasting identifier")
+  @Test("A child's changed object keeps its destination when that gets its permanent identifier")
   func destinationWithLastingIdentifier() throws {
     try expectAgreement(
       .child,

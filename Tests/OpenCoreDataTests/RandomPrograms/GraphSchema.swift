@@ -20,7 +20,7 @@ enum GraphSchema {
     init(_ left: Side, _ right: Side) { sides = [left, right] }
   }
 
-  /// A relationship by its place in `pairs`.
+  /// A relationship by its index in `pairs`.
   struct Relationship: Hashable, Sendable {
     let pair: Int
     let side: Int
@@ -42,10 +42,10 @@ enum GraphSchema {
 
   static func requiresName(_ kind: String) -> Bool { kind == "Club" }
 
-  /// Kinds whose names are unique where a layout says so.
+  /// Kinds whose names are unique in some layouts.
   static let uniqueKinds: Set<String> = ["Stamp", "Ticket"]
 
-  /// Kinds whose rows have all links of theirs, so that a batch request may delete them.
+  /// Kinds whose rows have all their links, so that a batch request may delete them.
   static let batchKinds = ["Stamp", "Pet", "Debt"]
 
   static let pairs = [
@@ -91,7 +91,7 @@ enum GraphSchema {
     [Relationship(pair: pair, side: 0), Relationship(pair: pair, side: 1)]
   }
 
-  /// By kind, those of the entities above it included.
+  /// By kind, including those of parent entities.
   static let relationshipsByKind = Dictionary(
     uniqueKeysWithValues: kinds.map { kind in
       (kind, relationships.filter { kinds(of: $0.description.entity).contains(kind) })
@@ -102,7 +102,7 @@ enum GraphSchema {
     relationshipsByKind[kind]?.first { $0.description.name == name }
   }
 
-  /// The same for the real thing.
+  /// The Core Data model of the schema.
   static func makeModel(isUnique: Bool) -> NSManagedObjectModel {
     var entities: [String: NSEntityDescription] = [:]
     for kind in kinds where kind != "Dog" {

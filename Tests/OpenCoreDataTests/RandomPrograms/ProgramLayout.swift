@@ -1,13 +1,13 @@
 import OpenCoreData
 
-/// Which contexts a random program has, and what may happen in them.
+/// The contexts of a random program, and the steps that they may take.
 struct ProgramLayout: Sendable, CustomStringConvertible {
   enum Kind: Equatable, Sendable {
     /// One context.
     case single
     /// Contexts of one coordinator, each of which merges every save of the others.
     case merging
-    /// Contexts of one coordinator that learn of the others' saves by conflicts alone.
+    /// Contexts of one coordinator that do not merge, and meet the others' saves as conflicts.
     case conflicting
     /// A context and its child.
     case child
@@ -16,27 +16,28 @@ struct ProgramLayout: Sendable, CustomStringConvertible {
   }
 
   let kind: Kind
-  /// As it is written in a test.
+  /// The source text of the layout in a test.
   let description: String
   var contexts = 1
-  /// Whether each step is a turn of its own, in `performAndWait`; if not, turns end where the program
-  /// says so.
+  /// Whether each step is a turn of its own, in `performAndWait`; if not, a program's `process`
+  /// steps end turns.
   var hasTurns = true
   var policy = NSMergePolicy.error
-  /// Relationships that programs of this layout leave alone, by the name of the pair's first side.
+  /// Relationships that programs of this layout do not change, by the name of the pair's first
+  /// side.
   var leftOut: Set<String> = []
   var deletes = true
   /// Whether names of stamps and tickets are unique.
   var isUnique = false
-  /// Whether each context has a coordinator of its own on one file, and reads the others' history.
+  /// Whether each context has a coordinator of its own on one file, and merges the others' history.
   var sharesFile = false
 
   var hasBatches: Bool { !sharesFile && (kind == .single || kind == .merging) }
 
-  /// Whether the store can be made to fail saves.
+  /// Whether the test can make the store fail saves.
   var hasFailures: Bool { kind == .single && sharesFile }
 
-  /// Which order wins where two contexts change it, no documentation says.
+  /// It is not documented which order wins if two contexts change it.
   var comparesOrder: Bool { kind != .merging }
 
   func uses(_ relationship: GraphSchema.Relationship) -> Bool {
@@ -66,7 +67,7 @@ struct ProgramLayout: Sendable, CustomStringConvertible {
 
   static let undoing = ProgramLayout(kind: .undoing, description: ".undoing")
 
-  /// Which end of a one-to-one relationship wins, no documentation says.
+  /// It is not documented which end of a one-to-one relationship wins.
   static let merging = ProgramLayout(
     kind: .merging,
     description: ".merging",
@@ -100,7 +101,8 @@ struct ProgramLayout: Sendable, CustomStringConvertible {
     deletes: false
   )
 
-  /// The links of a many-to-many relationship belong to two objects, of which one may be in conflict.
+  /// The links of a many-to-many relationship belong to two objects, one of which may be in
+  /// conflict.
   static let storeTrump = ProgramLayout(
     kind: .conflicting,
     description: ".storeTrump",
@@ -110,7 +112,7 @@ struct ProgramLayout: Sendable, CustomStringConvertible {
     deletes: false
   )
 
-  /// What a denied deletion refers to is not there for a child.
+  /// Objects to which a denied deletion refers are missing in a child.
   static let child = ProgramLayout(
     kind: .child,
     description: ".child",

@@ -1,6 +1,6 @@
-/// A program run on the real thing and on the reference, side by side.
+/// Runs a program on Core Data and on the reference, and compares both.
 enum ProgramRun {
-  /// The first difference between the two; nil where they agree to the end.
+  /// The first difference between the two; nil if there is none.
   static func difference(_ layout: ProgramLayout, _ lines: [ProgramLine]) throws -> String? {
     var reference = ReferenceWorld(layout)
     let real = try RealWorld(layout)
@@ -37,7 +37,7 @@ enum ProgramRun {
     _ layout: ProgramLayout
   ) -> Bool {
     guard layout.kind == .undoing else { return found == expected }
-    // Whether an object stays updated when its changes are undone is not documented.
+    // It is not documented whether an object stays updated when its changes are undone.
     switch (found, expected) {
     case (.saved(let found), .saved(let expected)):
       return found.inserted == expected.inserted && found.deleted == expected.deleted
@@ -47,7 +47,7 @@ enum ProgramRun {
     }
   }
 
-  /// A failing program as short as it gets, as lines of a test.
+  /// A failing program after shrinking, as lines of a test.
   static func report(_ program: RandomProgram) throws -> String? {
     guard try difference(program.layout, program.lines) != nil else { return nil }
     let lines = try ProgramShrinker.shrink(program.lines) { lines in

@@ -1,6 +1,6 @@
-/// Makes a failing program short: parts are left out as long as what remains fails.
+/// Shrinks a failing program: removes parts as long as the rest still fails.
 ///
-/// Delta debugging: first large parts are tried, then smaller ones, at last single steps.
+/// Delta debugging: large parts are tried first, then smaller ones, finally single steps.
 enum ProgramShrinker {
   static func shrink(
     _ lines: [ProgramLine],

@@ -1,6 +1,6 @@
 /// One step of a random program: what an app does in one of its contexts.
 ///
-/// Objects are numbered by the program. A step whose objects are not there does nothing, so that any
+/// Objects are numbered by the program. A step whose objects do not exist does nothing, so that any
 /// part of a program is a program too.
 enum ProgramStep: Equatable, Sendable {
   case insert(Int, _ kind: String)
@@ -13,10 +13,10 @@ enum ProgramStep: Equatable, Sendable {
   case delete(Int)
   /// Ends the turn.
   case process
-  /// Compares everything that the context shows.
+  /// Compares everything that is visible in the context.
   case look
   case save
-  /// A save that the store fails.
+  /// A save that fails in the store.
   case failingSave
   case rollback
   case undo
@@ -30,7 +30,7 @@ enum ProgramStep: Equatable, Sendable {
   case batchInsert(Int, String)
   case batchRank(String, Int)
   case batchDelete(String)
-  /// Lets go of all objects that need not be kept, so that they are made again when used.
+  /// Releases all objects that need not be retained, so that they are created again when used.
   case release
 }
 
@@ -44,7 +44,7 @@ struct ProgramLine: Equatable, Sendable, CustomStringConvertible {
     self.step = step
   }
 
-  /// As it can be pasted into a test.
+  /// The source text for a test.
   var description: String { ".init(\(context), \(source))" }
 
   private var source: String {
@@ -79,7 +79,7 @@ struct ProgramLine: Equatable, Sendable, CustomStringConvertible {
 }
 
 extension ProgramStep {
-  /// Stands for the code of an error that a store made.
+  /// Stands for the code of any error of a store.
   static let anyCode = -1
 
   /// Whether a step ends the turn before it does anything else.
@@ -101,7 +101,7 @@ extension ProgramStep {
     }
   }
 
-  /// Whether a step is one that can be undone.
+  /// Whether a step can be undone.
   var changesObjects: Bool {
     switch self {
     case .insert, .name, .rank, .toOne, .add, .remove, .replace, .delete: true

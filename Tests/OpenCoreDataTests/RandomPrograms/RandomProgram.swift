@@ -5,13 +5,14 @@ struct RandomProgram {
   let layout: ProgramLayout
   let lines: [ProgramLine]
 
-  /// The program of a seed; the reference says what there is to work with.
+  /// The program of a seed; the reference provides the existing objects.
   init(_ layout: ProgramLayout, seed: UInt64) {
     let dice = Dice(seed: seed)
     var world = ReferenceWorld(layout)
     var lines: [ProgramLine] = []
     let count = 5 + dice.below(35)
-    // Some programs look after each step, and some at the end alone, when much is a fault still.
+    // Some programs compare after each step, and some only at the end, when many objects are still
+    // faults.
     let looks = [0, 0, 30, 100][dice.below(4)]
     var next = 1
     while lines.count < count {
@@ -40,7 +41,7 @@ struct RandomProgram {
     switch dice.below(100) {
     case 0..<18:
       next += 1
-      // Persons are what most relationships lead to.
+      // Most relationships refer to persons.
       return .insert(next - 1, dice.below(3) == 0 ? "Person" : dice.pick(GraphSchema.kinds) ?? "")
     case 18..<26:
       let name = layout.isUnique ? "u\(dice.below(3))" : "n\(next)"
@@ -91,7 +92,7 @@ struct RandomProgram {
   }
 }
 
-/// Random choices that a seed repeats.
+/// Random choices that a seed reproduces.
 struct Dice {
   private let source: SeededRandomness
 

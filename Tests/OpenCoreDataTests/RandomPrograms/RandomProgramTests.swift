@@ -4,8 +4,8 @@ import Testing
 
 /// Random programs over contexts, compared step by step with a reference of plain values.
 ///
-/// `WATERSHED_SEED` repeats a run, and `WATERSHED_PROGRAMS` says how many programs each layout gets,
-/// of which those on a file run a quarter.
+/// `WATERSHED_SEED` repeats a run, and `WATERSHED_PROGRAMS` sets the number of programs of each
+/// layout; those on a file run a quarter of it.
 /// A program that fails is shrunk and printed as lines of a test.
 @Suite("Contexts against a reference")
 struct RandomProgramTests {
@@ -14,7 +14,7 @@ struct RandomProgramTests {
     environment["WATERSHED_SEED"].flatMap { UInt64($0) } ?? UInt64.random(in: 0..<1 << 48)
   private static let programs = environment["WATERSHED_PROGRAMS"].flatMap { UInt64($0) } ?? 100
 
-  @Test("Random programs show and save what the reference does", arguments: ProgramLayout.all)
+  @Test("Random programs show and save the same as the reference", arguments: ProgramLayout.all)
   func agree(layout: ProgramLayout) throws {
     let count = layout.sharesFile ? max(Self.programs / 4, 1) : Self.programs
     print("Random programs: WATERSHED_SEED=\(Self.seed), \(count) of \(layout)")

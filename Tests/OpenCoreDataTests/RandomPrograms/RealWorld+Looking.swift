@@ -1,9 +1,9 @@
 import Foundation
 import OpenCoreData
 
-/// How the real thing is compared with the reference.
+/// Compares Core Data with the reference.
 extension RealWorld {
-  /// What differs between a context and its reference; nil where nothing does.
+  /// The difference between a context and its reference; nil if there is none.
   func difference(_ reference: ReferenceContext, _ index: Int) -> String? {
     turn(index) { context in
       func numbers(_ objects: Set<NSManagedObject>) -> Set<Int> { Set(objects.map(number)) }
@@ -15,7 +15,7 @@ extension RealWorld {
     }
   }
 
-  /// Whether an object stays updated when its changes are undone is not documented.
+  /// It is not documented whether an object stays updated when its changes are undone.
   private func compareUpdated(_ found: Set<Int>, _ reference: ReferenceContext) -> String? {
     layout.kind == .undoing && found.isSuperset(of: reference.updated)
       ? nil : compare("updatedObjects", found, reference.updated)
@@ -25,7 +25,7 @@ extension RealWorld {
     layout.kind == .undoing && found ? nil : compare("hasChanges", found, reference.hasChanges)
   }
 
-  /// What differs in the objects that a context shows.
+  /// The difference between the objects of a context and those of the reference.
   func differenceOfObjects(_ reference: ReferenceContext, _ index: Int) -> String? {
     for number in reference.live {
       guard let object = object(number, index) else { return "object \(number) is not there" }
@@ -90,7 +90,7 @@ extension RealWorld {
     }
   }
 
-  /// What differs between the store, as a new context reads it, and its reference.
+  /// The difference between the store, as a new context reads it, and its reference.
   func differenceOfStore(_ graph: ReferenceGraph) throws -> String? {
     let reader = NSManagedObjectContext(concurrencyType: .confinementConcurrencyType)
     reader.persistentStoreCoordinator = coordinators[0]

@@ -2,9 +2,9 @@ import Foundation
 import OpenCoreData
 import WatershedSQLite
 
-/// How the real thing takes steps.
+/// Runs steps on Core Data.
 extension RealWorld {
-  /// Takes a step that applies; the reference says what is there before and after it.
+  /// Runs an applicable step; the reference has the state before and after it.
   func perform(_ line: ProgramLine, _ reference: ReferenceWorld) throws -> Outcome {
     let index = line.context
     let outcome = try turn(index) { context in
@@ -25,7 +25,7 @@ extension RealWorld {
       case .fetch(let kind): _ = try fetch(kind, context)
       case .undo: if context.undoManager?.canUndo ?? false { context.undo() }
       case .redo: if context.undoManager?.canRedo ?? false { context.redo() }
-      // It is no change that could be undone.
+      // It is no change that can be undone.
       case .refresh: change(line.step, context, index)
       default:
         context.undoManager?.beginUndoGrouping()
@@ -38,7 +38,7 @@ extension RealWorld {
     return outcome
   }
 
-  /// Has the contexts read again what the layout says.
+  /// Makes the contexts read again, as the layout requires.
   private func settle(_ line: ProgramLine, _ outcome: Outcome, _ reference: ReferenceWorld) throws {
     let index = line.context
     var isSaved = false
@@ -47,7 +47,7 @@ extension RealWorld {
     case .conflicting:
       guard isSaved || [.rollback, .reset, .refreshAll].contains(line.step) else { return }
       turn(index) { $0.refreshAllObjects() }
-      // Everything is loaded, so that what others save later is not seen.
+      // Everything is loaded, so that later saves of other contexts are not seen.
       _ = differenceOfObjects(reference.contexts[index], index)
     case .child:
       let isBehind =
@@ -61,7 +61,7 @@ extension RealWorld {
     }
   }
 
-  /// Merges what other coordinators saved, as the file's history has it.
+  /// Merges the saves of other coordinators from the file's history.
   private func readHistory(_ index: Int, merging: Bool) throws {
     try turn(index) { context in
       let request = NSPersistentHistoryChangeRequest.fetchHistory(after: tokens[index])
@@ -74,7 +74,7 @@ extension RealWorld {
     }
   }
 
-  /// Runs a batch request and tells all contexts what it changed.
+  /// Runs a batch request and merges its changes into all contexts.
   private func batch(_ step: ProgramStep, _ context: NSManagedObjectContext) throws {
     context.processPendingChanges()
     var key = NSInsertedObjectIDsKey
@@ -149,7 +149,7 @@ extension RealWorld {
     object.entity.relationshipsByName[key]?.isOrdered ?? false
   }
 
-  /// Runs a block while no save can be written: each notes itself in the file's history.
+  /// Runs a block while every save fails, because the history's table is missing.
   private func withoutHistory<Result>(_ body: () throws -> Result) throws -> Result {
     guard let folder else { return try body() }
     let path = folder.url.appendingPathComponent("Store.sqlite").path
@@ -177,12 +177,12 @@ extension RealWorld {
 
   private func save(_ context: NSManagedObjectContext, _ index: Int) throws -> Outcome {
     saves.last = nil
-    // The notification names objects by identifiers that the save gives them.
+    // The notification has the identifiers that the save assigns.
     for object in context.insertedObjects { objects[index][number(object)] = object }
     do {
       try context.save()
     } catch {
-      // Objects have lasting identifiers from the first try on.
+      // Objects have permanent identifiers from the first attempt on.
       noteIdentifiers()
       return .failed((error as NSError).code)
     }

@@ -2,7 +2,7 @@ import Foundation
 import OpenCoreData
 import Testing
 
-/// The real thing under a random program: a store, contexts, and the objects by their numbers.
+/// Core Data in a random program: a store, contexts, and the objects by their numbers.
 final class RealWorld {
   typealias Outcome = ReferenceWorld.Outcome
 
@@ -14,12 +14,12 @@ final class RealWorld {
   /// One, or one for each context.
   let coordinators: [NSPersistentStoreCoordinator]
   let contexts: [NSManagedObjectContext]
-  /// Up to where each context has read the history.
+  /// The position up to which each context has merged the history.
   var tokens: [NSPersistentHistoryToken?]
   let saves: SaveNotes
   /// By context, and the number of the object.
   var objects: [[Int: NSManagedObject]]
-  /// All identifiers that objects ever had.
+  /// All identifiers that objects had at any time.
   var numbers: [NSManagedObjectID: Int] = [:]
   /// The latest identifiers, by coordinator.
   var identifiers: [[Int: NSManagedObjectID]]
@@ -67,7 +67,7 @@ final class RealWorld {
   }
 
   deinit {
-    // The folder goes after what is in it is closed.
+    // The folder is removed after its stores are closed.
     for coordinator in coordinators {
       for store in coordinator.persistentStores {
         do {
@@ -79,7 +79,7 @@ final class RealWorld {
     }
   }
 
-  /// Runs a block in a turn of a context, where the program has turns.
+  /// Runs a block in a turn of a context, if the layout has turns.
   func turn<Result>(
     _ index: Int,
     _ body: (NSManagedObjectContext) throws -> Result
@@ -90,7 +90,7 @@ final class RealWorld {
 
   // MARK: Objects
 
-  /// The object of a number, made as a fault where it is not at hand.
+  /// The object of a number, a fault if it is not registered.
   func object(_ number: Int, _ index: Int) -> NSManagedObject? {
     if let known = objects[index][number] { return known }
     guard let identifier = identifiers[index % coordinators.count][number] else { return nil }
@@ -107,7 +107,7 @@ final class RealWorld {
         coordinators.count == 1
         ? identifier
         : coordinator.managedObjectID(forURIRepresentation: identifier.uriRepresentation())
-      // An identifier that is not lasting is nothing to other coordinators.
+      // A temporary identifier is unknown to other coordinators.
       let known = own ?? identifier
       numbers[known] = number
       if own != nil { identifiers[place][number] = known }
@@ -115,7 +115,7 @@ final class RealWorld {
     numbers[identifier] = number
   }
 
-  /// Objects that were saved have lasting identifiers.
+  /// Records the permanent identifiers of saved objects.
   func noteIdentifiers() {
     for index in contexts.indices {
       turn(index) { _ in

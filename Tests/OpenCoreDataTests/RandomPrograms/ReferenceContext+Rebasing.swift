@@ -1,8 +1,9 @@
-/// Changes on top of what others saved.
+/// Applies unsaved changes to what other contexts saved.
 extension ReferenceContext {
-  /// A newer graph with what waits to be saved on top of it.
+  /// A newer graph with the unsaved changes applied to it.
   ///
-  /// A property that was set here keeps its value, and a link that was made or cut here stays so.
+  /// A property that was set here keeps its value, and a link that was added or removed here stays
+  /// so.
   func rebased(onto graph: ReferenceGraph) -> ReferenceGraph {
     var result = graph
     for object in inserted { result.objects[object] = working.objects[object] }
@@ -19,7 +20,7 @@ extension ReferenceContext {
         }
       }
     }
-    // All links that were cut are gone before others take their place.
+    // All removed links are removed before new ones are added.
     for change in changes.sorted(by: { $0.object < $1.object }) {
       guard case .toOne(let relationship) = change.property,
         result.objects[change.object] != nil,
@@ -59,7 +60,7 @@ extension ReferenceContext {
     }
   }
 
-  /// Takes over what another context saved.
+  /// Merges what another context saved.
   mutating func merge(_ graph: ReferenceGraph, deleted gone: Set<Int>) {
     for object in gone where !inserted.contains(object) {
       base.remove(object)
@@ -70,7 +71,7 @@ extension ReferenceContext {
     base = graph
   }
 
-  /// Forgets changes that leave a property as it was read; of one object, or of all.
+  /// Removes changes that leave a property unchanged; of one object, or of all.
   mutating func dropEqualChanges(of object: Int? = nil) {
     changes = changes.filter { change in
       guard object == nil || change.object == object, !inserted.contains(change.object),
@@ -88,7 +89,7 @@ extension ReferenceContext {
     }
   }
 
-  /// Where the store changed what was changed here, the store's value stays.
+  /// Keeps the store's value where both the store and the context changed it.
   mutating func giveWay(to store: ReferenceGraph, for object: Int) {
     changes = changes.filter { change in
       guard change.object == object, let old = base.objects[object], let new = store.objects[object]
@@ -102,7 +103,7 @@ extension ReferenceContext {
     }
   }
 
-  /// All that is shown of an object is to be saved.
+  /// Marks every value of an object as changed.
   mutating func keepWhole(_ object: Int) {
     changes.insert(Change(object: object, property: .name))
     changes.insert(Change(object: object, property: .rank))

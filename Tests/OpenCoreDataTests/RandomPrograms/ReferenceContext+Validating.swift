@@ -1,6 +1,6 @@
 import OpenCoreData
 
-/// What a save validates.
+/// Validates a save.
 extension ReferenceContext {
   /// The codes of all properties that are not valid.
   var failures: [Int] {
@@ -32,7 +32,7 @@ extension ReferenceContext {
       if !side.isToMany, !side.isOptional, members.isEmpty {
         codes.append(NSValidationMissingMandatoryPropertyError)
       }
-      // Members are counted where they changed.
+      // Members are counted if the relationship changed.
       if side.maximum > 0, members.count > side.maximum,
         Set(members) != Set(base.destinations(object, relationship))
       {
@@ -42,7 +42,7 @@ extension ReferenceContext {
     return codes
   }
 
-  /// Whether two objects have a name of which there may be one.
+  /// Whether two objects have the same unique name.
   var hasDuplicates: Bool {
     var seen: Set<String> = []
     return live.contains { object in
@@ -57,7 +57,7 @@ extension ReferenceContext {
     GraphSchema.relationshipsByKind[working.objects[object]?.kind ?? ""] ?? []
   }
 
-  /// The code with which validation fails; nil where all is valid.
+  /// The code of the validation error; nil if all properties are valid.
   var validationCode: Int? {
     let codes = failures
     return codes.count > 1 ? NSValidationMultipleErrorsError : codes.first

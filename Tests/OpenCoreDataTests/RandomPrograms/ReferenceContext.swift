@@ -2,12 +2,12 @@ import OpenCoreData
 
 /// Core Data's context as its documentation describes it, over plain values.
 ///
-/// `base` is what the context has read, `working` what it shows; the difference waits to be saved.
+/// `base` is what the context has read, `working` its current state; the difference is unsaved.
 struct ReferenceContext {
   typealias Relationship = GraphSchema.Relationship
   typealias Place = ReferenceGraph.Place
 
-  /// A property that was set, whether its value differs or not.
+  /// A property that was set, even to an equal value.
   enum Property: Hashable {
     case name, rank
     case toOne(Relationship)
@@ -29,11 +29,11 @@ struct ReferenceContext {
   /// Ordered relationships whose order was set.
   var reordered: Set<Place> = []
   var unpropagated: [Int] = []
-  /// What `undo` and `redo` bring back; only where there is an undo manager.
+  /// The undo and redo stacks; used only with an undo manager.
   var undos: [UndoState] = []
   var redos: [UndoState] = []
 
-  /// What a context showed when a turn ended.
+  /// The state of a context at the end of a turn.
   struct UndoState {
     let working: ReferenceGraph
     let inserted: Set<Int>
@@ -42,7 +42,7 @@ struct ReferenceContext {
 
   var undoState: UndoState { UndoState(working: working, inserted: inserted, deleted: deleted) }
 
-  /// Shows what was shown before; what changed since the last save is found by comparing.
+  /// Restores an earlier state; changes since the last save are found by comparison.
   mutating func show(_ state: UndoState) {
     working = state.working
     inserted = state.inserted
@@ -120,9 +120,9 @@ struct ReferenceContext {
     mark(object)
   }
 
-  /// Both ends of a link are changed by it.
+  /// Changes both ends of a link.
   private mutating func link(_ object: Int, _ relationship: Relationship, _ other: Int) {
-    // A to-one leads to one object only.
+    // A to-one has at most one destination.
     for (end, side, new) in [
       (object, relationship, other), (other, relationship.inverse, object),
     ] where !side.description.isToMany {
@@ -162,7 +162,7 @@ struct ReferenceContext {
     unpropagated.append(object)
   }
 
-  /// Ends the turn: delete rules are applied, and what was inserted and deleted is forgotten.
+  /// Ends the turn: applies delete rules, and forgets objects that were inserted and deleted.
   mutating func endTurn() {
     while let object = unpropagated.popLast() { propagate(object) }
     for object in deleted.intersection(inserted) { forget(object) }
@@ -181,7 +181,7 @@ struct ReferenceContext {
     }
   }
 
-  /// An object leaves the context without a trace.
+  /// Removes an object from the context without recording it.
   mutating func forget(_ object: Int) {
     working.remove(object)
     inserted.remove(object)
@@ -192,14 +192,14 @@ struct ReferenceContext {
     reordered = reordered.filter { $0.object != object }
   }
 
-  // MARK: Leaving changes
+  // MARK: Discarding changes
 
   mutating func dropChanges() {
     working = base
     forgetChanges()
   }
 
-  /// What is shown is what is saved.
+  /// Makes the current state the saved one.
   mutating func forgetChanges() {
     inserted = []
     updated = []
@@ -211,7 +211,7 @@ struct ReferenceContext {
     redos = []
   }
 
-  /// Objects whose deletion was saved are gone.
+  /// Removes objects whose deletion was saved.
   mutating func dropDeleted() {
     for object in deleted { working.remove(object) }
   }

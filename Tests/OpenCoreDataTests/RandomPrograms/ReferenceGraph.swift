@@ -1,6 +1,6 @@
-/// Objects and links as plain values: what a store holds, or what a context shows.
+/// Objects and links as plain values: the contents of a store, or the state of a context.
 ///
-/// A link stands for both sides of a relationship, so that an inverse cannot be wrong here.
+/// A link represents both sides of a relationship, so inverses always agree.
 struct ReferenceGraph: Equatable {
   typealias Relationship = GraphSchema.Relationship
 
@@ -11,7 +11,7 @@ struct ReferenceGraph: Equatable {
   }
 
   struct Link: Hashable {
-    /// By side of the pair.
+    /// The objects by side of the pair.
     var ends: [Int]
   }
 

@@ -1,7 +1,7 @@
-/// Which steps there are at a moment.
+/// Determines the applicable steps.
 extension ReferenceWorld {
-  /// Whether the layout has a step: where Core Data's documentation does not say what happens, the
-  /// programs do not go.
+  /// Whether the layout allows the step: cases that Core Data's documentation leaves open are
+  /// excluded.
   func isAllowed(_ step: ProgramStep, _ index: Int) -> Bool {
     switch step {
     case .delete where !layout.deletes: return false
@@ -16,21 +16,22 @@ extension ReferenceWorld {
     switch layout.kind {
     case .single: return true
     case .undoing:
-      // What a group without changes does to the stacks is not documented.
+      // It is not documented how a group without changes affects the stacks.
       return !step.changesObjects || after(step, index).working != contexts[index].working
     case .child where index == 0 && step.changesObjects:
-      // A child does not validate what it has not read, so its parent has valid objects alone.
+      // A child does not validate objects that it has not read, so its parent must have only valid
+      // objects.
       return !contexts[1].hasChanges && after(step, index).validationCode == nil
     case .child:
-      // What the parent changes by itself is not what the child has read.
+      // The child has not read the parent's own changes.
       return index == 1 || step.isRead || step == .save || !contexts[1].hasChanges
     case .merging:
-      // Objects that another context is about to delete get no new links meanwhile.
+      // Objects that another context is about to delete get no new links in between.
       return step != .save
         || contexts.indices.allSatisfy { $0 == index || contexts[$0].deleted.isEmpty }
     case .conflicting:
       switch step {
-      // These would read single objects as they are now, beside others as they were.
+      // These would read single objects in their newest state, beside others in an older one.
       case .refresh, .release, .fetch: return false
       case .refreshAll: return !contexts[index].hasChanges
       default: return true
@@ -38,7 +39,7 @@ extension ReferenceWorld {
     }
   }
 
-  /// What a context shows after a step that changes objects.
+  /// The state of a context after a step that changes objects.
   private func after(_ step: ProgramStep, _ index: Int) -> ReferenceContext {
     var context = contexts[index]
     change(step, in: &context)
@@ -46,7 +47,7 @@ extension ReferenceWorld {
     return context
   }
 
-  /// Whether a step is something that an app may do.
+  /// Whether an app may take the step.
   func applies(_ step: ProgramStep, in context: ReferenceContext) -> Bool {
     switch step {
     case .insert(let object, let kind):
@@ -79,7 +80,7 @@ extension ReferenceWorld {
       return context.isLive(object) && !context.inserted.contains(object)
         && (merging || !context.updated.contains(object))
     case .batchInsert(let object, let kind):
-      // One that a batch request inserts is not validated, so it must be valid.
+      // An object inserted by a batch is not validated, so it must be valid.
       return applies(.insert(object, kind), in: context) && !["Card", "Club"].contains(kind)
         && applies(.batchRank(kind, 0), in: context)
     case .batchRank(_, let rank):
@@ -116,8 +117,8 @@ extension ReferenceWorld {
         .contains(context.working.objects[object]?.kind ?? "")
   }
 
-  /// Whether a rule denies an object's deletion: one that was never saved is not validated, so its
-  /// deletion would leave references that lead nowhere.
+  /// Whether a deny rule prevents an object's deletion: the deletion of an unsaved object is not
+  /// validated, so it would leave dangling references.
   private func isHeld(_ object: Int, _ context: ReferenceContext) -> Bool {
     context.relationships(object).contains { relationship in
       relationship.description.rule == .denyDeleteRule

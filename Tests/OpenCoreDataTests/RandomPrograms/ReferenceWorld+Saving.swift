@@ -1,8 +1,8 @@
 import OpenCoreData
 
-/// What saves and batch requests do to the store and to other contexts.
+/// The effects of saves and batch requests on the store and on other contexts.
 extension ReferenceWorld {
-  /// A context without changes takes what the store or its parent has.
+  /// Updates a context without changes from the store or its parent.
   mutating func read(_ index: Int) {
     contexts[index].forgetChanges()
     if layout.kind == .child, index == 1 {
@@ -16,7 +16,7 @@ extension ReferenceWorld {
   }
 
   mutating func save(_ index: Int) -> Outcome {
-    // What was set to the value that it had is not written.
+    // Values that were set to what they were are not written.
     if layout.kind == .conflicting { contexts[index].dropEqualChanges() }
     let context = contexts[index]
     guard context.hasChanges else {
@@ -52,7 +52,8 @@ extension ReferenceWorld {
     return .saved(saved)
   }
 
-  /// Asks the policy about objects that another context saved meanwhile; false where the save fails.
+  /// Applies the policy to objects that another context saved in between; returns false if the save
+  /// fails.
   private mutating func resolveConflicts(_ index: Int) -> Bool {
     let context = contexts[index]
     guard layout.kind == .conflicting else { return true }
@@ -71,7 +72,7 @@ extension ReferenceWorld {
     return true
   }
 
-  /// Writes what changed into the store.
+  /// Writes the changes into the store.
   private mutating func write(_ index: Int) {
     let context = contexts[index]
     var next = context.rebased(onto: store)
@@ -87,7 +88,7 @@ extension ReferenceWorld {
     store = next
   }
 
-  /// A batch request changes the store; all contexts are told what.
+  /// Applies a batch request to the store and merges it into all contexts.
   mutating func batch(_ step: ProgramStep) -> Outcome {
     var gone: Set<Int> = []
     switch step {
@@ -121,7 +122,7 @@ extension ReferenceWorld {
     return Set(store.objects.filter { kinds.contains($0.value.kind) }.keys)
   }
 
-  /// A child's save changes the parent's objects.
+  /// Applies a child's save to the parent's objects.
   private mutating func push(_ child: ReferenceContext) {
     for object in child.inserted.sorted() {
       guard let entry = child.working.objects[object] else { continue }

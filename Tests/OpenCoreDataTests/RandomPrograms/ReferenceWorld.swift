@@ -1,15 +1,15 @@
 import OpenCoreData
 
-/// A store and the contexts over it, as plain values.
+/// A store and its contexts, as plain values.
 struct ReferenceWorld {
   typealias Relationship = GraphSchema.Relationship
 
-  /// What a step led to.
+  /// The result of a step.
   enum Outcome: Equatable {
     /// The step did not apply.
     case skipped
     case done
-    /// A save went through and named these objects.
+    /// A save succeeded and its notification had these objects.
     case saved(SavedNumbers)
     /// A save failed with an error of this code.
     case failed(Int)
@@ -25,7 +25,7 @@ struct ReferenceWorld {
   var store = ReferenceGraph()
   var versions: [Int: Int] = [:]
   var contexts: [ReferenceContext]
-  /// All numbers that were ever given to objects.
+  /// All numbers that objects had at any time.
   var numbers: Set<Int> = []
 
   init(_ layout: ProgramLayout) {
@@ -35,7 +35,7 @@ struct ReferenceWorld {
 
   // MARK: Steps
 
-  /// Takes a step where it applies.
+  /// Runs a step if it applies.
   mutating func perform(_ line: ProgramLine) -> Outcome {
     let index = line.context
     guard contexts.indices.contains(index), applies(line.step, in: contexts[index]),
@@ -66,7 +66,7 @@ struct ReferenceWorld {
       contexts[index].undos.append(before)
       contexts[index].redos = []
     }
-    // What the parent changed by itself is read again by the child.
+    // The child reads the parent's own changes again.
     if layout.kind == .child, index == 0, !line.step.isRead { read(1) }
     return .done
   }

@@ -1,9 +1,9 @@
 import Foundation
 import OpenCoreData
 
-/// What the contexts' last save notification named.
+/// The objects in the last save notification of a context.
 final class SaveNotes: @unchecked Sendable {
-  // Sendable: saves post on the thread that runs the program.
+  // Sendable: saves post on the thread of the program.
   var last:
     (inserted: Set<NSManagedObject>, updated: Set<NSManagedObject>, deleted: Set<NSManagedObject>)?
   private var tokens: [any NSObjectProtocol] = []

@@ -8,13 +8,13 @@ struct ObjectTableTests {
     var key: Int64
   }
 
-  @Test("A table and a dictionary agree about a random life", arguments: [1, 2, 3] as [UInt64])
+  @Test("A table and a dictionary agree after random operations", arguments: [1, 2, 3] as [UInt64])
   func randomLife(seed: UInt64) {
     var random = SeededNumbers(seed: seed)
     var table = ObjectTable()
     var expected: [Key: Int] = [:]
     for step in 1...30_000 {
-      // Close keys fill blocks, far ones have blocks of their own; temporary keys are negative.
+      // Near keys fill blocks, far ones have blocks of their own; temporary keys are negative.
       let range: Range<Int64> = Bool.random(using: &random) ? -40..<200 : -1_000_000..<1_000_000
       let key = Key(
         word: UInt64.random(in: 0..<3, using: &random),
@@ -28,7 +28,7 @@ struct ObjectTableTests {
         table.remove(key.word, key.key)
         expected[key] = nil
       case 3:
-        // Another object's entry stays.
+        // Another object's entry is kept.
         table.remove(key.word, key.key, ifHolding: pointer(step))
       default:
         #expect(table.object(key.word, key.key) == expected[key].map(pointer))
@@ -54,7 +54,7 @@ struct ObjectTableTests {
 
 @Suite("Lists of references")
 struct ReferenceListTests {
-  @Test("A list gives back what it was made of, whatever the keys and entities")
+  @Test("A list returns the references that it was created from, for all keys and entities")
   func anyReferences() {
     var random = SeededNumbers(seed: 7)
     let references = (0..<2000).map { _ in

@@ -5,7 +5,7 @@ import OpenCoreData
 
 @Suite("Rows")
 struct RowTests {
-  @Test("A row gives back every value that it was made of")
+  @Test("A row returns every value that it was created from")
   func everyKind() throws {
     let values: [RowValue] = [
       .null, .integer(0), .integer(.min), .integer(.max), .double(-0.0), .double(.infinity),
@@ -25,7 +25,7 @@ struct RowTests {
     for (index, value) in values.enumerated() { #expect(row[index] == value) }
   }
 
-  @Test("A row holds a string only where it is spelled the same")
+  @Test("A row equals a string only if it has the same spelling")
   func holdsStrings() {
     let composed = "\u{E9}toile of the morning"
     let decomposed = "e\u{301}toile of the morning"
@@ -46,13 +46,13 @@ struct RowTests {
     #expect(!row.holds(.integer(2), at: 4))
   }
 
-  @Test("A row without values is a row")
+  @Test("A row without values is valid")
   func noValues() {
     let row = Row(reference: RowReference(entityNumber: 1, key: 1), version: 1, values: [])
     #expect(row.values.isEmpty)
   }
 
-  @Test("A builder that made one row makes the next one right")
+  @Test("A builder can create several rows")
   func builderIsUsedAgain() {
     let builder = RowBuilder()
     let reference = RowReference(entityNumber: 1, key: 1)
@@ -67,7 +67,7 @@ struct RowTests {
   }
 }
 
-@Suite("Tables that age")
+@Suite("Tables with aging")
 struct AgingTableTests {
   private struct Key: Hashable {
     var word: UInt64
@@ -88,13 +88,13 @@ struct AgingTableTests {
     }
   }
 
-  @Test("A table and a dictionary agree about a random life", arguments: [1, 2, 3] as [UInt64])
+  @Test("A table and a dictionary agree after random operations", arguments: [1, 2, 3] as [UInt64])
   func randomLife(seed: UInt64) {
     var random = SeededNumbers(seed: seed)
     var table = AgingTable()
     var expected: [Key: Known] = [:]
     for step in 1...20_000 as ClosedRange<UInt> {
-      // Few words and close keys, as rows have them, so that neighbours collide.
+      // Few words and near keys, like those of rows, so that neighbors collide.
       let key = Key(
         word: UInt64.random(in: 0..<3, using: &random),
         key: Int64.random(in: 0..<400, using: &random)
@@ -142,7 +142,7 @@ struct RowCacheTests {
 
   private func reference(_ key: Int64) -> RowReference { RowReference(entityNumber: 1, key: key) }
 
-  @Test("It never takes more than its limit, and keeps what was read last")
+  @Test("The row cache keeps to its limit, and keeps the most recently read rows")
   func limit() {
     let cache = RowCache(byteLimit: 100_000)
     for key in Int64(1)...10_000 {
@@ -153,7 +153,7 @@ struct RowCacheTests {
     #expect(cache.row(reference(1)) == nil)
   }
 
-  @Test("What is asked for again and again outlives what passes by")
+  @Test("Rows that are read repeatedly outlive rows that are read once")
   func use() {
     let cache = RowCache(byteLimit: 100_000)
     cache.insert([row(1)], readAt: cache.epoch)
@@ -163,7 +163,7 @@ struct RowCacheTests {
     }
   }
 
-  @Test("What was read before a commit is not kept after it")
+  @Test("Rows that were read before a commit are not cached after it")
   func commitOvertakes() {
     let cache = RowCache()
     let epoch = cache.epoch
@@ -173,7 +173,7 @@ struct RowCacheTests {
     #expect(cache.row(reference(2)) == nil)
   }
 
-  @Test("Members of a to-many are kept until a commit changes relationships")
+  @Test("Members of a to-many are cached until a commit changes relationships")
   func links() {
     let cache = RowCache()
     func members(_ index: Int) -> [RowMember]? {
@@ -193,7 +193,7 @@ struct RowCacheTests {
   }
 
   @Test(
-    "Members are found as they were, whatever their keys and entities",
+    "Cached members are unchanged, for all keys and entities",
     arguments: [
       [], [RowReference(entityNumber: 3, key: 8)], [RowReference(entityNumber: 65_535, key: 1)],
       [RowReference(entityNumber: 65_536, key: 1)],
@@ -212,7 +212,7 @@ struct RowCacheTests {
     #expect(found.map(\.reference) == references)
   }
 
-  @Test("Relationships that nobody follows make room for rows, and the memory is given back")
+  @Test("Unused relationships are evicted for rows, and their memory is freed")
   func linksAge() {
     let cache = RowCache(byteLimit: 100_000)
     for key in Int64(1)...3000 {
@@ -231,7 +231,7 @@ struct RowCacheTests {
     #expect(cache.byteCount == 0)
   }
 
-  @Test("Members that were read without their rows get those that are cached")
+  @Test("Members that were read without their rows get the cached ones")
   func linksWithoutRows() {
     let cache = RowCache()
     cache.insert([row(7)], readAt: cache.epoch)

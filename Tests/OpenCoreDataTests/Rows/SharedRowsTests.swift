@@ -2,7 +2,7 @@ import Foundation
 import OpenCoreData
 import Testing
 
-/// What contexts see of rows and relationships that they share through the store's cache.
+/// Rows and relationships that contexts share through the store's cache.
 @Suite("Rows and relationships shared between contexts")
 struct SharedRowsTests {
   private let container: NSPersistentContainer
@@ -85,7 +85,7 @@ struct SharedRowsTests {
     return made
   }
 
-  @Test("A to-many that was read is read anew after any save that changes it")
+  @Test("A to-many is read again after any save that changes it")
   func toManyFollowsSaves() throws {
     let (author, first, genre) = try write { context in
       let author = insert("Author", "Ann", context)
@@ -127,7 +127,7 @@ struct SharedRowsTests {
     #expect(names(genre, "books") == [])
   }
 
-  @Test("An object is gone as soon as nobody holds it, and comes back as another")
+  @Test("An unreferenced object is released immediately, and its row then gets another object")
   func objectsAreNotHeld() throws {
     let id = try write { context in
       let author = insert("Author", "Ann", context)
@@ -146,7 +146,7 @@ struct SharedRowsTests {
     }
   }
 
-  @Test("Objects that other threads let go of are never handed out again")
+  @Test("Objects that other threads release are never returned again")
   func releasesElsewhere() async throws {
     let ids = try write { context in
       let made = (0..<200).map { insert("Author", "\($0)", context) }
@@ -165,7 +165,7 @@ struct SharedRowsTests {
     }
   }
 
-  /// Objects on their way to another thread, which only lets go of them.
+  /// Objects passed to another thread, which only releases them.
   private final class Held: @unchecked Sendable {
     private var objects: [NSManagedObject]
 

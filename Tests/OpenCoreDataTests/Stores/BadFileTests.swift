@@ -3,7 +3,7 @@ import OpenCoreData
 import Testing
 import WatershedSQLite
 
-@Suite("A file that is not a store for the model is refused and left as it is")
+@Suite("Files that are no store for the model are refused and unchanged")
 struct BadFileTests {
   private static func model(
     _ name: String = "Note",
@@ -18,7 +18,7 @@ struct BadFileTests {
     return model
   }
 
-  /// Opens the file, and checks the code and that nothing was changed.
+  /// Opens the file, and checks the error code and that the file is unchanged.
   private static func expectRefusal(_ url: URL, code: Int, _ model: NSManagedObjectModel) throws {
     let before = try Data(contentsOf: url)
     do {
@@ -33,7 +33,7 @@ struct BadFileTests {
     #expect(try Data(contentsOf: url) == before)
   }
 
-  @Test("Text, a truncated store and another program's database")
+  @Test("Text, a truncated store and another program's database are refused")
   func strangers() throws {
     let folder = try ScratchFolder()
     let text = folder.file("text.sqlite")
@@ -55,7 +55,7 @@ struct BadFileTests {
     try Self.expectRefusal(header, code: 259, Self.model())
   }
 
-  @Test("A store of another model names both sides")
+  @Test("The error for a store of another model describes both sides")
   func otherModel() throws {
     let folder = try ScratchFolder()
     let url = folder.file("notes.sqlite")
@@ -71,7 +71,7 @@ struct BadFileTests {
     }
   }
 
-  @Test("A store of a newer format is refused with both formats named")
+  @Test("The error for a store of a newer format has both formats")
   func newerFormat() throws {
     let folder = try ScratchFolder()
     let url = folder.file("newer.sqlite")
@@ -86,7 +86,7 @@ struct BadFileTests {
     try Self.expectRefusal(url, code: 134_020, Self.model())
   }
 
-  @Test("A missing folder, a folder in the file's place, a missing file opened for reading")
+  @Test("A missing folder, a folder at the path, and a missing file opened read-only are refused")
   func places() throws {
     let folder = try ScratchFolder()
     func code(_ url: URL, _ options: [AnyHashable: Any] = [:]) -> Int? {
@@ -104,7 +104,7 @@ struct BadFileTests {
     #expect(!FileManager.default.fileExists(atPath: missing.path))
   }
 
-  @Test("Destroying leaves a file alone that is no store")
+  @Test("Destroying leaves a file that is no store unchanged")
   func destroying() throws {
     let folder = try ScratchFolder()
     let text = folder.file("letter.txt")
@@ -121,7 +121,7 @@ struct BadFileTests {
     #expect(try Data(contentsOf: url).isEmpty)
   }
 
-  @Test("A store opened for reading alone refuses to save")
+  @Test("A store opened read-only refuses to save")
   func readOnly() throws {
     let folder = try ScratchFolder()
     let url = folder.file("notes.sqlite")

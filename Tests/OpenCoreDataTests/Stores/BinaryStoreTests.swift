@@ -2,7 +2,7 @@ import Foundation
 import OpenCoreData
 import Testing
 
-@Suite("A binary store is one file that is written whole")
+@Suite("Binary stores")
 struct BinaryStoreTests {
   let folder: ScratchFolder
   let url: URL
@@ -12,7 +12,7 @@ struct BinaryStoreTests {
     url = folder.file("catalog.binary")
   }
 
-  @Test("Objects, values and relationships are there when the file is opened again")
+  @Test("Objects, values and relationships are read when the file is opened again")
   func roundTrip() throws {
     let first = try CatalogStack(url, type: NSBinaryStoreType)
     let uri = try first.fill().objectID.uriRepresentation()
@@ -39,7 +39,7 @@ struct BinaryStoreTests {
     #expect(try CatalogStack(url, type: NSBinaryStoreType).titles().isEmpty)
   }
 
-  @Test("Keys of new objects follow those of the file")
+  @Test("Keys of new objects continue after those in the file")
   func keys() throws {
     let first = try CatalogStack(url, type: NSBinaryStoreType)
     let old = try first.fill().objectID
@@ -66,7 +66,7 @@ struct BinaryStoreTests {
     )
   }
 
-  @Test("Text, a folder, half a file and another model's file are refused with Apple's codes")
+  @Test("Text, a folder, a truncated file and another model's file are refused with Apple's codes")
   func badFiles() throws {
     func code(_ url: URL, _ options: [String: NSObject] = [:]) -> Int? {
       do {
@@ -101,7 +101,7 @@ struct BinaryStoreTests {
     #expect(try FileManager.default.contentsOfDirectory(atPath: folder.url.path).count == 3)
   }
 
-  @Test("A newer model opens it where a migration is asked for, with identifier and notes kept")
+  @Test("A newer model migrates the store on request, and keeps identifier and metadata")
   func migrates() throws {
     func model(_ version: Int) -> NSManagedObjectModel {
       let name = ModelParts.attribute(version == 1 ? "name" : "title", .stringAttributeType)
@@ -142,7 +142,7 @@ struct BinaryStoreTests {
     #expect(try FileManager.default.contentsOfDirectory(atPath: folder.url.path).count == 1)
   }
 
-  @Test("A save that cannot be written fails, and the file stays as it is")
+  @Test("A save that cannot be written fails, and the file is unchanged")
   func failingSave() throws {
     let inner = folder.file("inner")
     try FileManager.default.createDirectory(at: inner, withIntermediateDirectories: false)

@@ -3,7 +3,7 @@ import OpenCoreData
 import Testing
 import WatershedSQLite
 
-@Suite("Many rows of one save are written in blocks")
+@Suite("Writing many rows of one save in blocks")
 struct BlockInsertTests {
   private let folder: ScratchFolder
 
@@ -11,7 +11,10 @@ struct BlockInsertTests {
     folder = try ScratchFolder()
   }
 
-  @Test("Every value arrives, also those of the rows that fill no block", arguments: [63, 64, 200])
+  @Test(
+    "Every value is written, also those of rows that do not fill a block",
+    arguments: [63, 64, 200]
+  )
   func values(count: Int) throws {
     let world = try BlockWorld(folder.file("blocks.sqlite"))
     let serials = (0..<count).map { _ in UUID() }
@@ -23,7 +26,7 @@ struct BlockInsertTests {
         item.setValue(serials[index], forKey: "serial")
         item.setValue(Decimal(index) / 4, forKey: "price")
         item.setValue(Data(repeating: UInt8(index % 250), count: index), forKey: "bytes")
-        // Two kinds of rows in turns: each finds its own block.
+        // Rows of two kinds alternate: each has its own block.
         world.insert("Box", index).setValue(item, forKey: "item")
       }
       try world.context.save()
@@ -51,7 +54,7 @@ struct BlockInsertTests {
     }
   }
 
-  @Test("The history tells of the rows in the order of their insertion")
+  @Test("The history has the rows in the order of their insertion")
   func history() throws {
     let world = try BlockWorld(folder.file("history.sqlite"))
     let identifiers = try world.context.performAndWait {
@@ -69,7 +72,7 @@ struct BlockInsertTests {
     #expect(changes.allSatisfy { $0.changeType == .insert })
   }
 
-  @Test("Many edges of a many-to-many are there once each, seen from both ends")
+  @Test("Many edges of a many-to-many exist once each, from both ends")
   func links() throws {
     let world = try BlockWorld(folder.file("links.sqlite"))
     try world.context.performAndWait {
@@ -94,14 +97,14 @@ struct BlockInsertTests {
     }
   }
 
-  @Test("Where a key is taken already, nothing of the save is written")
+  @Test("If a key is already taken, nothing of the save is written")
   func takenKey() throws {
     let world = try BlockWorld(folder.file("taken.sqlite"))
     try world.context.performAndWait {
       for index in 0..<40 { _ = world.insert("Box", index) }
       let items = (0..<100).map { world.insert("Item", $0) }
       try world.context.obtainPermanentIDs(for: items)
-      // Another program wrote a row without counting its key.
+      // Another program wrote a row without updating `Z_MAX`.
       let other = try SQLiteConnection(path: folder.file("taken.sqlite").path)
       let key = items[77].objectID.uriRepresentation().lastPathComponent.dropFirst()
       try other.run("INSERT INTO ZITEM (Z_PK, Z_ENT, Z_OPT) VALUES (\(key), 2, 1)")
@@ -116,7 +119,7 @@ struct BlockInsertTests {
     }
   }
 
-  @Test("A value that must be unique is refused among many rows as among few")
+  @Test("A duplicate unique value is refused among many rows as among few")
   func uniqueValues() throws {
     let world = try BlockWorld(folder.file("unique.sqlite"), unique: true)
     world.context.performAndWait {
@@ -182,7 +185,7 @@ struct BlockInsertTests {
       let transactions = result?.result as? [NSPersistentHistoryTransaction] ?? []
       #expect(transactions.map { $0.changes?.count } == [count, count, count])
     }
-    // Keys that were taken ahead went back.
+    // Unused reserved keys were returned.
     let other = try SQLiteConnection(path: folder.file("batch.sqlite").path)
     #expect(
       try other.scalar("SELECT Z_MAX FROM Z_PRIMARYKEY WHERE Z_NAME = 'Item'")
@@ -191,7 +194,7 @@ struct BlockInsertTests {
   }
 }
 
-/// Items with every kind of value, and boxes.
+/// Items with every type of value, and boxes.
 private struct BlockWorld {
   let container: NSPersistentContainer
   let context: NSManagedObjectContext

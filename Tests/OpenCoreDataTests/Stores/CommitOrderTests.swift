@@ -3,7 +3,7 @@ import OpenCoreData
 import Synchronization
 import Testing
 
-@Suite("Commits are announced in their order")
+@Suite("The order of commit announcements")
 struct CommitOrderTests {
   let world: SampleStore
   let numbers = Log()
@@ -30,7 +30,7 @@ struct CommitOrderTests {
     return changes
   }
 
-  @Test("A commit is announced after the one before it, whichever thread gets there first")
+  @Test("A commit is announced after the previous one, regardless of the threads")
   func order() throws {
     let (first, second) = (CommitAnnouncements(), CommitAnnouncements())
     _ = try world.store.commit(changes(), first, before: {})
@@ -41,7 +41,7 @@ struct CommitOrderTests {
     #expect(numbers.all == [1, 2])
   }
 
-  @Test("A commit whose announcement is given up holds up none")
+  @Test("A commit whose announcement is cancelled does not block later ones")
   func givenUp() throws {
     do {
       let announcements = CommitAnnouncements()

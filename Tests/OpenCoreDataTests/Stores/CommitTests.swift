@@ -3,7 +3,7 @@ import OpenCoreData
 import Testing
 import WatershedSQLite
 
-@Suite("A save is written whole or not at all")
+@Suite("Saves are atomic")
 struct CommitTests {
   @Test("Versions begin at 1 and grow with each update; the cache and the file agree")
   func versions() throws {
@@ -28,7 +28,7 @@ struct CommitTests {
     #expect(try world.store.row(post).found == nil)
   }
 
-  @Test("All stale rows of a save are told at once, and nothing of it is written")
+  @Test("An error has all stale rows of a save, and nothing of it is written")
   func conflicts() throws {
     let world = try SampleStore()
     let first = try world.insert("Post", ["title": .string("first")])
@@ -59,7 +59,7 @@ struct CommitTests {
     #expect(try world.store.row(mine.inserted[0].reference).found == nil)
   }
 
-  @Test("Values that must be unique name the constraint and the row that has them")
+  @Test("The error for duplicate values has the constraint and the row that has them")
   func constraints() throws {
     let world = try SampleStore()
     let rain = try world.insert("Tag", ["name": .string("rain")])
@@ -93,7 +93,7 @@ struct CommitTests {
     _ = try world.store.commit(changes)
   }
 
-  @Test("Keys are never given twice, not to two stores on one file, not after a restart")
+  @Test("Keys are never reused, neither by two stores on one file nor after a restart")
   func keys() throws {
     let world = try SampleStore()
     let other = try SQLiteStore(model: SampleStore.model(), url: world.url, options: world.options)
@@ -116,7 +116,7 @@ struct CommitTests {
     #expect(try world.store.reserveKeys(for: image, count: 1).lowerBound != next)
   }
 
-  @Test("Keys that a block reserved and nobody used go back when the store is closed")
+  @Test("Unused keys of a reserved block are returned when the store is closed")
   func keysGoBack() throws {
     let world = try SampleStore()
     for _ in 0..<5 { _ = try world.insert("Post") }
@@ -127,7 +127,7 @@ struct CommitTests {
     )
   }
 
-  @Test("What another process writes is seen by the next fetch and by the next save")
+  @Test("Another process's commit is seen by the next fetch and the next save")
   func otherWriters() throws {
     let world = try SampleStore()
     let post = try world.insert("Post", ["title": .string("ours")])
@@ -151,7 +151,7 @@ struct CommitTests {
     #expect(try world.value(post, "title") == .string("theirs"))
   }
 
-  @Test("A store in memory has the same behaviour and leaves no file")
+  @Test("A store in memory behaves the same and leaves no file")
   func inMemory() throws {
     let folder = try ScratchFolder()
     let url = folder.file("nothing.sqlite")
@@ -170,7 +170,7 @@ struct CommitTests {
     #expect(!FileManager.default.fileExists(atPath: url.path))
   }
 
-  @Test("Many threads read while one writes, and every row is of one save")
+  @Test("Many threads read while one writes, and all rows of a read are of one save")
   func threads() async throws {
     let world = try SampleStore(options: [:])
     let store = world.store

@@ -15,7 +15,7 @@ struct ConfigurationTests {
     return model
   }
 
-  @Test("A store holds the entities of its configuration, numbered by themselves")
+  @Test("A store has the entities of its configuration, with their own numbers")
   func configurations() throws {
     let folder = try ScratchFolder()
     let model = Self.model()
@@ -43,7 +43,7 @@ struct ConfigurationTests {
     }
   }
 
-  @Test("The metadata of a new store says what Core Data's says")
+  @Test("The metadata of a new store have Core Data's entries")
   func metadata() throws {
     let folder = try ScratchFolder()
     let url = folder.file("notes.sqlite")
@@ -66,7 +66,7 @@ struct ConfigurationTests {
     #expect(try plain.scalar("PRAGMA journal_mode") == .text("wal"))
   }
 
-  @Test("Pragmas of the options are applied; what is no plain word is left out")
+  @Test("Pragmas of the options are applied, except values that are no identifiers")
   func pragmas() throws {
     let folder = try ScratchFolder()
     let url = folder.file("notes.sqlite")
@@ -83,7 +83,7 @@ struct ConfigurationTests {
     #expect(try plain.scalar("SELECT COUNT(*) FROM ZNOTE") == .integer(0))
   }
 
-  @Test("Tables of others in the file stay as they are")
+  @Test("Tables of other programs in the file are not changed")
   func foreignTables() throws {
     let folder = try ScratchFolder()
     let url = folder.file("notes.sqlite")
@@ -114,7 +114,9 @@ struct ConfigurationTests {
     #expect(try plain.scalar("SELECT COUNT(*) FROM ACHANGE") == .integer(1))
   }
 
-  @Test("History once begun is kept without the option, and a refusal makes the store read-only")
+  @Test(
+    "History that was begun continues without the option, and refusing it opens the store read-only"
+  )
   func historyOption() throws {
     let folder = try ScratchFolder()
     let url = folder.file("notes.sqlite")
@@ -134,7 +136,7 @@ struct ConfigurationTests {
     #expect(refusing.isReadOnly)
   }
 
-  @Test("A closed store says so")
+  @Test("A closed store throws an error")
   func closed() throws {
     let folder = try ScratchFolder()
     let store = try SQLiteStore(model: Self.model(), url: folder.file("notes.sqlite"))
@@ -147,7 +149,7 @@ struct ConfigurationTests {
     #expect(throws: NSError.self) { try store.write(author: nil) { _ in } }
   }
 
-  @Test("Dictionaries hold properties, expressions and groups")
+  @Test("Dictionary fetches return properties, expressions and groups")
   func dictionaries() throws {
     let world = try SampleStore(options: [:])
     for (title, score) in [("a", 1), ("b", 2), ("b", 4), ("c", 8)] {

@@ -1,6 +1,6 @@
 import Foundation
 
-/// The stores and models that Apple's tools wrote, where they are at hand.
+/// Stores and models that Apple's tools wrote, if they are available.
 enum Corpus {
   /// The folder, from the environment or beside the checkout.
   static let folder: URL? = {
@@ -31,7 +31,7 @@ enum Corpus {
     return (names ?? []).filter { name in kinds.contains { name.hasSuffix($0) } }.sorted()
   }()
 
-  /// Copies a store with what belongs to it into a folder.
+  /// Copies a store and its files into a folder.
   static func copyStore(_ name: String, to target: URL) throws -> URL {
     guard let folder else { throw CocoaError(.fileNoSuchFile) }
     let source = folder.appendingPathComponent("stores")
@@ -57,7 +57,7 @@ enum Corpus {
   }()
 }
 
-/// A folder that is removed when the test is done with it.
+/// A folder that is removed after the test.
 final class ScratchFolder {
   let url: URL
 

@@ -4,12 +4,12 @@ import Testing
 import WatershedSQLite
 
 @Suite(
-  "Stores for model files of the world",
+  "Stores for published model files",
   .enabled(if: Corpus.isPresent, "the corpus is not here: see WATERSHED_SHARED")
 )
 struct CorpusModelStoreTests {
   @Test(
-    "Every model gets a store that opens again with the model inside it and takes a row of each"
+    "Every model gets a store that opens again with its model and accepts a row of each entity"
   )
   func everyModel() throws {
     let folder = try ScratchFolder()
@@ -41,14 +41,14 @@ struct CorpusModelStoreTests {
         let back = try store.rows(changes.inserted.map(\.reference))
         #expect(back.count == changes.inserted.count, place)
       } catch is RowConstraintError {
-        // Sub-entities share a unique default value.
+        // Sub-entities share a unique default value, so they conflict.
         continue
       }
     }
     #expect(count > 100)
   }
 
-  @Test("A model file and the store that Apple made of it agree on hashes and tables")
+  @Test("A model file and the store that Apple created from it agree on hashes and tables")
   func matchingModels() throws {
     let folder = try ScratchFolder()
     var matched: Set<String> = []

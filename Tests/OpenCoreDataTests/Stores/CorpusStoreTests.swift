@@ -5,10 +5,10 @@ import WatershedSQLite
 
 @Suite("Stores that Apple's Core Data wrote", .enabled(if: Corpus.isPresent, "no corpus here"))
 struct CorpusStoreTests {
-  /// Opens with the model that the store carries.
+  /// Opens the store with the model that it contains.
   ///
-  /// One store is older than that custom; its model file is of the old binary kind, so its entities
-  /// are described here.
+  /// One store is older than embedded models; its model file has the former binary format, so its
+  /// entities are described here.
   private static func open(_ url: URL) throws -> SQLiteStore {
     guard url.lastPathComponent.contains("Recipes") else {
       return try SQLiteStore(model: try SQLiteStore.model(inStoreAt: url), url: url)
@@ -46,7 +46,7 @@ struct CorpusStoreTests {
   }
 
   @Test(
-    "Every row of every entity reads, with the counts and values of plain SQL",
+    "Every row of every entity is read, with the counts and values of plain SQL",
     arguments: Corpus.storeNames
   )
   func readsEveryRow(name: String) throws {
@@ -103,7 +103,7 @@ struct CorpusStoreTests {
         #expect("\(value.value)" == "\(stored)" || value.value == Decimal(stored), place)
       case (.decimal, .text): break
       case (.null, .null?), (.null, nil): break
-      // A file beside the store that the corpus does not have, or a key of a row that is gone.
+      // An external file that the corpus does not have, or a key of a deleted row.
       case (.null, .blob(let stored)): #expect(stored.first == 2, place)
       case (.null, .integer) where column.form == .foreignKey: break
       default: Issue.record("\(place): \(row.values[index]) for \(String(describing: raw))")
@@ -111,7 +111,7 @@ struct CorpusStoreTests {
     }
   }
 
-  @Test("To-many relationships lead to the rows that lead back", arguments: Corpus.storeNames)
+  @Test("To-many relationships agree with their inverses", arguments: Corpus.storeNames)
   func followsRelationships(name: String) throws {
     let folder = try ScratchFolder()
     let store = try Self.open(try Corpus.copyStore(name, to: folder.url))
@@ -143,7 +143,7 @@ struct CorpusStoreTests {
     }
   }
 
-  @Test("A new row can be written beside those that are there", arguments: Corpus.storeNames)
+  @Test("A new row can be added to the existing ones", arguments: Corpus.storeNames)
   func writes(name: String) throws {
     let folder = try ScratchFolder()
     let store = try Self.open(try Corpus.copyStore(name, to: folder.url))

@@ -4,7 +4,7 @@ import OpenCoreData
 import Testing
 import WatershedSQLite
 
-@Suite("A store that is damaged, locked, read-only or on a full disk gives an error")
+@Suite("Errors of stores that are damaged, locked, read-only or on a full disk")
 struct DamagedStoreTests {
   let folder: ScratchFolder
   let url: URL
@@ -27,7 +27,7 @@ struct DamagedStoreTests {
     try FileManager.default.contentsOfDirectory(atPath: folder.url.path).sorted()
   }
 
-  @Test("A store whose process ended in the middle of a transaction opens with what it had before")
+  @Test("A store opens with its last commit after a crash in the middle of a transaction")
   func hotJournal() throws {
     let folder = try ScratchFolder()
     let url = folder.file("whole.sqlite")
@@ -35,7 +35,8 @@ struct DamagedStoreTests {
     for _ in 0..<50 { try stack.fill() }
     try stack.close()
     let writer = try SQLiteConnection(path: url.path, mode: .readWrite)
-    // Without a write-ahead log, and with so little memory that pages go to the file before the commit.
+    // Without a write-ahead log, and with so small a cache that pages are written before the
+    // commit.
     try writer.execute("PRAGMA journal_mode = DELETE; PRAGMA cache_size = 1; BEGIN IMMEDIATE")
     try writer.execute("UPDATE ZWORK SET ZTITLE = ZTITLE || hex(zeroblob(400))")
     let copy = folder.file("died.sqlite")
@@ -54,7 +55,7 @@ struct DamagedStoreTests {
     #expect(try CatalogStack(copy).titles().allSatisfy { $0.count < 10 })
   }
 
-  @Test("A file that gives an entity a negative number is refused as damaged")
+  @Test("A file with a negative entity number is refused as damaged")
   func negativeNumber() throws {
     try CatalogStack(url).close()
     try SQLiteConnection(path: url.path, mode: .readWrite)
@@ -63,7 +64,7 @@ struct DamagedStoreTests {
     #expect(refused?.code == 259)
   }
 
-  @Test("A zero-length file keeps the place of a new store")
+  @Test("A zero-length file reserves the path of a new store")
   func reserved() throws {
     try Data().write(to: url)
     let refused = error {
@@ -130,7 +131,7 @@ struct DamagedStoreTests {
     #expect(try names() == ["catalog.sqlite"])
   }
 
-  @Test("A refused store whose process died keeps its log and gets no index")
+  @Test("Refusing a store after a crash keeps its log and creates no index")
   func diedWithLog() throws {
     let stack = try CatalogStack(url)
     try stack.fill()
@@ -155,7 +156,7 @@ struct DamagedStoreTests {
     #expect(try CatalogStack(died).titles() == ["Salt", "View", "Here"])
   }
 
-  @Test("A log that is cut off in the middle loses its last commits and nothing else")
+  @Test("A truncated log loses its last commits and nothing else")
   func tornLog() throws {
     let stack = try CatalogStack(url)
     try stack.fill()
@@ -167,7 +168,7 @@ struct DamagedStoreTests {
     #expect(opened == nil, "\(String(describing: opened))")
   }
 
-  @Test("A page that is damaged in the middle is an error of the fetch that reads it")
+  @Test("A damaged page fails the fetch that reads it")
   func damagedPage() throws {
     let stack = try CatalogStack(url)
     try stack.context.performAndWait {
@@ -194,7 +195,7 @@ struct DamagedStoreTests {
     #expect(found?.userInfo[NSFilePathErrorKey] as? String == url.path)
   }
 
-  @Test("Every cut of a store's file gives a store or an error")
+  @Test("A file truncated at any length opens or throws an error")
   func truncations() throws {
     try CatalogStack(url).fill()
     try CatalogStack(url).close()
@@ -207,7 +208,7 @@ struct DamagedStoreTests {
     }
   }
 
-  @Test("A store that somebody keeps locked is given up after the timeout")
+  @Test("Opening a locked store fails after the timeout")
   func locked() throws {
     let stack = try CatalogStack(
       url,
@@ -254,7 +255,7 @@ struct DamagedStoreTests {
     }
   }
 
-  @Test("A store opened for reading alone can be read; a save is refused with 513")
+  @Test("A store opened read-only can be read, and a save is refused with 513")
   func readOnly() throws {
     try CatalogStack(url).fill()
     let option = [NSReadOnlyPersistentStoreOption: NSNumber(value: true)]
@@ -276,7 +277,7 @@ struct DamagedStoreTests {
     #expect(inserted?.code == 513)
   }
 
-  @Test("Pragmas, statistics and a rebuilt file are done when the store is added")
+  @Test("Pragmas, statistics and a rebuild of the file are executed when the store is added")
   func options() throws {
     let pragmas = NSDictionary(dictionary: ["journal_mode": "DELETE"])
     let stack = try CatalogStack(

@@ -2,8 +2,8 @@ import Foundation
 import OpenCoreData
 import Testing
 
-/// Apple's documentation of `NSDerivedAttributeDescription` allows a to-one key path, such as `name` or
-/// `author.name`, as it is or through `canonical:`, `uppercase:` or `lowercase:`.
+/// Apple's documentation of `NSDerivedAttributeDescription` allows a to-one key path, such as
+/// `name` or `author.name`, directly or through `canonical:`, `uppercase:` or `lowercase:`.
 @Suite("Attributes derived over to-one relationships")
 struct DerivedPathTests {
   private typealias Parts = ModelParts
@@ -35,8 +35,8 @@ struct DerivedPathTests {
     }
   }
 
-  /// Each step is a save of its own, so that every trigger shows what it does alone.
-  @Test("The values follow the object, the keys on the way and the attribute at the end")
+  /// Each step is a save of its own, so that every trigger is tested alone.
+  @Test("Derived values follow the object, the to-ones on the path and the final attribute")
   func steps() throws {
     let bench = try MigrationBench()
     try bench.open(Self.model(), [:]) { context in
@@ -75,7 +75,7 @@ struct DerivedPathTests {
     }
   }
 
-  @Test("A migration fills in the values of the rows that are there")
+  @Test("A migration computes the values of existing rows")
   func migration() throws {
     let bench = try MigrationBench()
     try bench.open(Self.model(derived: false), [:]) { context in

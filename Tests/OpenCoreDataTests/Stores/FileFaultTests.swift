@@ -1,11 +1,11 @@
 import Foundation
 import Testing
 
-/// The system calls of operations on stores fail, one after the other; see `FaultRunner` in the program
-/// StoreProcess.
+/// Makes the system calls of operations on stores fail, one after the other; see `FaultRunner` in
+/// the program StoreProcess.
 ///
-/// `WATERSHED_FAULTS=all` gives every call the fault, else some of them, chosen at random.
-@Suite("Files under failure", .enabled(if: StoreChild.isBuilt, "StoreProcess is not built here."))
+/// `WATERSHED_FAULTS=all` tests the fault at every call, otherwise at some, chosen at random.
+@Suite("Files under faults", .enabled(if: StoreChild.isBuilt, "StoreProcess is not built here."))
 struct FileFaultTests {
   private static let scenarios = [
     "create", "open", "save", "cascade", "batchInsert", "batchUpdate", "batchDelete", "lightweight",
@@ -15,7 +15,7 @@ struct FileFaultTests {
 
   private static let isComplete = ProcessInfo.processInfo.environment["WATERSHED_FAULTS"] == "all"
 
-  /// Runs a scenario with a fault at some of its calls, or at all; what is found fails the test.
+  /// Runs a scenario with a fault at some or all of its calls; any finding fails the test.
   private func run(_ scenario: String, _ fault: String, points: Int?) async throws {
     let folder = try ScratchFolder()
     let points = Self.isComplete ? [] : points.map { ["\($0)"] } ?? []
@@ -27,7 +27,7 @@ struct FileFaultTests {
         Issue.record("\(line)")
         continue
       }
-      // The operation makes calls, and they were counted.
+      // The operation makes calls, and they are counted.
       #expect(!line.hasPrefix("calls 0"))
       #expect(line.hasSuffix("findings 0"), "\(line)")
       return
@@ -35,7 +35,7 @@ struct FileFaultTests {
   }
 
   @Test(
-    "A system call that fails leaves the old store or the new one, whole, and a clear error",
+    "A failing system call leaves the complete old or new store, and a clear error",
     arguments: scenarios
   )
   func failedCall(scenario: String) async throws {
@@ -43,34 +43,34 @@ struct FileFaultTests {
   }
 
   @Test(
-    "A disk that fails for good leaves the old store or the new one, whole, with its files",
+    "A disk that fails permanently leaves the complete old or new store, with its files",
     arguments: scenarios
   )
   func failedDisk(scenario: String) async throws {
     try await run(scenario, "errors", points: 6)
   }
 
-  @Test("A full disk leaves the old store or the new one, whole", arguments: scenarios)
+  @Test("A full disk leaves the complete old or new store", arguments: scenarios)
   func fullDisk(scenario: String) async throws {
     try await run(scenario, "full", points: 3)
   }
 
-  /// At each call: one that is needed to read the log is among the first.
+  /// At every call, because one of the first reads the log.
   @Test(
-    "A full disk takes no save out of the log of a process that died",
+    "A full disk loses no save in the log of a crashed process",
     arguments: ["open", "destroy"]
   )
   func fullDiskAndLog(scenario: String) async throws {
     try await run(scenario, "full", points: nil)
   }
 
-  @Test("A write that is cut short is completed", arguments: scenarios)
+  @Test("A short write is completed", arguments: scenarios)
   func cutWrite(scenario: String) async throws {
     try await run(scenario, "cut", points: 2)
   }
 
   @Test(
-    "A process that is killed at a system call leaves the old store or the new one, whole",
+    "A process that is killed at a system call leaves the complete old or new store",
     arguments: scenarios
   )
   func killed(scenario: String) async throws {

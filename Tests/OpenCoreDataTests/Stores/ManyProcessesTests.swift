@@ -2,7 +2,7 @@ import Foundation
 import OpenCoreData
 import Testing
 
-@Suite("Several coordinators and several processes use one file")
+@Suite("Several coordinators and processes on one file")
 struct ManyProcessesTests {
   @Test("Two coordinators of one process see each other's saves, and keys never collide")
   func coordinators() throws {
@@ -19,7 +19,7 @@ struct ManyProcessesTests {
     #expect(try second.titles().count == 30)
   }
 
-  @Test("Processes that insert at the same time lose nothing and share no key")
+  @Test("Processes that insert at the same time lose no row and share no key")
   func processes() async throws {
     let folder = try ScratchFolder()
     let url = folder.file("shared.sqlite")
@@ -57,7 +57,7 @@ struct ManyProcessesTests {
     }
   }
 
-  @Test("A store that another process has open is destroyed only by force")
+  @Test("A store that another process has open is only destroyed with the force option")
   func destroyingElsewhere() async throws {
     let folder = try ScratchFolder()
     let url = folder.file("shared.sqlite")

@@ -1,6 +1,6 @@
 import OpenCoreData
 
-/// Short ways to describe models in tests.
+/// Short functions for describing models in tests.
 enum ModelParts {
   static func entity(
     _ name: String,

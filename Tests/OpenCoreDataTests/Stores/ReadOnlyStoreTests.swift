@@ -2,7 +2,7 @@ import Foundation
 import OpenCoreData
 import Testing
 
-@Suite("Stores that are only read")
+@Suite("Read-only stores")
 struct ReadOnlyStoreTests {
   private let readOnly: [AnyHashable: Any] = [NSReadOnlyPersistentStoreOption: true]
 
@@ -17,7 +17,7 @@ struct ReadOnlyStoreTests {
     return (bench, model)
   }
 
-  @Test("Reading leaves the file as it was and none beside it")
+  @Test("Reading changes neither the file nor its folder")
   func leavesNothing() throws {
     let (bench, model) = try store()
     let bytes = try Data(contentsOf: bench.url)
@@ -31,7 +31,7 @@ struct ReadOnlyStoreTests {
     #expect(try Data(contentsOf: bench.url) == bytes)
   }
 
-  @Test("The log of another connection stays, with what is in it")
+  @Test("The log of another connection is kept, with its contents")
   func othersLog() throws {
     let (bench, model) = try store()
     let writer = try bench.connect()

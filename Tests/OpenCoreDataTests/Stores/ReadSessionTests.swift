@@ -3,7 +3,7 @@ import OpenCoreData
 import Testing
 import WatershedSQLite
 
-/// A turn of a context reads many faults in one transaction; nobody must notice.
+/// A turn of a context reads many faults in one transaction, which must have no visible effect.
 @Suite("Reading within a turn")
 struct ReadSessionTests {
   private let folder: ScratchFolder
@@ -18,7 +18,7 @@ struct ReadSessionTests {
     try stack.fill()
   }
 
-  /// Who opens the file beside the first, and has read nothing of it.
+  /// A second container on the file, which has read nothing yet.
   private func another() throws -> CatalogStack { try CatalogStack(url) }
 
   private static func author(_ context: NSManagedObjectContext) throws -> NSManagedObject {
@@ -39,14 +39,14 @@ struct ReadSessionTests {
     }
   }
 
-  /// Whether somebody reads an older state of the file.
+  /// Whether a reader uses an older state of the file.
   private func isLogHeld(_ url: URL) throws -> Bool {
     let connection = try SQLiteConnection(path: url.path, mode: .readWrite, busyTimeout: 0)
     let busy = try connection.query("PRAGMA wal_checkpoint(TRUNCATE)") { $0.int64(0) }
     return busy != [0]
   }
 
-  @Test("A turn sees what another context saved meanwhile, be it on another thread")
+  @Test("A turn sees what another context saves in between, also on another thread")
   func ownProcess() throws {
     let reader = stack.container.newBackgroundContext()
     try reader.performAndWait {
@@ -68,7 +68,7 @@ struct ReadSessionTests {
     }
   }
 
-  @Test("A fetch sees what somebody else wrote to the file, in the same turn as in the next")
+  @Test("A fetch sees another connection's writes, in the same turn and in the next")
   func otherProcess() throws {
     let other = try another()
     let reader = stack.container.newBackgroundContext()
@@ -93,7 +93,7 @@ struct ReadSessionTests {
     try #expect(!isLogHeld(url))
   }
 
-  @Test("A store that is removed in the middle of a turn is free at once")
+  @Test("A store that is removed during a turn is released immediately")
   func removal() throws {
     let reader = stack.container.newBackgroundContext()
     try reader.performAndWait {
@@ -105,7 +105,7 @@ struct ReadSessionTests {
     }
   }
 
-  @Test("Without a log nobody who reads keeps a writer of the same turn waiting")
+  @Test("Without a log, readers do not block a writer of the same turn")
   func rollbackJournal() throws {
     let stack = try CatalogStack(
       folder.file("rollback.sqlite"),
@@ -127,7 +127,7 @@ struct ReadSessionTests {
 
   // MARK: Single rows
 
-  /// The works of a store that has read nothing of them but their keys.
+  /// The identifiers of a store's works, of which nothing else has been read.
   private func identifiers(_ stack: CatalogStack) throws -> [NSManagedObjectID] {
     let context = stack.container.newBackgroundContext()
     return try context.performAndWait {
@@ -139,7 +139,7 @@ struct ReadSessionTests {
 
   @Test("Single rows that a turn reads hold the log no longer than the turn")
   func singleRows() throws {
-    // The first stays open, so that the log is not emptied meanwhile.
+    // The first container stays open, so that the log is not truncated in between.
     let fresh = try another()
     let works = try identifiers(fresh)
     let reader = fresh.container.newBackgroundContext()
@@ -153,7 +153,7 @@ struct ReadSessionTests {
     try stack.close()
   }
 
-  @Test("Between single rows of a turn others save, and so does the turn")
+  @Test("Between single rows of a turn other contexts can save, and so can the turn")
   func singleRowsAndSaves() throws {
     let stack = try another()
     let other = try another()
@@ -174,7 +174,7 @@ struct ReadSessionTests {
     }
   }
 
-  @Test("A single row that is refreshed in the middle of a turn is what others wrote meanwhile")
+  @Test("Refreshing a single row during a turn reads what others wrote")
   func refreshedRow() throws {
     let stack = try another()
     let other = try another()
@@ -194,7 +194,7 @@ struct ReadSessionTests {
     }
   }
 
-  @Test("A store that is removed between single rows of a turn is free at once")
+  @Test("A store that is removed between single reads of a turn is released immediately")
   func removalBetweenRows() throws {
     let stack = try another()
     let work = try #require(try identifiers(stack).first)
@@ -207,7 +207,7 @@ struct ReadSessionTests {
     }
   }
 
-  @Test("A turn that reads nothing more does not keep the log from starting anew")
+  @Test("An idle turn does not keep the log from being restarted")
   func idleTurn() throws {
     let library = try Library()
     let setup = library.context()

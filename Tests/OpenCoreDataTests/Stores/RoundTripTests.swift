@@ -3,7 +3,7 @@ import OpenCoreData
 import Testing
 import WatershedSQLite
 
-@Suite("Rows come back as they were written")
+@Suite("Round trips of rows")
 struct RoundTripTests {
   private static let types: [(String, NSAttributeType)] = [
     ("aShort", .integer16AttributeType), ("anInt", .integer32AttributeType),
@@ -68,7 +68,7 @@ struct RoundTripTests {
     static let bytes = 100_000
   }
 
-  @Test("Every type, at its limits, through a closed and reopened file")
+  @Test("Every type, at its limits, survives closing and reopening the file")
   func everyType() throws {
     let folder = try ScratchFolder()
     let url = folder.file("types.sqlite")
@@ -115,7 +115,7 @@ struct RoundTripTests {
     #expect(try FileManager.default.contentsOfDirectory(atPath: support.path).count == 1)
   }
 
-  @Test("The storage classes are the format's")
+  @Test("The storage classes are those of the format")
   func storageClasses() throws {
     let folder = try ScratchFolder()
     let url = folder.file("types.sqlite")
@@ -141,7 +141,7 @@ struct RoundTripTests {
     #expect(kinds == [["integer", "real", "real", "real", "text", "blob", "0107", "1"]])
   }
 
-  @Test("Replaced and deleted external data leaves no file behind")
+  @Test("Replaced and deleted external data leaves no file")
   func externalFiles() throws {
     let folder = try ScratchFolder()
     let store = try SQLiteStore(model: Self.model(), url: folder.file("big.sqlite"))
@@ -175,7 +175,7 @@ struct RoundTripTests {
     #expect(files() == 0)
   }
 
-  @Test("A number that is none is null in the cache, as it is in the file")
+  @Test("A NaN is null in the cache, as in the file")
   func notANumber() throws {
     let library = try Library()
     let context = library.context()

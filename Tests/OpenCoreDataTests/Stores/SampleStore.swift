@@ -1,7 +1,7 @@
 import Foundation
 import OpenCoreData
 
-/// A small world with every kind of relationship.
+/// A small model with every kind of relationship.
 final class SampleStore {
   let folder: ScratchFolder
   let url: URL
@@ -143,7 +143,7 @@ final class SampleStore {
     return changes.inserted[0].reference
   }
 
-  /// A change of a row, from the version that the store has now.
+  /// A change of a row, with the store's current version.
   func update(
     _ reference: RowReference,
     _ set: [String: RowValue],

@@ -4,15 +4,15 @@ import Testing
 import WatershedSQLite
 
 @Suite(
-  "What we create for a model is what Apple created",
+  "Our schema for a model equals Apple's",
   .enabled(if: Corpus.isPresent, "the corpus is not here: see WATERSHED_SHARED")
 )
 struct SchemaCorpusTests {
-  /// What no rule explains, store by store.
+  /// Differences that no rule explains, by store.
   private static let exceptions: [String: Set<String>] = [
-    // A migration in place left an entity under its former name.
+    // A migration in place left an entity with its former name.
     "alemar11__CoreDataPlus__SampleModel_V2.sqlite": ["numbers"],
-    // The app makes the indexes with the numbers of bug reports itself, and drops one.
+    // The app itself creates the indexes with the numbers of bug reports, and drops one.
     "RhetTbull__PhotoScript__Photos.sqlite.aside": [
       "+ CREATE INDEX ZGENERICASSET_Z_ENT_INDEX ON ZGENERICASSET (Z_ENT)",
       "- CREATE INDEX RADAR_10322662_INDEX ON Z_26ASSETS (Z_26ALBUMS, Z_34ASSETS, Z_FOK_34ASSETS)",
@@ -22,7 +22,7 @@ struct SchemaCorpusTests {
     ],
   ]
 
-  /// What a file's tables are called and made of.
+  /// The names and definitions of a file's tables.
   private struct Shape {
     var numbers: [String]
     var columns: [String: Set<String>]
@@ -54,7 +54,7 @@ struct SchemaCorpusTests {
     }
   }
 
-  @Test("The numbers, tables, columns and indexes are the same", arguments: Corpus.storeNames)
+  @Test("Numbers, tables, columns and indexes are the same", arguments: Corpus.storeNames)
   func sameShape(name: String) throws {
     let folder = try ScratchFolder()
     let original = try Corpus.copyStore(name, to: folder.url)

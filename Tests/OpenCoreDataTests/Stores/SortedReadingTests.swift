@@ -4,7 +4,7 @@ import Testing
 @Suite("Reading many rows at once")
 struct SortedReadingTests {
   @Test(
-    "Rows come in the order in which they were asked for, twice where they were asked for twice"
+    "Rows are returned in the requested order, and twice if requested twice"
   )
   func anyOrder() throws {
     let world = try SampleStore()
@@ -12,7 +12,7 @@ struct SortedReadingTests {
     let posts = try (0..<20).map { try world.insert("Post", ["title": .string("post \($0)")]) }
     var random = SeededNumbers(seed: 11)
     let missing = RowReference(entityNumber: tags[0].entityNumber, key: 1_000_000)
-    // Dense, with gaps, scattered, across entities, doubled, absent.
+    // Dense, with gaps, scattered, of several entities, doubled, missing.
     let lists = [
       tags, Array(tags.reversed()), tags.filter { $0.key % 3 != 0 },
       tags.filter { $0.key % 97 == 0 },
@@ -29,7 +29,7 @@ struct SortedReadingTests {
     }
   }
 
-  @Test("Destinations of many sources are the same as those of each alone")
+  @Test("Destinations of many sources equal those of each source alone")
   func destinations() throws {
     let world = try SampleStore()
     let tags = try (0..<5).map { try world.insert("Tag", ["name": .string("tag \($0)")]) }
@@ -70,7 +70,7 @@ struct SortedReadingTests {
           #expect(
             sources.indices.map { Array(full.destinations(at: $0)) } == sources.map { alone[$0] }
           )
-          // Comments lead to their posts themselves; tags are behind a table of their own.
+          // Comments refer to their posts themselves; tags use a join table.
           #expect(full.hasRows == (relationship === comments && !full.references.isEmpty))
           if full.hasRows {
             #expect(full.rows.map { $0?.reference } == full.references)

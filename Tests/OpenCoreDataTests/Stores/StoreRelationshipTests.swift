@@ -3,9 +3,9 @@ import OpenCoreData
 import Testing
 import WatershedSQLite
 
-@Suite("Relationships at the layer of rows")
+@Suite("Relationships of rows")
 struct StoreRelationshipTests {
-  @Test("One-to-many, many-to-many and inverse-less relationships lead where they should")
+  @Test("One-to-many, many-to-many and inverse-less relationships return the right rows")
   func kinds() throws {
     let world = try SampleStore()
     let post = try world.insert("ImagePost", ["title": .string("a")])
@@ -48,7 +48,7 @@ struct StoreRelationshipTests {
     #expect(try store.destinations(of: postTags, from: [post]) == [post: [tags[0]]])
   }
 
-  @Test("A relationship that is its own inverse is seen from both ends")
+  @Test("A relationship that is its own inverse is readable from both ends")
   func reflexive() throws {
     let world = try SampleStore()
     let people = try (0..<3).map { _ in try world.insert("Person") }
@@ -74,7 +74,7 @@ struct StoreRelationshipTests {
     #expect(columns == ["Z_\(number)FRIENDS", "REFLEXIVE"])
   }
 
-  @Test("Orders are kept, and moving one touches few keys")
+  @Test("Orders are stored, and moving one member changes few keys")
   func ordered() throws {
     let world = try SampleStore()
     let list = try world.insert("List")
@@ -114,7 +114,7 @@ struct StoreRelationshipTests {
     #expect(try world.store.destinations(of: members, from: [list])[list] == wanted)
   }
 
-  @Test("Deleting a row removes its links and applies its rules")
+  @Test("Deleting a row removes its links and applies its delete rules")
   func deleting() throws {
     let world = try SampleStore()
     let post = try world.insert("ImagePost")
@@ -147,7 +147,7 @@ struct StoreRelationshipTests {
     #expect(try plain.scalar("SELECT COUNT(*) FROM \(try #require(names.first))") == .integer(0))
   }
 
-  @Test("A one-to-one takes its partner from whom had it before")
+  @Test("Setting a one-to-one clears the partner's former partner")
   func oneToOne() throws {
     let world = try SampleStore()
     let first = try world.insert("ImagePost")
@@ -167,7 +167,7 @@ struct StoreRelationshipTests {
     #expect(try world.value(images[1], "post") == .reference(first))
   }
 
-  @Test("Derived attributes follow what they are derived from")
+  @Test("Derived attributes follow their sources")
   func derived() throws {
     let world = try SampleStore()
     let post = try world.insert("Post", ["title": .string("Été à PARIS")])
