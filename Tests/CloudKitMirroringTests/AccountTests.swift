@@ -5,7 +5,7 @@ import OpenCoreData
 import Testing
 import WatershedSQLite
 
-@Suite("Accounts that a store cannot be mirrored with")
+@Suite("Accounts with which a store cannot be mirrored")
 struct AccountTests {
   private func reason(of phone: ScriptedDevice) async throws -> String {
     phone.mirror.accountMayHaveChanged()
@@ -15,7 +15,7 @@ struct AccountTests {
   }
 
   @Test(
-    "A token that the service refuses is named with its container, not called a missing account"
+    "A refused token is reported with its container, and not as a missing account"
   )
   func refusedToken() async throws {
     let world = try await World()
@@ -28,7 +28,7 @@ struct AccountTests {
     try await phone.quit()
   }
 
-  @Test("A store that is loaded with another container is told apart from another person's")
+  @Test("A store loaded with another container is distinguished from another user's store")
   func otherContainer() async throws {
     let world = try await World()
     let phone = try await ScriptedDevice("phone", in: world)
@@ -44,7 +44,7 @@ struct AccountTests {
   }
 
   @Test(
-    "What was begun for one user writes nothing to the next one's database, without an event too"
+    "Work begun for one user writes nothing to the next user's database, also without an event"
   )
   func anotherUser() async throws {
     let world = try await World()
@@ -78,7 +78,7 @@ struct AccountTests {
     #expect(try await bobs.databaseChanges(after: nil).changedZones.isEmpty)
   }
 
-  @Test("A request that may be another user's has the account asked for before the next one")
+  @Test("After a request that may have been another user's, the account is checked before the next")
   func askedAgain() async throws {
     let world = try await World()
     let phone = try await ScriptedDevice("phone", in: world)
@@ -96,7 +96,7 @@ struct AccountTests {
     try await phone.quit()
   }
 
-  @Test("An open batch is not sent to a user who was met while a missing zone was looked into")
+  @Test("An open batch is not sent to a user who was found while a missing zone was handled")
   func anotherUserWhileAZoneIsMissing() async throws {
     let world = try await World()
     let phone = try await ScriptedDevice("phone", in: world)

@@ -1,7 +1,7 @@
 import Foundation
 import OpenCoreData
 
-/// The model of Apple's page on records for Core Data, made in code.
+/// The model of Apple's page on records for Core Data, created in code.
 enum BlogModel {
   static func make() -> NSManagedObjectModel {
     let post = entity(

@@ -11,12 +11,12 @@ import Testing
     CloudKitModelRules.violations(of: model, configuration: configuration).map(\.leadingText)
   }
 
-  @Test("The model of Apple's page breaks no rule")
+  @Test("The model of Apple's page violates no rule")
   func cleanModel() {
     #expect(CloudKitModelRules.violations(of: BlogModel.make()).isEmpty)
   }
 
-  @Test("All violations are told at once, each with its sorted items")
+  @Test("All violations are reported together, each with its sorted items")
   func everything() {
     let thing = BlogModel.entity(
       "Thing",

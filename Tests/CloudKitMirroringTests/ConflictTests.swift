@@ -16,7 +16,7 @@ import Testing
     try device.save { context in try context.all("Post").first?.value(forKey: key) as? String }
   }
 
-  @Test("Offline edits of different properties all survive, whoever comes back first")
+  @Test("Offline edits of different properties are all kept, whichever device syncs first")
   func propertyByProperty() async throws {
     for phoneFirst in [true, false] {
       try await World.with("phone", "pad") { world, devices in
@@ -39,7 +39,7 @@ import Testing
     }
   }
 
-  @Test("R1: concurrent edits of one property give one value everywhere, in both orders")
+  @Test("R1: concurrent edits of one property converge to one value, in both orders")
   func sameProperty() async throws {
     for phoneFirst in [true, false] {
       try await World.with("phone", "pad") { world, devices in
@@ -63,7 +63,7 @@ import Testing
     }
   }
 
-  @Test("A deletion wins against an edit, in both orders, and the edit can be had back")
+  @Test("A deletion wins against an edit, in both orders, and the edit can be restored")
   func deletionAndEdit() async throws {
     for deleteFirst in [true, false] {
       try await World.with("phone", "pad") { world, devices in
@@ -89,7 +89,7 @@ import Testing
     }
   }
 
-  @Test("Two devices that give one object different partners agree on one pair, on both sides")
+  @Test("Two devices that set different partners of one object converge to one pair, on both sides")
   func oneToOne() async throws {
     for phoneFirst in [true, false] {
       try await World.with("phone", "pad") { world, devices in
@@ -129,7 +129,7 @@ import Testing
     }
   }
 
-  @Test("An edge made on both devices is one record, and goes when either removes it")
+  @Test("An edge created on both devices is one record, and is deleted when either removes it")
   func edgeTwice() async throws {
     try await World.with("phone", "pad") { world, devices in
       let (phone, pad) = (devices[0], devices[1])
@@ -154,7 +154,7 @@ import Testing
       try await world.settle(phone, pad)
       #expect(try phone.snapshot() == pad.snapshot())
       #expect(try pad.snapshot().values.allSatisfy { $0["tags"] == nil })
-      // And again.
+      // The same again.
       try pad.save { context in
         let tag = try context.first("Tag", "name", "t")
         try context.first("Post", "title", "p").setValue(NSSet(object: tag), forKey: "tags")
@@ -165,7 +165,7 @@ import Testing
     }
   }
 
-  @Test("An attachment made for a post that another device deletes goes everywhere")
+  @Test("An attachment of a post that another device deletes is deleted everywhere")
   func childOfTheDeleted() async throws {
     try await World.with("phone", "pad") { world, devices in
       let (phone, pad) = (devices[0], devices[1])
@@ -204,7 +204,7 @@ import Testing
     }
   }
 
-  @Test("R9: a second device that already has data merges, and nothing is replaced")
+  @Test("R9: a second device that already has data merges, and no value is replaced")
   func secondDeviceWithData() async throws {
     try await World.with("phone") { world, devices in
       let phone = devices[0]

@@ -22,7 +22,9 @@ import Testing
     return errors
   }
 
-  @Test("A model that CloudKit cannot take is refused with every reason, and no file is made")
+  @Test(
+    "A model that CloudKit does not support is refused with all reasons, and no file is created"
+  )
   func refusedModel() async throws {
     let world = try await World()
     let model = NSManagedObjectModel()
@@ -121,7 +123,7 @@ import Testing
     #expect(own.cloudKitContainerOptions == nil)
   }
 
-  @Test("Of a local and a cloud configuration in two stores, only the cloud one is mirrored")
+  @Test("With a local and a cloud configuration in two stores, only the cloud one is mirrored")
   func configurations() async throws {
     let model = BlogModel.make()
     let note = BlogModel.entity("Note", [BlogModel.attribute("text", .stringAttributeType)])
@@ -158,7 +160,7 @@ import Testing
     try await container.closeStores()
   }
 
-  @Test("initializeCloudKitSchema makes the schema that the model becomes, and leaves no record")
+  @Test("initializeCloudKitSchema creates the model's schema, and leaves no record")
   func schema() async throws {
     try await World.with("phone") { world, devices in
       let phone = devices[0]
@@ -181,7 +183,7 @@ import Testing
 
   /// The events that the container of a device posts.
   private final class PostedEvents: @unchecked Sendable {
-    // Sendable: the stream guards itself, and the observer is set once.
+    // Sendable: the stream synchronizes itself, and the observer is set once.
     typealias Event = NSPersistentCloudKitContainer.Event
     let events: AsyncStream<Event>
     private var observer: (any NSObjectProtocol)?
@@ -208,7 +210,7 @@ import Testing
     }
   }
 
-  @Test("An observer of events that blocks its thread holds up no sync")
+  @Test("An observer of events that blocks its thread delays no sync")
   func blockingObserver() async throws {
     let isSynced = DispatchSemaphore(value: 0)
     let posted = PostedEvents(ofContainerNamed: "blocked") {
@@ -253,7 +255,7 @@ import Testing
     try await device.quit()
   }
 
-  @Test("Another person's sign-in neither deletes nor leaks anything")
+  @Test("Another user's sign-in neither deletes nor reveals data")
   func anotherPerson() async throws {
     let world = try await World()
     let phone = try await world.device("phone")
@@ -280,7 +282,7 @@ import Testing
     try await stranger.quit()
   }
 
-  @Test("Unknown record types and entities stay in the cloud and stop nothing")
+  @Test("Unknown record types and entities stay in the cloud and cause no error")
   func unknownRecords() async throws {
     try await World.with("phone") { world, devices in
       let phone = devices[0]
@@ -323,7 +325,7 @@ import Testing
     }
   }
 
-  @Test("A server that says it was put back from a backup has nothing doubled or deleted for it")
+  @Test("After a server reports a restored backup, no object is duplicated or deleted")
   func expiredToken() async throws {
     try await World.with("phone", "pad") { world, devices in
       let (phone, pad) = (devices[0], devices[1])
@@ -342,7 +344,7 @@ import Testing
       pad.faults.isOnline = true
       try await world.settle(pad, phone)
       #expect(try pad.snapshot() == phone.snapshot())
-      // The server has traces of a deletion that the pad had not read.
+      // The server has tombstones of a deletion that the pad had not read.
       #expect(try pad.snapshot().count == 2)
       #expect(try phone.snapshot().values.contains { $0["CD_content"] == "string(\"edited\")" })
     }

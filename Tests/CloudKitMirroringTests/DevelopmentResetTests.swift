@@ -16,7 +16,7 @@ import Testing
     }
   }
 
-  @Test("Apps that run go on without a relaunch: nothing is lost, and saves reach each other")
+  @Test("Running apps continue after a reset: no object is lost, and saves are exchanged")
   func goingOn() async throws {
     try await World.with("phone", "pad") { world, devices in
       let (phone, pad) = (devices[0], devices[1])
@@ -33,7 +33,7 @@ import Testing
     }
   }
 
-  @Test("A save after the reset reaches another app by itself, as before")
+  @Test("A save after the reset is pushed to another app as before")
   func byThemselves() async throws {
     try await World.with("phone", "pad") { world, devices in
       let (phone, pad) = (devices[0], devices[1])
@@ -48,7 +48,7 @@ import Testing
     }
   }
 
-  @Test("An app that only reads notices the reset by itself, and its data is there again")
+  @Test("An app that only reads notices the reset by itself, and its data is exported again")
   func notifying() async throws {
     try await World.with("phone") { world, devices in
       let phone = devices[0]

@@ -9,7 +9,7 @@ import Testing
     .init(entityName: "Post", relationship: "tags")
   )
 
-  @Test("An edge is written as Apple's page shows it")
+  @Test("An edge is written as on Apple's page")
   func fields() {
     let edge = Edge(
       relationship: relationship,
@@ -26,7 +26,7 @@ import Testing
     #expect(Edge(fields: edge.fields) == edge)
   }
 
-  @Test("Semicolons and another order are read too, anything else is not")
+  @Test("Semicolons and another order are read too, other formats are refused")
   func reading() {
     let swapped = Edge(
       fields: FieldBag([
@@ -44,7 +44,7 @@ import Testing
     }
   }
 
-  @Test("The order ignores case, and the relationship's name decides within one entity")
+  @Test("The order of an edge ignores case, and within one entity uses the relationship's name")
   func order() {
     let within = EdgeRelationship(
       .init(entityName: "Person", relationship: "followers"),
@@ -59,7 +59,7 @@ import Testing
     #expect(!within.isSymmetric)
   }
 
-  @Test("Both devices give an edge the same name, and another edge another one")
+  @Test("Both devices give an edge the same name, and other edges other names")
   func names() throws {
     let edge = Edge(relationship: relationship, firstRecord: "P", secondRecord: "T")
     let name = edge.recordName(zone: "z")
@@ -71,7 +71,7 @@ import Testing
     #expect(edge.recordName(zone: "y") != name)
   }
 
-  @Test("Identifiers of version 5 are those of the RFC")
+  @Test("UUIDs of version 5 equal those of the RFC")
   func nameBased() {
     let dns = UUID(
       uuid: (

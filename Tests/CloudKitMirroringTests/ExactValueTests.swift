@@ -5,7 +5,7 @@ import Foundation
 import OpenCoreData
 import Testing
 
-@Suite("Numbers and dates that CloudKit's types do not hold") struct ExactValueTests {
+@Suite("Numbers and dates that CloudKit's types cannot represent") struct ExactValueTests {
   private static let digits = "12345678901234567890.123456789"
 
   private static func model(isExact: Bool) -> NSManagedObjectModel {
@@ -41,7 +41,7 @@ import Testing
     NSDecimalNumber(decimal: try #require(Decimal(string: text)))
   }
 
-  @Test("A decimal of any size that a double holds comes back as a number, never as NaN")
+  @Test("A decimal of any size that a double represents is imported as a number, never as NaN")
   func farFromZero() throws {
     let attribute = try attribute()
     let decimals = [
@@ -71,7 +71,7 @@ import Testing
     #expect(attribute.rowValue(.double(1e-300)) == nil)
   }
 
-  @Test("A decimal that the model wants exact reaches other devices with all its digits")
+  @Test("A decimal that the model marks as exact reaches other devices with all its digits")
   func companion() async throws {
     try await World.with("phone", "pad", model: Self.model(isExact: true)) { world, devices in
       let (phone, pad) = (devices[0], devices[1])
@@ -79,12 +79,12 @@ import Testing
       try phone.save { _ = $0.make("Price", ["amount": value, "name": "a"]) }
       try await world.settle(phone, pad)
       #expect(try amount(pad) == Self.digits)
-      // A number that differs in the digits alone is an edit.
+      // A number that differs only in its digits is an edit.
       let other = try decimal("12345678901234567890.123456788")
       try pad.save { try $0.first("Price", "name", "a").setValue(other, forKey: "amount") }
       try await world.settle(phone, pad)
       #expect(try amount(phone) == "12345678901234567890.123456788")
-      // One that a double holds needs no text.
+      // One that a double represents needs no text.
       let plain = try decimal("2.5")
       try phone.save { try $0.first("Price", "name", "a").setValue(plain, forKey: "amount") }
       try await world.settle(phone, pad)
@@ -94,7 +94,7 @@ import Testing
     }
   }
 
-  @Test("An edit by an app that knows the double alone stands, whatever the text beside it says")
+  @Test("An edit by an app that writes only the double wins over the text beside it")
   func olderApp() throws {
     let attribute = try attribute(isExact: true)
     var fields = FieldBag([
@@ -113,7 +113,7 @@ import Testing
   }
 
   @Test(
-    "The schema has a text beside a double where the model wants decimals exact, and only there"
+    "The schema has a text beside a double only where the model marks decimals as exact"
   )
   func schema() throws {
     for isExact in [true, false] {
@@ -126,7 +126,7 @@ import Testing
     #expect(attribute.exactText(.decimal(RowDecimal(digits))) == nil)
   }
 
-  @Test("A date that is finer than a millisecond, and a long decimal, are no edits of their own")
+  @Test("A date finer than a millisecond, and a long decimal, are no edits of their own")
   func comparisons() async throws {
     try await World.with("phone", "pad", model: Self.model(isExact: false)) { world, devices in
       let (phone, pad) = (devices[0], devices[1])
@@ -139,13 +139,14 @@ import Testing
       }
       let cut = Date(timeIntervalSinceReferenceDate: 700_000_000.123)
       #expect(try abs(received(pad)?.timeIntervalSince(cut) ?? 1) < 0.000_01)
-      // The pad's copy is coarser; an edit of another property takes neither along, either way.
+      // The pad's copy is less exact; an edit of another property sends neither, in either
+      // direction.
       try pad.save { try $0.first("Price", "name", "a").setValue("b", forKey: "name") }
       try await world.settle(phone, pad)
       #expect(try received(phone) == date)
       #expect(try amount(phone) == Self.digits)
       phone.faults.forgetRequests()
-      // The same value, set again at the coarser precision, is nothing to send.
+      // The same value, set again with less precision, is no change.
       let coarse = try #require(try received(pad))
       try pad.save { try $0.first("Price", "name", "b").setValue(coarse, forKey: "date") }
       try phone.save { try $0.first("Price", "name", "b").setValue(coarse, forKey: "date") }
@@ -154,7 +155,7 @@ import Testing
     }
   }
 
-  @Test("Decimals of before a model asks for exact ones keep their digits, and others get them")
+  @Test("Decimals older than the exact mark keep their digits, and other devices get them")
   func switchedOn() async throws {
     let world = try await World(model: Self.model(isExact: false))
     let (old, pad) = (try await world.device("phone"), try await world.device("pad"))
@@ -167,7 +168,7 @@ import Testing
     let phone = try await world.device("phone", model: Self.model(isExact: true))
     try await world.settle(phone)
     #expect(try amount(phone) == Self.digits)
-    // The pad reads the text with a model that asks for it.
+    // With the new model, the pad reads the text.
     try await pad.sync()
     #expect(try amount(pad) != Self.digits)
     try await pad.quit()
@@ -179,7 +180,7 @@ import Testing
     for device in [phone, newPad] { try await device.quit() }
   }
 
-  @Test("Integers that are one double are different values")
+  @Test("Integers with the same double are different values")
   func integersBeyondDoubles() {
     let double = MirrorValue.double(9_007_199_254_740_992)
     #expect(MirrorValue.integer(9_007_199_254_740_992).hasSameContent(as: double))

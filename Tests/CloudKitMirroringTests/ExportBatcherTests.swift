@@ -12,7 +12,7 @@ import Testing
     return items
   }
 
-  @Test("One save stays in one request wherever it fits")
+  @Test("One save stays in one request if it fits")
   func groupsStayTogether() {
     let batcher = ExportBatcher(limits: .init(operations: 5, bytes: 1000))
     let batch = batcher.firstBatch(of: items([(1, 3), (2, 3)]), isComplete: true)
@@ -21,7 +21,7 @@ import Testing
     #expect(both.count == 5)
   }
 
-  @Test("A save that is too large goes in pieces, an item that is too large goes alone")
+  @Test("A save that is too large is split, and an item that is too large is sent alone")
   func tooLarge() {
     let batcher = ExportBatcher(limits: .init(operations: 5, bytes: 10))
     #expect(batcher.firstBatch(of: items([(1, 9)]), isComplete: true).count == 5)
@@ -30,14 +30,14 @@ import Testing
     #expect(batcher.firstBatch(of: [Item](), isComplete: true).isEmpty)
   }
 
-  @Test("A group that may go on waits, unless it is alone")
+  @Test("A group that may be incomplete waits, unless it is alone")
   func openGroups() {
     let batcher = ExportBatcher(limits: .init(operations: 5, bytes: 1000))
     #expect(batcher.firstBatch(of: items([(1, 2), (2, 2)]), isComplete: false).count == 2)
     #expect(batcher.firstBatch(of: items([(1, 4)]), isComplete: false).count == 4)
   }
 
-  @Test("Every small world: all items go out, in order, within the limits, whole groups unsplit")
+  @Test("In every small case all items are sent in order, within the limits, with groups unsplit")
   func exhaustive() {
     let limits = ExportBatcher.Limits(operations: 3, bytes: 6)
     for first in 0...4 {
@@ -67,7 +67,7 @@ import Testing
     }
   }
 
-  @Test("Waits grow, stay within bounds, and never undercut the server's wish")
+  @Test("Pauses grow, stay within bounds, and are never shorter than the server asked for")
   func backoff() {
     var backoff = RetryBackoff(first: 1, longest: 8)
     let waits = (0..<6).map { _ in backoff.failed(retryAfter: nil, fraction: 0.5) }

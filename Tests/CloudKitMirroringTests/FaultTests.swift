@@ -17,7 +17,7 @@ import Testing
     try await device.sync()
   }
 
-  @Test("A reply lost after the server committed makes no duplicate and loses no edit")
+  @Test("A reply lost after the server committed causes no duplicate and loses no edit")
   func lostReply() async throws {
     try await World.with("phone", "pad") { world, devices in
       let (phone, pad) = (devices[0], devices[1])
@@ -33,7 +33,7 @@ import Testing
       #expect(try pad.snapshot().count == 2)
       phone.faults.add(.loseReply, to: "records/modify")
       try phone.save { try $0.first("Post", "title", "a").setValue("b", forKey: "title") }
-      // An edit of another property meets the one whose reply was lost.
+      // An edit of another property conflicts with the one whose reply was lost.
       try pad.save { try $0.first("Post", "title", "a").setValue("c", forKey: "content") }
       try await persist(phone)
       try await persist(pad)
@@ -46,7 +46,7 @@ import Testing
     }
   }
 
-  @Test("Any request may fail once, before or after the server saw it, and all converges")
+  @Test("Any request may fail once, before or after the server executes it, and devices converge")
   func everyRequestOnce() async throws {
     let verbs = ["records/modify", "changes/zone", "changes/database"]
     for verb in verbs {
@@ -79,7 +79,7 @@ import Testing
     }
   }
 
-  @Test("R4: what was made offline before a restart arrives once")
+  @Test("R4: objects created offline before a restart arrive once")
   func restartOffline() async throws {
     try await World.with("pad") { world, devices in
       let pad = devices[0]
@@ -119,7 +119,7 @@ import Testing
     }
   }
 
-  @Test("A restart between sending and hearing the reply sends nothing twice")
+  @Test("A restart between a request and its reply sends nothing twice")
   func restartInFlight() async throws {
     for fault in [FaultPlan.Fault.loseRequest, .loseReply] {
       try await World.with("phone", "pad") { world, devices in
@@ -144,7 +144,7 @@ import Testing
     }
   }
 
-  @Test("Saves go on while the server is away, and everything arrives when it is back")
+  @Test("Saves succeed while the server is down, and all arrive when it is back")
   func serverAway() async throws {
     try await World.with("phone", "pad") { world, devices in
       let (phone, pad) = (devices[0], devices[1])
@@ -163,7 +163,7 @@ import Testing
     }
   }
 
-  @Test("R6: a zone that is deleted is made again, nothing here is lost, and devices agree")
+  @Test("R6: a deleted zone is created again, no local object is lost, and devices agree")
   func zoneDeleted() async throws {
     try await World.with("phone", "pad") { world, devices in
       let (phone, pad) = (devices[0], devices[1])
@@ -185,7 +185,7 @@ import Testing
     }
   }
 
-  @Test("A zone that another device made again meets an edit that was not sent yet: both stand")
+  @Test("A zone that another device created again and a pending edit are both kept")
   func zoneMadeAgain() async throws {
     try await World.with("phone", "pad") { world, devices in
       let (phone, pad) = (devices[0], devices[1])
@@ -210,11 +210,11 @@ import Testing
     }
   }
 
-  @Test("A record that the server refuses is parked with its reason, and the rest goes on")
+  @Test("A record that the server refuses is parked with its reason, and the rest is exported")
   func parked() async throws {
     try await World.with("phone", "pad") { world, devices in
       let (phone, pad) = (devices[0], devices[1])
-      // The field is a number for this container from now on.
+      // From now on the field is a number in this container.
       let other = try await world.cloud.container(device: "web")
       let zone = CKRecordZone.ID(
         zoneName: "com.apple.coredata.cloudkit.zone",
@@ -236,7 +236,7 @@ import Testing
     }
   }
 
-  @Test("Histories may be deleted: what was not exported yet is still exported")
+  @Test("When history is deleted, changes that were not exported yet are still exported")
   func historyDeleted() async throws {
     try await World.with("phone", "pad") { world, devices in
       let (phone, pad) = (devices[0], devices[1])
@@ -253,7 +253,7 @@ import Testing
     }
   }
 
-  @Test("R13: what was saved without mirroring, and without history, is found by comparing")
+  @Test("R13: objects saved without mirroring and without history are found by comparison")
   func historyGap() async throws {
     try await World.with("phone", "pad") { world, devices in
       let (phone, pad) = (devices[0], devices[1])

@@ -5,12 +5,12 @@ import OpenCloudKit
 import OpenCoreData
 import Testing
 
-@Suite("Files and stores that are lost or put back")
+@Suite("Lost files and restored stores")
 struct LostFileTests {
   private static let large = String(repeating: "long ", count: 160_000)
 
   @Test(
-    "A file that the server lost holds back its record alone, and it comes once the file is back"
+    "A file that the server lost delays only its record, which is imported once the file is back"
   )
   func missingFile() async throws {
     let data = FileManager.default.temporaryDirectory
@@ -48,7 +48,7 @@ struct LostFileTests {
   }
 
   @Test(
-    "A file that the service cannot serve holds back its record alone, for as long as that lasts"
+    "A file that the service cannot return delays only its record, as long as that lasts"
   )
   func failingFile() async throws {
     let world = try await World()
@@ -82,7 +82,7 @@ struct LostFileTests {
     try await phone.sync()
     try await pad.sync()
     phone.cloud.onModify { [cloud = phone.cloud, faults = phone.faults] _ in
-      // The other edit comes between this device's import and its export.
+      // The other edit is made between this device's import and its export.
       cloud.onModify(nil)
       try pad.save { try $0.all("Post").first?.setValue("other", forKey: "title") }
       try await pad.sync()
@@ -103,7 +103,7 @@ struct LostFileTests {
     try await pad.quit()
   }
 
-  @Test("A set-up after a change of the account leaves the files of records that the app holds")
+  @Test("A setup after a change of the account keeps the files of records that the app uses")
   func filesOfRecords() async throws {
     try await World.with("phone") { _, devices in
       let phone = devices[0]
@@ -124,7 +124,7 @@ struct LostFileTests {
   }
 
   @Test(
-    "An edit in a store that was put back from a copy is sent, though its batch's number was used"
+    "An edit in a restored copy of a store is sent, although its batch's number was used"
   )
   func restoredStore() async throws {
     let world = try await World()
@@ -169,7 +169,7 @@ struct LostFileTests {
       )
       let context = NSManagedObjectContext(.privateQueue)
       context.persistentStoreCoordinator = other
-      // A mirror that is offline folds no history.
+      // A mirror that is offline does not fold history.
       try await context.perform {
         try context.first("Post", "title", "a").setValue("edited", forKey: "title")
         try context.save()

@@ -7,9 +7,9 @@ import OpenCoreData
 import Synchronization
 import Testing
 
-@Suite("A change token that cannot be continued")
+@Suite("A change token that is no longer valid")
 struct LostTokenTests {
-  /// The machine's clock, moved on by hand.
+  /// The machine's clock, advanced by the test.
   private final class MovedClock: EffectClock {
     private let offset = Mutex(0.0)
 
@@ -28,13 +28,13 @@ struct LostTokenTests {
   }
 
   @Test(
-    "A device that was away longer than deletions are kept takes them over and brings none back"
+    "A device that was away longer than tombstones are kept applies deletions and reverts none"
   )
   func awayTooLong() async throws {
     let clock = MovedClock()
     var effects = Effects.live
     effects.clock = clock
-    // Shorter than a sign-in lasts.
+    // Shorter than the lifetime of a session.
     let world = try await World(effects: effects, limits: { $0.traceLifetime = 3600 })
     let (phone, pad) = (try await world.device("phone"), try await world.device("pad"))
     try phone.save { context in
@@ -74,7 +74,7 @@ struct LostTokenTests {
     try await first.settle(phone, pad)
     await first.cloud.shutdown()
     try FileManager.default.copyItem(at: folder, to: backup)
-    // The same devices on the same data, which then goes.
+    // The same devices on the same data, which is then removed.
     for device in [phone, pad] { try await device.quit() }
     let second = try await World(dataFolder: folder, folder: first.folder)
     (phone, pad) = (try await second.device("phone"), try await second.device("pad"))
@@ -103,7 +103,7 @@ struct LostTokenTests {
     withExtendedLifetime(first) {}
   }
 
-  @Test("Another account that comes without an event makes no news of another server")
+  @Test("Another account that signs in without an event is not treated as another server")
   func otherAccount() async throws {
     let world = try await World()
     let phone = try await ScriptedDevice("phone", in: world)
@@ -119,7 +119,7 @@ struct LostTokenTests {
     try await phone.quit()
   }
 
-  @Test("A device that was away while the server became another one brings no deleted object back")
+  @Test("A device that was away while the server was replaced restores no deleted object")
   func deletionsOnAnotherServer() async throws {
     let world = try await World()
     let (phone, pad) = (try await world.device("phone"), try await world.device("pad"))
@@ -138,7 +138,7 @@ struct LostTokenTests {
     for device in [phone, pad] { try await device.quit() }
   }
 
-  @Test("A device that knows nothing that a server lost goes on from its token")
+  @Test("A device without data that a server lost continues from its token")
   func olderThanTheLoss() async throws {
     let world = try await World()
     let (phone, pad) = (try await world.device("phone"), try await world.device("pad"))
@@ -152,7 +152,7 @@ struct LostTokenTests {
       try context.first("Post", "title", "b").setValue("edited", forKey: "title")
     }
     try await pad.sync()
-    // A standby took over, and lost nothing.
+    // A standby took over, without losing data.
     try world.cloud.service.storage.branchOff()
     phone.faults.isOnline = true
     try await world.settle(phone, pad)
@@ -163,7 +163,7 @@ struct LostTokenTests {
     for device in [phone, pad] { try await device.quit() }
   }
 
-  @Test("A token that is void without a cause deletes nothing that the zone lacks")
+  @Test("An unexplained token loss deletes no object that is missing in the zone")
   func unexplainedLoss() async throws {
     let world = try await World()
     let phone = try await ScriptedDevice("phone", in: world)
@@ -180,7 +180,7 @@ struct LostTokenTests {
   }
 
   @Test(
-    "On a restored server the values that lose are kept, whichever copy its clock calls the newer one",
+    "On a restored server the values that lose are kept, whichever copy its clock calls newer",
     arguments: [true, false]
   )
   func editOfRestoredRecord(isNewer: Bool) async throws {
@@ -192,7 +192,7 @@ struct LostTokenTests {
     try phone.mirror.write(MirrorAuthor.importing) { session in
       try session.startRereading(.otherServer)
       let name = try #require(try session.books.record(entity: "Post", key: 1)).name
-      // The backup's title, and another device's edit of its content since: saved last of all.
+      // The backup's title, and another device's later edit of its content: saved last.
       try session.apply(
         records: [
           CloudRecord(
@@ -218,7 +218,7 @@ struct LostTokenTests {
     try await phone.quit()
   }
 
-  @Test("A store that moves to another environment is sent there as a whole")
+  @Test("A store that moves to another environment is exported there completely")
   func otherEnvironment() async throws {
     let world = try await World()
     let phone = try await world.device("phone")

@@ -2,7 +2,7 @@ import Effects
 import Foundation
 import Synchronization
 
-/// A clock that moves when a test says so; whatever sleeps until then wakes.
+/// A clock that a test advances; tasks that sleep until then wake.
 final class ManualClock: EffectClock {
   private struct State {
     var uptime = 1000.0

@@ -32,7 +32,7 @@ import Testing
     )
   }
 
-  @Test("A record without an entity name is of the entity that its type names")
+  @Test("A record without an entity name has the entity of its type")
   func entityOfRecord() {
     #expect(
       mapping.entity(recordType: "CD_Post", entityName: "VideoPost")?.entityName == "VideoPost"
@@ -42,7 +42,7 @@ import Testing
     #expect(mapping.entity(recordType: "Users", entityName: nil) == nil)
   }
 
-  @Test("A to-one holds the destination's record name, on both sides of a one-to-one")
+  @Test("A to-one is the destination's record name, on both sides of a one-to-one")
   func toOnes() throws {
     let attachment = try #require(mapping.entity(named: "Attachment"))
     let target = RowReference(entityNumber: 1, key: 7)
@@ -61,7 +61,7 @@ import Testing
     #expect(post.manyToManys.map(\.name) == ["tags"])
   }
 
-  @Test("Every attribute type goes into its field and comes back")
+  @Test("Every attribute type is written to its field and read back")
   func everyType() throws {
     let types: [(NSAttributeType, RowValue, MirrorValue)] = [
       (.integer16AttributeType, .integer(-5), .integer(-5)),
@@ -100,7 +100,7 @@ import Testing
     }
   }
 
-  @Test("A number that does not fit an attribute's width is not taken")
+  @Test("A number that does not fit an attribute's width is refused")
   func narrowNumbers() throws {
     let model = NSManagedObjectModel()
     model.entities = [
@@ -114,7 +114,7 @@ import Testing
     #expect(attribute.rowValue(.string("1")) == nil)
   }
 
-  @Test("Transient, derived and ignored attributes stay out")
+  @Test("Transient, derived and ignored attributes are not mirrored")
   func leftOut() throws {
     let derived = NSDerivedAttributeDescription()
     derived.name = "derived"
@@ -243,7 +243,7 @@ import Testing
     #expect(some.removed == ["CD_views"])
   }
 
-  @Test("Fields survive the books' compact form, and bad bytes are refused")
+  @Test("Fields can be encoded and decoded, and invalid bytes are refused")
   func fieldCoding() throws {
     let print = MirrorFingerprint(of: Data("x".utf8))
     let bag = FieldBag([
@@ -258,7 +258,7 @@ import Testing
     #expect(throws: FieldBagError.self) { try FieldBag(encoded: Data([9]) + bag.encoded) }
   }
 
-  @Test("A batch survives the books' compact form")
+  @Test("A batch can be encoded and decoded")
   func batchCoding() throws {
     let batch = CloudBatch(
       device: "D",
@@ -278,7 +278,7 @@ import Testing
     #expect(try CloudBatch(encoded: batch.encoded) == batch)
   }
 
-  @Test("The schema of a model has twins, the entity name, edges and move receipts")
+  @Test("The schema of a model has asset fields, the entity name, edges and move receipts")
   func schema() throws {
     let schema = cloudKitSchema(for: BlogModel.make(), configuration: nil)
     #expect(

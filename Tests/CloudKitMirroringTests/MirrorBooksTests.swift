@@ -11,7 +11,7 @@ import WatershedSQLite
     return books
   }
 
-  @Test("A record comes back from the books as it went in")
+  @Test("The metadata of a record are read as written")
   func records() throws {
     let books = try books()
     var record = BookedRecord(name: "N", recordType: "CD_A", entityName: "A", key: 4)
@@ -68,7 +68,7 @@ import WatershedSQLite
     #expect(try books.edges(like: edge.edge) == [edge])
   }
 
-  @Test("Zones, facts, links, batches, events and lost edits come back")
+  @Test("Zones, single values, links, batches, events and recovery entries are read as written")
   func theRest() throws {
     let books = try books()
     var zone = try books.zone("z")
@@ -107,7 +107,7 @@ import WatershedSQLite
     #expect(try books.recoveredEdits().map(\.record) == ["r"])
   }
 
-  @Test("Events are trimmed while the mirror runs, the newest kept")
+  @Test("Events are trimmed while the mirror runs, and the newest are kept")
   func eventsAreTrimmed() throws {
     let books = try books()
     let last = UUID()
@@ -122,7 +122,7 @@ import WatershedSQLite
     #expect(events.last?.identifier == last)
   }
 
-  @Test("Books of another version are refused, not changed")
+  @Test("Metadata of another version are refused and not changed")
   func otherVersion() throws {
     let books = try books()
     try books.setMeta(.version, .integer(99))
@@ -130,7 +130,7 @@ import WatershedSQLite
     #expect(try books.integer(.version) == 99)
   }
 
-  @Test("What waits is counted by indexes, each record and edge once")
+  @Test("Pending changes are counted by indexes, each record and edge once")
   func pendingCount() throws {
     let books = try books()
     for number in 0..<4 {
@@ -140,7 +140,7 @@ import WatershedSQLite
         entityName: "A",
         key: Int64(number)
       )
-      // 0 waits in every way, 1 in a batch, 2 for its edges, 3 is held back.
+      // 0 is pending in every way, 1 is in a batch, 2 pending for its edges, 3 is parked.
       if number == 0 || number == 3 { record.pending = .save }
       if number < 2 { (record.sequence, record.sentKind) = (1, .save) }
       if number == 0 || number == 2 { record.edges = ["tags"] }

@@ -50,7 +50,7 @@ struct ModelChangeTests {
     return model
   }
 
-  /// The first version without notes, and so without the relationships that lead to them.
+  /// The first version without notes, and so without the relationships to them.
   private static func modelWithoutNotes() -> NSManagedObjectModel {
     let model = NSManagedObjectModel()
     model.entities = [
@@ -101,7 +101,7 @@ struct ModelChangeTests {
   }
 
   @Test(
-    "Renamed entities and properties lose no object, link or value on either version of the app"
+    "Renamed entities and properties lose no object, link or value in either version of the app"
   )
   func renames() async throws {
     let world = try await World(model: Self.model(1))
@@ -121,7 +121,7 @@ struct ModelChangeTests {
       #expect((label.value(forKey: "articles") as? NSSet)?.count == 3)
       #expect(try context.all("Page").allSatisfy { $0.value(forKey: "article") != nil })
     }
-    // Nothing was sent for it, and a new device with the new model reads what the old one wrote.
+    // No record was sent for the change, and a new device with the new model reads the old records.
     let fresh = try await world.device("fresh", model: Self.model(2))
     try await fresh.sync()
     #expect(try fresh.snapshot() == phone.snapshot())
@@ -207,7 +207,7 @@ struct ModelChangeTests {
         SELECT Z_MAX, Z_ENT, 1, 'made' FROM Z_PRIMARYKEY WHERE Z_NAME = 'Label';
       """
     )
-    // Another device with the new version has edited the new attribute already.
+    // Another device with the new version has already edited the new attribute.
     try await pad.quit()
     let newPad = try await world.device("pad", model: Self.model(2))
     try newPad.save { context in
@@ -311,7 +311,7 @@ struct ModelChangeTests {
     }
   }
 
-  @Test("A property that is renamed twice keeps its value on all devices, new ones included")
+  @Test("A property that is renamed twice keeps its value on all devices, including new ones")
   func renamedTwice() async throws {
     let world = try await World(model: Self.renamed(1))
     var (phone, pad) = (try await world.device("phone"), try await world.device("pad"))
@@ -342,7 +342,7 @@ struct ModelChangeTests {
   }
 
   @Test(
-    "A sweep stops above its floor and its share, and goes on at each of them",
+    "A sweep stops above its floor and its share, and continues at each of them",
     arguments: [(100, 100, true), (101, 100, false), (150, 300, true), (151, 300, false)]
   )
   func sweepGuard(missing: Int, known: Int, isAllowed: Bool) {

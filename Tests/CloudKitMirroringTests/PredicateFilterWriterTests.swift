@@ -19,7 +19,7 @@ struct PredicateFilterWriterTests {
   private let one = "{\"type\":\"INT64\",\"value\":1}"
   private let x = "{\"type\":\"STRING\",\"value\":\"x\"}"
 
-  @Test("Comparisons of a field with a value, either way round")
+  @Test("Comparisons of a field with a value are written, in either order")
   func comparisons() throws {
     #expect(try text(NSPredicate(format: "a == %@", "x")) == [filter("EQUALS", "a", x)])
     #expect(try text(NSPredicate(format: "a != 'x'")) == [filter("NOT_EQUALS", "a", x)])
@@ -37,7 +37,7 @@ struct PredicateFilterWriterTests {
     )
   }
 
-  @Test("Membership, of a field in a list and of a value in a field")
+  @Test("Membership is written, of a field in a list and of a value in a field")
   func membership() throws {
     let list = "{\"type\":\"STRING_LIST\",\"value\":[\"x\",\"y\"]}"
     #expect(try text(NSPredicate(format: "a IN %@", ["x", "y"])) == [filter("IN", "a", list)])
@@ -52,7 +52,7 @@ struct PredicateFilterWriterTests {
     )
   }
 
-  @Test("AND is a list of filters; OR and blocks are refused")
+  @Test("AND is written as a list of filters; OR and blocks are refused")
   func joining() throws {
     #expect(try text(NSPredicate(format: "a == 'x' AND b == 1")).count == 2)
     #expect(try text(NSPredicate(format: "NOT (a == 'x' OR b == 1)")).count == 2)
@@ -64,7 +64,7 @@ struct PredicateFilterWriterTests {
   }
 
   @Test(
-    "Words are searched in all texts together, as Apple's examples write it",
+    "Words are searched in all texts together, as in Apple's examples",
     arguments: ["self CONTAINS 'x'", "SELF CONTAINS[cd] 'x'", "allTokens TOKENMATCHES[cdl] 'x'"]
   )
   func words(format: String) throws {
@@ -74,7 +74,7 @@ struct PredicateFilterWriterTests {
     )
   }
 
-  @Test("A search of all texts is written with CloudKit's own word, as Apple prints it")
+  @Test("A search of all texts is written with CloudKit's own key, as Apple prints it")
   func wordsWritten() throws {
     let predicate = NSPredicate(format: "allTokens TOKENMATCHES[cdl] %@", "after party")
     #expect(predicate.description == "allTokens TOKENMATCHES[cdl] \"after party\"")
@@ -83,7 +83,7 @@ struct PredicateFilterWriterTests {
   }
 
   @Test(
-    "What else is asked of all texts together is refused, and not taken for a search",
+    "Other comparisons of all texts are refused, and not treated as a search",
     arguments: [
       "NOT (self CONTAINS 'x')", "self == 'x'", "self BEGINSWITH 'x'", "allTokens != 'x'",
     ]
@@ -92,7 +92,7 @@ struct PredicateFilterWriterTests {
     #expect(throws: CKError.self) { try text(NSPredicate(format: format)) }
   }
 
-  @Test("Records, identifiers and system fields")
+  @Test("Records, identifiers and system fields are written as references and names")
   func references() throws {
     let recordID = CKRecord.ID(recordName: "r")
     let reference = """
@@ -113,7 +113,7 @@ struct PredicateFilterWriterTests {
     )
   }
 
-  @Test("A place is searched around another one, as Apple's example writes it")
+  @Test("Locations are searched around another one, as in Apple's example")
   func places() throws {
     let place = CLLocation(latitude: 37.5, longitude: -122)
     let near = NSPredicate(
@@ -136,7 +136,7 @@ struct PredicateFilterWriterTests {
     }
   }
 
-  @Test("Sort descriptors")
+  @Test("Sort descriptors are written")
   func sorting() throws {
     let sort = try PredicateFilterWriter().sort(
       for: NSSortDescriptor(key: "creationDate", ascending: false)
@@ -146,7 +146,7 @@ struct PredicateFilterWriterTests {
     #expect(field == QuerySort(fieldName: "a", ascending: true))
   }
 
-  @Test("A query reads them without being told of this module")
+  @Test("A query finds the filter writer without importing this module")
   func registered() throws {
     let query = CKQuery(recordType: "T", predicate: NSPredicate(format: "a == 'x'"))
     query.sortDescriptors = [NSSortDescriptor(key: "a", ascending: true)]

@@ -34,7 +34,7 @@ import Testing
               #expect(result == server)
               #expect(merge.stillPending.isEmpty)
             }
-            // What is not sent must be what the server has.
+            // A value that is not sent must equal the server's.
             if merge.stillPending.isEmpty { #expect(result == server) }
           }
         }
@@ -43,7 +43,7 @@ import Testing
     #expect(worlds == 128)
   }
 
-  @Test("Without a base, a value beats no value and this device's beats the server's")
+  @Test("Without a base, a value wins over no value and this device's over the server's")
   func withoutBase() {
     for (server, local, expected) in [
       (MirrorValue.integer(1), nil, MirrorValue.integer(1)), (nil, .integer(2), .integer(2)),

@@ -6,9 +6,9 @@ import OpenCoreData
 import Testing
 
 /// Random saves on three devices, with random faults and restarts between them: in the end all
-/// agree, nothing waits, and every link leads somewhere.
+/// devices agree, no change is pending, and every link is valid.
 @Suite struct RandomWorldTests {
-  /// `WATERSHED_SEEDS` asks for more than a quick run has time for.
+  /// `WATERSHED_SEEDS` sets more seeds than a quick run has time for.
   private static let seedCount =
     ProcessInfo.processInfo.environment["WATERSHED_SEEDS"].flatMap { UInt64($0) } ?? 12
 
@@ -44,7 +44,7 @@ import Testing
         device.faults.isOnline = true
         device.faults.clear()
       }
-      // A pause after a failure may still be running out: the first tries can fail.
+      // A pause after a failure may not have ended yet: the first attempts can fail.
       for device in devices { _ = try? await device.container.syncNow() }
       for _ in 0..<4 {
         for device in devices { try await device.sync() }

@@ -38,7 +38,7 @@ import Testing
     try await world.settle(pad, phone)
   }
 
-  @Test("Objects that went with another device's deletion are listed, and restored in any order")
+  @Test("Objects that another device's deletion deleted are listed, and restored in any order")
   func restoring() async throws {
     for order in [["Attachment", "Post"], ["Post", "Attachment"]] {
       try await World.with("phone", "pad") { world, devices in
@@ -70,7 +70,7 @@ import Testing
     }
   }
 
-  @Test("An entry is restored once, and a discarded one is gone")
+  @Test("An entry is restored once, and a discarded one is removed")
   func onceOrNever() async throws {
     try await World.with("phone", "pad") { world, devices in
       let (phone, pad) = (devices[0], devices[1])
@@ -111,7 +111,7 @@ import Testing
     }
   }
 
-  @Test("Values of an object that is there replace its own, as an edit that others get")
+  @Test("Restoring values of an existing object replaces its own, as an edit that is exported")
   func intoALivingObject() async throws {
     try await World.with("phone", "pad") { world, devices in
       let (phone, pad) = (devices[0], devices[1])
@@ -136,14 +136,14 @@ import Testing
       #expect(try title(pad) == "then")
       let content = try pad.save { try $0.all("Post").first?.value(forKey: "content") as? String }
       #expect(content == "kept")
-      // What it replaced is in the list.
+      // The replaced values are in the list.
       let replaced = try phone.container.recoveryEntries()
       #expect(replaced.map(\.propertyNames) == [["title"]])
       #expect(replaced.first?.value(forKey: "title") as? String == "now")
     }
   }
 
-  @Test("An object that is restored while its deletion is on the way is made again everywhere")
+  @Test("An object that is restored while its deletion is being sent is created again everywhere")
   func whileTheDeletionIsSent() async throws {
     try await World.with("phone", "pad") { world, devices in
       let (phone, pad) = (devices[0], devices[1])
@@ -161,7 +161,7 @@ import Testing
         ])
       )
       try mirror.write(MirrorAuthor.setup) { try $0.books.keep(entry) }
-      // The server has the deletion, and the phone does not know it.
+      // The server has executed the deletion, without the phone having its reply.
       phone.faults.add(.loseReply, to: "records/modify", count: .max)
       try phone.save { context in for post in try context.all("Post") { context.delete(post) } }
       _ = try? await phone.sync()
@@ -181,7 +181,7 @@ import Testing
     }
   }
 
-  @Test("Of two devices that restore one object, both edits are kept", arguments: [true, false])
+  @Test("If two devices restore one object, both edits are kept", arguments: [true, false])
   func restoredTwice(importsFirst: Bool) async throws {
     try await World.with("phone", "pad", "desk") { world, devices in
       let (phone, pad, desk) = (devices[0], devices[1], devices[2])
@@ -197,7 +197,7 @@ import Testing
         try await device.sync()
         #expect(try device.container.recoveryEntries().count == 1)
       }
-      // What was restored offline is in an open batch, which is sent before the import.
+      // The values restored offline are in an open batch, which is sent before the import.
       pad.faults.isOnline = importsFirst
       try restoreAll(desk, "Post")
       try await desk.sync()
@@ -216,7 +216,7 @@ import Testing
   }
 
   @Test(
-    "A many-to-many link between two restored objects is back in either order",
+    "A many-to-many link between two restored objects is restored in either order",
     arguments: [["Post", "Tag"], ["Tag", "Post"]]
   )
   func linkOfTwo(order: [String]) async throws {
@@ -251,7 +251,7 @@ import Testing
     }
   }
 
-  @Test("A restored link whose object another device restores is sent")
+  @Test("A restored link is sent if another device restores its object")
   func linkOfTwoDevices() async throws {
     try await World.with("phone", "pad", "desk") { world, devices in
       let (phone, pad, desk) = (devices[0], devices[1], devices[2])
@@ -282,7 +282,7 @@ import Testing
     }
   }
 
-  @Test("What is kept of an object has its links where the feed tells of them on an earlier page")
+  @Test("The entry of an object has its links if an earlier page of the feed deletes their edges")
   func linksOnAnEarlierPage() async throws {
     try await World.with("phone") { world, devices in
       let phone = devices[0]

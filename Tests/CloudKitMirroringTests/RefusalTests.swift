@@ -7,7 +7,7 @@ import OpenCoreData
 import Synchronization
 import Testing
 
-@Suite("What the server refuses")
+@Suite("Records and requests that the server refuses")
 struct RefusalTests {
   private func with(_ body: (World, ScriptedDevice) async throws -> Void) async throws {
     let world = try await World()
@@ -22,7 +22,7 @@ struct RefusalTests {
     try await device.quit()
   }
 
-  @Test("A batch that the server does not take now holds up no import")
+  @Test("A batch that the server refuses now does not delay an import")
   func stuckBatch() async throws {
     try await World.with("phone", "pad") { world, devices in
       let (phone, pad) = (devices[0], devices[1])
@@ -91,7 +91,7 @@ struct RefusalTests {
     }
   }
 
-  @Test("A full database gets the deletions first that make room")
+  @Test("A full database first gets the deletions that free space")
   func deletionsInFullDatabase() async throws {
     try await with { world, phone in
       try phone.save { _ = $0.make("Post", ["title": "old"]) }
@@ -112,7 +112,7 @@ struct RefusalTests {
     }
   }
 
-  @Test("A server that refuses every record is not asked for each of them")
+  @Test("A server that refuses every record does not receive a request for each")
   func refusalsInARow() async throws {
     try await with { _, phone in
       phone.cloud.onModify { _ in throw CloudFailure.refused(reason: "No rights.") }
@@ -125,7 +125,7 @@ struct RefusalTests {
     }
   }
 
-  @Test("A batch that the server always fails at is split, until one record is held back alone")
+  @Test("A batch at which the server always fails is split, until one record is parked alone")
   func failingBatch() async throws {
     try await with { world, phone in
       phone.cloud.onModify { batch in
@@ -146,7 +146,7 @@ struct RefusalTests {
     }
   }
 
-  @Test("A refused record fails the event of the export as CloudKit's partial failures do")
+  @Test("A refused record fails the event of the export like CloudKit's partial failures")
   func partialFailure() async throws {
     try await with { _, phone in
       phone.cloud.onModify { batch in
@@ -163,7 +163,7 @@ struct RefusalTests {
     }
   }
 
-  @Test("What was refused is sent again by itself after a pause")
+  @Test("Refused changes are sent again automatically after a pause")
   func retriedByItself() async throws {
     let clock = ManualClock()
     var effects = Effects.live
@@ -189,7 +189,7 @@ struct RefusalTests {
     try await phone.quit()
   }
 
-  @Test("A value that is larger than the service takes is held back alone, in both directions")
+  @Test("A value larger than the service accepts is parked alone, in both directions")
   func tooLargeValue() async throws {
     let world = try await World(limits: { $0.assetSize = 750_000 })
     let (phone, pad) = (try await world.device("phone"), try await world.device("pad"))
@@ -206,7 +206,7 @@ struct RefusalTests {
     for device in [phone, pad] { try await device.quit() }
   }
 
-  @Test("A server that takes nothing is asked a few times and then after a pause")
+  @Test("A server that refuses everything gets a few requests, and then one after a pause")
   func noProgress() async throws {
     try await with { _, phone in
       phone.cloud.onModify { batch in batch.operations.map { _ in .batchFailed } }
@@ -242,7 +242,7 @@ struct RefusalTests {
     }
   }
 
-  @Test("A zone that goes between an import and an export holds no record back")
+  @Test("A zone that is deleted between an import and an export parks no record")
   func missingZone() async throws {
     try await with { world, phone in
       try phone.save { _ = $0.make("Post", ["title": "a"]) }
@@ -285,7 +285,7 @@ struct RefusalTests {
     }
   }
 
-  @Test("A time to wait that a server names is kept, within an hour, whatever asks meanwhile")
+  @Test("A retry time of the server is respected, up to an hour, regardless of other wake-ups")
   func retryAfter() async throws {
     try await with { _, phone in
       phone.cloud.onModify { _ in throw CloudFailure.busy(reason: "Later.", retryAfter: 1e12) }
@@ -301,7 +301,7 @@ struct RefusalTests {
   }
 
   @Test(
-    "A time that is none is no wait, and none is longer than an hour",
+    "An invalid retry time is no wait, and none is longer than an hour",
     arguments: [(-1.0, 0.0), (.nan, 0), (.infinity, 3600), (1e300, 3600), (7, 7)]
   )
   func boundedRetryAfter(sent: Double, kept: Double) {
@@ -332,7 +332,7 @@ struct RefusalTests {
     }
   }
 
-  @Test("Where notifications end at once, the feed is looked at in its interval and not in a loop")
+  @Test("If notifications end immediately, the feed is polled in its interval and not in a loop")
   func endedNotifications() async throws {
     try await with { world, phone in
       let pad = try await world.device("pad")
@@ -349,7 +349,7 @@ struct RefusalTests {
     }
   }
 
-  @Test("Two mirrors of one file come to rest")
+  @Test("Two mirrors of one file become idle")
   func twoProcesses() async throws {
     let world = try await World()
     let first = try await ScriptedDevice("phone", in: world)
@@ -368,7 +368,7 @@ struct RefusalTests {
     try await pad.quit()
   }
 
-  @Test("A number that the service has no form for stops nothing")
+  @Test("A number that the service cannot represent causes no error")
   func notANumber() async throws {
     try await World.with("phone", "pad") { world, devices in
       let (phone, pad) = (devices[0], devices[1])

@@ -6,7 +6,7 @@ import OpenCoreData
 import Testing
 
 @Suite struct RoundTripTests {
-  @Test("Objects of every entity and links of every kind rain down on the other device")
+  @Test("Objects of every entity and links of every kind are imported by the other device")
   func everything() async throws {
     try await World.with("phone", "pad") { world, devices in
       let (phone, pad) = (devices[0], devices[1])
@@ -36,7 +36,7 @@ import Testing
     }
   }
 
-  @Test("Edits, moved links, removed edges and deletions go both ways")
+  @Test("Edits, moved links, removed edges and deletions are exchanged in both directions")
   func changes() async throws {
     try await World.with("phone", "pad") { world, devices in
       let (phone, pad) = (devices[0], devices[1])
@@ -64,7 +64,7 @@ import Testing
         #expect((two.value(forKey: "attachments") as? NSSet)?.count == 2)
         #expect((two.value(forKey: "tags") as? NSSet)?.count == 1)
         #expect(try context.all("Tag").count == 1)
-        // Takes its attachments along by its delete rule.
+        // Its attachments are deleted by its delete rule.
         context.delete(two)
       }
       try await world.settle(phone, pad)
@@ -105,7 +105,7 @@ import Testing
     }
   }
 
-  @Test("What was imported is not sent back, and a quiet device asks for nothing")
+  @Test("Imported changes are not exported again, and an idle device sends no requests")
   func noEcho() async throws {
     try await World.with("phone", "pad") { world, devices in
       let (phone, pad) = (devices[0], devices[1])
@@ -120,7 +120,7 @@ import Testing
     }
   }
 
-  @Test("More objects than a request takes arrive whole, with their links")
+  @Test("More objects than a request can have arrive completely, with their links")
   func manyObjects() async throws {
     try await World.with("phone", "pad") { world, devices in
       let (phone, pad) = (devices[0], devices[1])
@@ -134,7 +134,7 @@ import Testing
       try await world.settle(phone, pad)
       #expect(try pad.snapshot().count == 335)
       #expect(try pad.snapshot() == phone.snapshot())
-      // R7: what a new device restores, it does not write back.
+      // R7: a new device exports nothing of what it imports.
       let watch = try await world.device("watch")
       try await watch.sync()
       #expect(try watch.snapshot() == phone.snapshot())
@@ -143,7 +143,7 @@ import Testing
     }
   }
 
-  @Test("Records and their identifiers can be had for objects")
+  @Test("Objects have records and record identifiers")
   func records() async throws {
     try await World.with("phone") { _, devices in
       let phone = devices[0]
@@ -169,7 +169,7 @@ import Testing
     }
   }
 
-  @Test("A save wakes the export, and a push wakes the other device, by themselves")
+  @Test("A save wakes the export, and a push wakes the other device, automatically")
   func byThemselves() async throws {
     try await World.with("phone", "pad") { world, devices in
       let (phone, pad) = (devices[0], devices[1])

@@ -6,7 +6,7 @@ import OpenCloudKit
 import OpenCoreData
 import Synchronization
 
-/// A cloud that answers as a test says, and otherwise as the service does.
+/// A cloud whose replies a test sets, and which otherwise forwards to the service.
 final class ScriptedCloud: MirrorCloud {
   private struct State {
     var calls: [String] = []
@@ -28,7 +28,7 @@ final class ScriptedCloud: MirrorCloud {
 
   func forgetCalls() { state.withLock { $0.calls = [] } }
 
-  /// Answers batches; nil passes one on.
+  /// Sets the reply to batches; nil forwards one.
   func onModify(_ body: (@Sendable (CloudBatch) async throws -> [CloudOutcome]?)?) {
     state.withLock { $0.modify = body }
   }
@@ -37,10 +37,10 @@ final class ScriptedCloud: MirrorCloud {
     state.withLock { $0.lookup = body }
   }
 
-  /// Answers from now on that this account is signed in.
+  /// Sets the signed-in account for all later requests.
   func setAccount(_ account: CloudAccount?) { state.withLock { $0.account = account } }
 
-  /// Answers requests for a zone's changes, by their tokens; nil passes one on.
+  /// Sets the reply to requests for a zone's changes, by their tokens; nil forwards one.
   func onZoneChanges(_ body: (@Sendable (Data?) async throws -> CloudZoneChanges?)?) {
     state.withLock { $0.zoneChanges = body }
   }
@@ -100,7 +100,7 @@ final class ScriptedCloud: MirrorCloud {
     return try await base.lookup(zone, names, keys: keys)
   }
 
-  /// Ends at once, as where notifications are turned off.
+  /// Ends immediately, as if notifications were turned off.
   func notifications() -> AsyncThrowingStream<Void, any Error> {
     note("notifications")
     return AsyncThrowingStream { $0.finish() }
@@ -111,7 +111,7 @@ final class ScriptedCloud: MirrorCloud {
 final class ScriptedDevice: Sendable {
   let cloud: ScriptedCloud
   let mirror: StoreMirror
-  /// What goes wrong between the device and the cloud.
+  /// The faults between the device and the cloud.
   let faults = FaultPlan()
   private let coordinator: NSPersistentStoreCoordinator
 

@@ -4,8 +4,8 @@ import Foundation
 import OpenCoreData
 import Testing
 
-/// Deletions that are concluded from a reading of the whole zone, without a tombstone.
-@Suite("Records that a reading from the start did not meet")
+/// Deletions that are inferred from a read of the whole zone, without a tombstone.
+@Suite("Records that a read from the start did not return")
 struct SweepTests {
   private func sweep(
     _ session: MirrorSession,
@@ -29,7 +29,7 @@ struct SweepTests {
     }
   }
 
-  @Test("A sweep that was stopped is not carried out by the next reading from the start")
+  @Test("A sweep that was stopped is not executed by the next read from the start")
   func stoppedSweep() async throws {
     let world = try await World()
     let phone = try await ScriptedDevice("phone", in: world)
@@ -46,7 +46,7 @@ struct SweepTests {
     #expect(stopped.stoppedSweep == .init(missing: 4, known: 4))
     #expect(try phone.mirror.read { try $0.pendingCount() } == 4)
     #expect(try phone.mirror.status().keptMissingCount == 4)
-    // Other objects come, so that the missing ones are fewer than half.
+    // Other objects are added, so that less than half of them are missing.
     _ = try phone.mirror.write(MirrorAuthor.importing) { session in
       try session.apply(
         records: (0..<9).map { number in
@@ -72,7 +72,7 @@ struct SweepTests {
     try await phone.quit()
   }
 
-  @Test("Many edges that are missing between objects that are there stop the sweep")
+  @Test("Many missing edges between existing objects stop the sweep")
   func missingEdges() async throws {
     let world = try await World()
     let phone = try await ScriptedDevice("phone", in: world)
@@ -100,7 +100,7 @@ struct SweepTests {
     try await phone.quit()
   }
 
-  @Test("A missing object whose children are on the server is sent again, and takes none along")
+  @Test("A missing object whose children are on the server is sent again, and deletes none of them")
   func missingParent() async throws {
     let world = try await World()
     let phone = try await ScriptedDevice("phone", in: world)

@@ -7,15 +7,15 @@ import OpenCloudKit
 import OpenCoreData
 import Testing
 
-/// A cloud and some devices of one person, in a folder that goes away with the test.
+/// A cloud and some devices of one user, in a folder that is removed after the test.
 final class World: Sendable {
   let cloud: TestCloud
   let folder: URL
   let model: NSManagedObjectModel
   private let ownsFolder: Bool
 
-  /// A world whose cloud keeps its data in a folder, or in memory; with the devices of another world
-  /// where the folder of those is given.
+  /// Creates a world whose cloud stores its data in a folder, or in memory; with the devices of
+  /// another world if `devices` is its folder.
   init(
     model: NSManagedObjectModel = BlogModel.make(),
     dataFolder: URL? = nil,
@@ -58,14 +58,14 @@ final class World: Sendable {
     return device
   }
 
-  /// Syncs all devices until none has anything new for another.
+  /// Syncs all devices until none has changes for another.
   func settle(_ devices: TestDevice...) async throws {
     for _ in 0..<3 {
       for device in devices { try await device.sync() }
     }
   }
 
-  /// Runs the body with a world and its devices, and quits them after.
+  /// Runs the body with a world and its devices, and quits them afterwards.
   static func with(
     _ names: String...,
     model: NSManagedObjectModel = BlogModel.make(),

@@ -5,9 +5,9 @@ final class ChildProcess {
   private let process = Process()
   private let output: URL
   private let input = Pipe()
-  /// Reads the output; kept open, since a process that writes fast makes a long file.
+  /// Reads the output; kept open, because a process that writes fast creates a long file.
   private let reader: FileHandle
-  /// What was read and returned as no line yet.
+  /// Bytes that were read and are no complete line yet.
   private var unread = Data()
 
   /// Starts a program of this package.
@@ -27,7 +27,7 @@ final class ChildProcess {
     try process.run()
   }
 
-  /// Programs stand beside the test bundle.
+  /// The folder of programs is that of the test bundle.
   private static let products: URL = {
     var folder = URL(fileURLWithPath: CommandLine.arguments[0]).resolvingSymlinksInPath()
     for _ in 0..<6 {
@@ -40,7 +40,7 @@ final class ChildProcess {
 
   var isRunning: Bool { process.isRunning }
 
-  /// What it printed so far, whole lines only.
+  /// Its output so far, complete lines only.
   var lines: [String] {
     let text = String(decoding: (try? Data(contentsOf: output)) ?? Data(), as: UTF8.self)
     var lines = text.components(separatedBy: "\n")
@@ -48,7 +48,7 @@ final class ChildProcess {
     return lines
   }
 
-  /// What it printed on its error channel.
+  /// Its error output so far.
   var errors: String {
     (try? String(contentsOf: output.appendingPathExtension("err"), encoding: .utf8)) ?? ""
   }

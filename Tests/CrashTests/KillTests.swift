@@ -3,8 +3,8 @@ import Effects
 import Foundation
 import Testing
 
-/// Real processes, killed with no warning, on real files and sockets.
-@Suite("kill -9 at any moment", .serialized)
+/// Processes that are killed without warning, with files and sockets.
+@Suite("kill -9 at random moments", .serialized)
 struct KillTests {
   private struct Answer: Decodable {
     var isSettled: Bool
@@ -18,7 +18,7 @@ struct KillTests {
     var container: String
   }
 
-  /// A server and what a device needs to reach it; it comes back on the same port and data.
+  /// A server and the credentials of its devices; it restarts on the same port and data.
   private final class Server {
     let folder: URL
     private(set) var process: ChildProcess
@@ -87,7 +87,7 @@ struct KillTests {
     for round in 0..<4 {
       let names = ["phone", "laptop"]
       let devices = try names.map { try device($0, server, random.next() >> 1, "write") }
-      // Killed after a random number of saves: between any two steps of what runs beside them.
+      // Killed after a random number of saves, at any point of concurrent work.
       for _ in 0..<(10 + Int(random.next() % 40)) {
         _ = try await devices[Int(random.next() % 2)].nextLine()
       }
@@ -106,7 +106,7 @@ struct KillTests {
     await server.process.finish()
   }
 
-  /// Lets both devices run undisturbed until they have sent everything and hold the same.
+  /// Runs both devices without faults until they have exported everything and are equal.
   private func settle(
     _ server: Server,
     _ random: SeededRandomness

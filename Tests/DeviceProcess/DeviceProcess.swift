@@ -64,7 +64,7 @@ struct DeviceProcess {
     }
   }
 
-  /// One random change, saved; the line that acknowledges it.
+  /// Saves one random change; the printed line acknowledges it.
   private static func change(
     _ context: NSManagedObjectContext,
     _ random: SeededRandomness,
@@ -92,7 +92,8 @@ struct DeviceProcess {
       let victim = posts[Int(random.next() % UInt64(posts.count))]
       let gone = victim.value(forKey: "title") as? String ?? ""
       context.delete(victim)
-      // Said before it is done: a process that is killed in the save may have deleted it or not.
+      // Printed before the save: a process that is killed during it may have deleted the object or
+      // not.
       say("delete \(gone)")
       try context.save()
       return "deleted \(gone)"
@@ -106,7 +107,7 @@ struct DeviceProcess {
     }
   }
 
-  // MARK: Coming to rest
+  // MARK: Settling
 
   private func settle() async throws {
     while readLine() != nil {

@@ -5,12 +5,12 @@ import Synchronization
 import Glibc
 #endif
 
-/// A PostgreSQL of a process's own, in a temporary folder, reached through a socket there.
+/// A PostgreSQL server in a temporary folder, connected through a socket there.
 ///
-/// It ends with the process that started it, however that ends: a shell beside it waits on a pipe
-/// that closes then.
+/// It ends with the process that started it, in any case: a shell waits on a pipe that is closed
+/// then.
 package final class PostgreSQLServer: Sendable {
-  /// The one that a test process shares; nil where PostgreSQL is not installed.
+  /// The server that a test process shares; nil if PostgreSQL is not installed.
   package static let shared: PostgreSQLServer? = {
     do {
       return try PostgreSQLServer(isDurable: false)
@@ -20,7 +20,7 @@ package final class PostgreSQLServer: Sendable {
     }
   }()
 
-  /// Why there is no server.
+  /// Why the server could not be started.
   package struct Failure: Error, CustomStringConvertible {
     package var description: String
   }
@@ -30,7 +30,7 @@ package final class PostgreSQLServer: Sendable {
   private let guardian: Process
   private let schemaCount = Atomic<Int>(0)
 
-  /// Starts a server; `isDurable` waits for the disk at each commit, as in production.
+  /// Starts a server; `isDurable` flushes each commit to disk, as in production.
   package init(isDurable: Bool) throws {
     guard let programs = Self.programs else {
       throw Failure(description: "no /usr/lib/postgresql/*/bin/initdb (Debian: postgresql)")
@@ -46,7 +46,7 @@ package final class PostgreSQLServer: Sendable {
       "shared_buffers=64MB", "logging_collector=off",
       "fsync=\(isDurable ? "on" : "off")", "full_page_writes=\(isDurable ? "on" : "off")",
     ]
-    // Quoted for the shell: paths and settings hold no quotes.
+    // Quoted for the shell: paths and settings contain no quotes.
     let flags = settings.map { "-c '\($0)'" }.joined(separator: " ")
     let script = """
       cd '\(folder.path)'
@@ -103,13 +103,13 @@ package final class PostgreSQLServer: Sendable {
     }
   }
 
-  /// The URL of the database that is there from the start.
+  /// The URL of the initial database.
   package var url: String { "postgresql:///postgres?host=\(folder.path)&user=postgres" }
 
-  /// A process that has the server's processes below it.
+  /// The parent process of the server's processes.
   package var processIdentifier: Int32 { guardian.processIdentifier }
 
-  /// A place for one test's tables: a schema that no other test has.
+  /// Creates a schema for one test's tables.
   package func freshSchema() -> String {
     "watershed_\(schemaCount.add(1, ordering: .relaxed).newValue)"
   }

@@ -2,14 +2,14 @@ import CloudKitServer
 import CloudKitWebServices
 import Foundation
 
-/// A server in a process of its own on a shared database, with clients that write as fast as they
-/// can; it prints what was acknowledged.
+/// A server in its own process on a shared database, with clients that write as fast as they can;
+/// it prints acknowledged writes.
 ///
 /// `ServerProcess URL API-TOKEN WEB-TOKEN CONTAINER ZONE NAME CLIENTS BATCHES`
 ///
-/// Each client creates records of its own, changes and deletes them, and changes records that all
-/// clients share. `saved NAME TAG` and `deleted NAME` are acknowledgements, in the order a client
-/// got them.
+/// Each client creates, changes and deletes records of its own, and changes records that all
+/// clients share. `saved NAME TAG` and `deleted NAME` are acknowledgements, in the order in which a
+/// client received them.
 @main
 struct ServerProcess {
   static func main() async throws {
@@ -65,7 +65,7 @@ private struct Writer {
       let response = await service.respond(
         to: WebServiceRequest(method: "POST", path: path, headers: [:], body: body)
       )
-      // Busy or out of reach: what was not acknowledged is sent again.
+      // Busy or unreachable: unacknowledged requests are repeated.
       if response.status == 503 || response.status == 429 { continue }
       guard response.status == 200 else {
         throw Refusal(body: String(decoding: response.body, as: UTF8.self))

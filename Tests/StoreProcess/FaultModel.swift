@@ -1,8 +1,8 @@
 import Foundation
 import OpenCoreData
 
-/// The model of the stores that are used under failure: boxes that own cards, and cards with pictures in
-/// files of their own.
+/// The model of the stores in the fault tests: boxes that own cards, and cards with pictures in
+/// external files.
 enum FaultModel {
   static let pictureSize = 120_000
 
@@ -61,7 +61,7 @@ enum FaultModel {
 
   static var options: [AnyHashable: Any] { [NSPersistentHistoryTrackingKey: true] }
 
-  /// Opens a store, lends a context on it and closes it.
+  /// Opens a store, passes a context to the body and closes the store.
   @discardableResult
   static func withStore<Result>(
     _ url: URL,

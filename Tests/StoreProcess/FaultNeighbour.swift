@@ -4,7 +4,8 @@ import OpenCoreData
 
 /// Another process, which saves at the moment of a system call.
 ///
-/// `save PATH NAME` opens the store with the model that it has, waits for no lock, saves a card and closes the store.
+/// `save PATH NAME` opens the store with its own model, waits for no lock, saves a card and closes
+/// the store.
 final class FaultNeighbour {
   static let author = "Other"
 
@@ -20,7 +21,7 @@ final class FaultNeighbour {
     try process.run()
   }
 
-  /// Has a card saved; true where the other process says that it is.
+  /// Makes the other process save a card; returns whether it reports success.
   func save(_ name: String, to url: URL) -> Bool {
     input.fileHandleForWriting.write(Data("save \(url.path) \(name)\n".utf8))
     var answer = ""
@@ -35,7 +36,7 @@ final class FaultNeighbour {
     process.waitUntilExit()
   }
 
-  /// What the other process does.
+  /// The main function of the other process.
   static func run() {
     while let line = readLine() {
       let words = line.split(separator: " ").map(String.init)
@@ -63,7 +64,7 @@ final class FaultNeighbour {
   private static func save(_ name: String, to url: URL, isNewer: Bool) throws {
     guard try FileSystem.size(of: url.path) > 0 else { throw CocoaError(.fileReadNoSuchFile) }
     var options = FaultModel.options
-    // What holds the lock waits for the answer.
+    // The lock's holder waits for this process's output.
     options[NSPersistentStoreTimeoutOption] = 0
     let model = FaultModel.make(isNewer: isNewer)
     try FaultModel.withStore(url, model: model, options: options) { context in

@@ -3,20 +3,20 @@ import Foundation
 import OpenCoreData
 import SystemCallFaults
 
-/// Runs an operation on stores again and again, each time with a fault at another of its system calls,
-/// and looks at the stores afterwards.
+/// Runs an operation on stores repeatedly, each time with a fault at another of its system calls,
+/// and checks the stores afterwards.
 ///
 /// They must be the old ones or the new ones, whole, with their files; the new ones where the operation
 /// returned. What fails must fail with a Cocoa error, and run once more without a fault succeed. What a
 /// process that is killed leaves beside the stores is gone then.
 struct FaultRunner {
-  /// What happens at a system call.
+  /// The fault at a system call.
   enum Fault: String {
     /// The call fails with EIO.
     case error
-    /// The call and all after it fail with EIO: for the files it is as if the process had ended there.
+    /// The call and all later ones fail with EIO: for the files this is like a crash at the call.
     case errors
-    /// The call fails with ENOSPC, and all after it that need space.
+    /// The call fails with ENOSPC, and so do all later ones that need space.
     case full
     /// A write writes half of its bytes.
     case cut
@@ -29,13 +29,13 @@ struct FaultRunner {
   let folder: URL
   let scenario: FaultScenario
   let fault: Fault
-  /// How many of the calls get the fault, evenly spread; nil for all.
+  /// The number of calls that get the fault, evenly distributed; nil for all.
   let points: Int?
 
   private var template: URL { folder.appendingPathComponent("template") }
   private var work: URL { folder.appendingPathComponent("work") }
 
-  /// What was found at a call.
+  /// A defect found at a call.
   private struct Finding: Error {
     let text: String
   }
@@ -79,7 +79,7 @@ struct FaultRunner {
     try FileManager.default.copyItem(at: template, to: work)
   }
 
-  /// The state of a fresh copy of the stores after a body.
+  /// The state of a new copy of the stores after a body.
   private func state(_ body: (URL) throws -> Void) throws -> FaultState {
     try begin()
     try body(work)
@@ -104,7 +104,7 @@ struct FaultRunner {
     system_calls_arm(
       work.path,
       number,
-      // Counting too: of the calls that can be cut.
+      // Also when counting: the calls that can write less.
       fault == .cut ? system_call_is_cut : kind,
       error,
       isSticky ? 1 : 0,
@@ -115,7 +115,7 @@ struct FaultRunner {
 
   // MARK: One call
 
-  /// Runs the operation with the fault at one call; false where it refused.
+  /// Runs the operation with the fault at one call; returns false if it failed.
   private func probe(
     _ number: Int,
     _ neighbour: (file: String, mustStay: Bool),
@@ -179,7 +179,7 @@ struct FaultRunner {
     return NSError(domain: NSCocoaErrorDomain, code: 1)
   }
 
-  /// In the child: runs the operation until the call.
+  /// In the child process: runs the operation until the call.
   func runUntilKilled(at number: Int) throws {
     arm(number, system_call_ends_process)
     try scenario.run(work)
@@ -238,9 +238,9 @@ struct FaultRunner {
   }
 }
 
-/// What the callback of a system call needs.
+/// The state that the callback of a system call needs.
 final class FaultMoment: @unchecked Sendable {
-  // Unchecked: used by one thread at a time, that of the operation.
+  // Unchecked: used by one thread at a time, the operation's.
   static let shared = FaultMoment()
 
   var url = URL(fileURLWithPath: "/")

@@ -2,13 +2,14 @@ import Effects
 import Foundation
 import OpenCoreData
 
-/// An operation on stores that is run under failure, from opening the stores to closing them.
+/// An operation on stores that is run with faults, from opening the stores to closing them.
 enum FaultScenario: String, CaseIterable {
   case create, open, save, cascade, batchInsert, batchUpdate, batchDelete
   case lightweight, staged, heavy, trim
   case replace, restore, move, moveOver, moveToBinary, destroy, saveBinary
 
-  /// Whether the process that wrote the stores died, so that the last saves are in the logs alone.
+  /// Whether the process that wrote the stores crashed, so that the last saves are only in the
+  /// logs.
   private var leavesLogs: Bool {
     switch self {
     case .open, .save, .lightweight, .replace, .destroy, .moveOver: true
@@ -16,8 +17,8 @@ enum FaultScenario: String, CaseIterable {
     }
   }
 
-  /// The stores that another process saves to meanwhile, and whether its saves must be in them in the
-  /// end: what is saved to a store that is replaced or destroyed goes with it.
+  /// The stores to which another process saves in between, and whether its saves must be in them
+  /// afterwards: saves to a store that is replaced or destroyed are lost with it.
   var neighbours: [(file: String, mustStay: Bool)] {
     switch self {
     case .open, .save, .cascade, .batchInsert, .batchUpdate, .batchDelete, .lightweight, .staged,
@@ -30,7 +31,7 @@ enum FaultScenario: String, CaseIterable {
     }
   }
 
-  /// Whether the operation can be run once more after it was done, with nothing changed by that.
+  /// Whether the operation can be repeated without changing the result.
   var isRepeatable: Bool {
     switch self {
     case .save, .saveBinary, .cascade, .batchInsert, .batchUpdate, .batchDelete: false
@@ -38,7 +39,7 @@ enum FaultScenario: String, CaseIterable {
     }
   }
 
-  // MARK: Before
+  // MARK: Preparation
 
   func prepare(_ folder: URL) throws {
     let making = leavesLogs ? folder.appendingPathComponent("making") : folder
@@ -61,7 +62,7 @@ enum FaultScenario: String, CaseIterable {
     if leavesLogs { try leaveLogs(from: making, to: folder) }
   }
 
-  /// Copies the files of stores that are open and have saved.
+  /// Copies the files of open stores with saved changes.
   private func leaveLogs(from making: URL, to folder: URL) throws {
     let manager = FileManager.default
     for name in try FileSystem.names(in: making.path) where name.hasSuffix(".sqlite") {
@@ -145,7 +146,7 @@ enum FaultScenario: String, CaseIterable {
     }
   }
 
-  /// Inserts, updates with another file, and deletes in one save.
+  /// Inserts, updates a row to another file, and deletes, in one save.
   private static func change(_ context: NSManagedObjectContext) throws {
     let card = try object("Card", "card00", context)
     card.setValue(Data(repeating: 88, count: FaultModel.pictureSize), forKey: "picture")
@@ -186,7 +187,7 @@ enum FaultScenario: String, CaseIterable {
     stage.didMigrateHandler = { manager, _ in
       guard let context = manager.container?.newBackgroundContext() else { return }
       try context.performAndWait {
-        // Not those of the other process, whose history is its own.
+        // Not those of the other process, whose history is separate.
         let request = NSFetchRequest<NSManagedObject>(entityName: "Card")
         request.predicate = NSPredicate(format: "title BEGINSWITH 'card'")
         for card in try context.fetch(request) {
@@ -198,7 +199,7 @@ enum FaultScenario: String, CaseIterable {
     return NSStagedMigrationManager([stage])
   }
 
-  /// As apps do it: to another place, then into the old one's.
+  /// As in apps: migrates to another path, then replaces the old store.
   private func migrateByObjects(_ url: URL, _ place: URL) throws {
     let (older, newer) = (FaultModel.make(), FaultModel.make(isNewer: true))
     let coordinator = NSPersistentStoreCoordinator(managedObjectModel: newer)
@@ -208,7 +209,7 @@ enum FaultScenario: String, CaseIterable {
       options: [NSPersistentStoreForceDestroyOption: true]
     )
     let found = try NSPersistentStoreCoordinator.metadataForPersistentStore(type: .sqlite, at: url)
-    // A run before may have failed after the replacement.
+    // An earlier run may have failed after the replacement.
     guard !newer.isConfiguration(withName: nil, compatibleWithStoreMetadata: found) else { return }
     let manager = NSMigrationManager(sourceModel: older, destinationModel: newer)
     manager.usesStoreSpecificMigrationManager = false

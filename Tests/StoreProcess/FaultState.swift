@@ -3,18 +3,18 @@ import Foundation
 import OpenCoreData
 import WatershedSQLite
 
-/// All that the stores of a folder hold, as lines of text: objects with their values, files and links,
-/// and the history.
+/// The contents of the stores in a folder, as lines of text: objects with their values, files and
+/// links, and the history.
 ///
-/// What the other process saved stands apart.
+/// The saves of the other process are kept apart.
 struct FaultState: Equatable {
-  /// What makes a store less than whole.
+  /// A defect of a store.
   struct Defect: Error, CustomStringConvertible {
     let description: String
   }
 
   static let files = ["a.sqlite", "b.sqlite", "a.binary", "b.binary"]
-  /// Begins the names of what the other process saves.
+  /// The prefix of names that the other process saves.
   static let otherPrefix = "other-"
 
   private(set) var lines: [String] = []

@@ -2,14 +2,15 @@ import Foundation
 import OpenCoreData
 import SystemCallFaults
 
-/// Another process on a store's file, for tests: it does what its input says, line by line.
+/// Another process that opens a store's file, for tests: it executes its input line by line.
 ///
 /// `StoreProcess PATH [async|dispatch|runloop] [one-core]`
 ///
-/// `insert ENTITY ATTRIBUTE VALUE` saves an object, `update ENTITY ATTRIBUTE VALUE` changes all of an
-/// entity by a batch, `listen` prints a line for each remote change from now on. It prints `done`
-/// after each command and ends with its input. With the second argument it saves on the main queue and
-/// off it, while the main thread runs as that word says and an observer waits for the main queue.
+/// `insert ENTITY ATTRIBUTE VALUE` saves an object, `update ENTITY ATTRIBUTE VALUE` changes all
+/// rows of an entity by a batch, `listen` prints a line for each remote change from then on. It
+/// prints `done` after each command and ends at the end of its input. With the second argument it
+/// saves on the main queue and on another, while the main thread runs as the argument says and an
+/// observer waits for the main queue.
 ///
 /// `StoreProcess FOLDER faults SCENARIO FAULT [POINTS]` is a `FaultRunner`.
 @main
@@ -48,7 +49,7 @@ struct StoreProcess {
     }
   }
 
-  /// Begins this program anew on one processor: the runtimes count processors at their start.
+  /// Restarts this program on one processor: runtimes count processors at their start.
   private static func beginOnOneCore() -> Never {
     guard system_calls_use_one_processor() == 0 else { exit(71) }
     var words = CommandLine.arguments.dropLast().map { strdup($0) }
@@ -57,7 +58,7 @@ struct StoreProcess {
     exit(71)
   }
 
-  /// Runs what the words ask for, where they are about operations under failure.
+  /// Runs a fault scenario, if the arguments ask for one.
   private static func runFaults(_ words: [String]) throws -> Bool {
     func runner(_ fault: FaultRunner.Fault, _ points: Int?) -> FaultRunner? {
       FaultScenario(rawValue: words[3]).map {
@@ -84,12 +85,13 @@ struct StoreProcess {
     return true
   }
 
-  /// Saves on the main queue and off it; ends the process when the observer has been called for both.
+  /// Saves on the main queue and on another; ends the process when the observer was called for
+  /// both.
   private static func run(
     mainThread mode: String,
     _ coordinator: NSPersistentStoreCoordinator
   ) throws -> Never {
-    // A deadlock is to end the process and fail its test.
+    // A deadlock ends the process and fails its test.
     alarm(30)
     let observed = Counter()
     _ = NotificationCenter.default.addObserver(
@@ -114,7 +116,8 @@ struct StoreProcess {
     }
     switch mode {
     case "async":
-      // What an asynchronous main does: its task is the main actor's, and the main thread is given up.
+      // Like an asynchronous main: its task runs on the main actor, and the main thread is given
+      // up.
       Task { @MainActor in try work() }
       dispatchMain()
     case "dispatch":
@@ -127,7 +130,7 @@ struct StoreProcess {
     }
   }
 
-  /// Used on the main queue.
+  /// Used only on the main queue.
   private final class Counter: @unchecked Sendable {
     private var count = 0
 
@@ -148,7 +151,7 @@ struct StoreProcess {
       request.propertiesToUpdate = [words[2]: words[3]]
       try context.execute(request)
     case "listen":
-      // It listens as long as the process lives.
+      // The observer stays registered for the life of the process.
       _ = NotificationCenter.default.addObserver(
         forName: .NSPersistentStoreRemoteChange,
         object: context.persistentStoreCoordinator,
