@@ -6,7 +6,7 @@ import WatershedSQLite
 
 @testable import CloudKitServer
 
-/// API tokens: shown once, kept as digests.
+/// API tokens: shown once, stored as digests.
 @Suite("API tokens", .everyEngine)
 struct APITokenTests {
   private func opens(_ token: String, _ server: TestServer) async -> Bool {
@@ -15,7 +15,7 @@ struct APITokenTests {
     return await visitor.send(.caller, Data("{}".utf8), in: .public).status != 401
   }
 
-  @Test("No API token is in the data folder, of the apps or of the server itself")
+  @Test("The data folder has no API token of the apps or of the server itself")
   func digests() async throws {
     try await withTemporaryFolder { folder in
       let server = try await TestServer(folder: folder)
@@ -38,7 +38,7 @@ struct APITokenTests {
           == first.apiToken
       )
       #expect(await opens(app, second))
-      // Removed, it does not come back.
+      // After its removal, it is not created again.
       try await second.service.removeAPIToken(second.apiToken)
       #expect(await !opens(second.apiToken, second))
       let next = try await second.service.bootstrapAPIToken()
@@ -48,7 +48,7 @@ struct APITokenTests {
     }
   }
 
-  @Test("A token is removed by itself or by its first characters, where one token has them")
+  @Test("A token is removed by its full text, or by a prefix that only one token has")
   func removal() async throws {
     let server = try await TestServer()
     let service = server.service
@@ -65,7 +65,7 @@ struct APITokenTests {
     #expect(await opens(server.apiToken, server))
   }
 
-  @Test("Tokens that an earlier version kept as they are become digests, and open what they did")
+  @Test("Plain tokens of an earlier version become digests and stay valid")
   func earlierTokens() async throws {
     try await withTemporaryFolder { folder in
       let first = try await TestServer(folder: folder)
@@ -132,7 +132,7 @@ struct APITokenTests {
     #expect((token != nil) == isTaken)
   }
 
-  @Test("A request without a person notes no container")
+  @Test("A request without a user registers no container")
   func inventedContainer() async throws {
     let server = try await TestServer()
     let path = WebServicePath(

@@ -3,7 +3,7 @@ import CloudKitWebServices
 import Foundation
 import Testing
 
-/// A share that hears requests, its owner, a participant and somebody who has the link only.
+/// A share that accepts requests, its owner, a participant and a user who only has the link.
 private struct OpenDoor {
   let tree: SharedTree
   let asker: Person
@@ -19,7 +19,7 @@ private struct OpenDoor {
     if opens { try await answer(denyAccessRequests: false) }
   }
 
-  /// Saves the share as its owner last saw it, with these words about requests.
+  /// Saves the share with its owner's current version and these request settings.
   @discardableResult
   func answer(
     by person: Person? = nil,
@@ -66,7 +66,7 @@ private struct OpenDoor {
 }
 
 extension Person {
-  /// The reply to a request for a share, as it comes.
+  /// The unchanged reply to a request for a share.
   fileprivate func ask(
     _ guid: String,
     in scope: DatabaseScope = .public
@@ -76,9 +76,9 @@ extension Person {
   }
 }
 
-@Suite("Requests to take part in a share", .everyEngine)
+@Suite("Access requests for shares", .everyEngine)
 struct AccessRequestTests {
-  @Test("At first a share hears no requests")
+  @Test("By default a share accepts no requests")
   func closed() async throws {
     let door = try await OpenDoor(opens: false)
     #expect(try await door.share().denyAccessRequests == true)
@@ -86,7 +86,7 @@ struct AccessRequestTests {
     #expect(try await door.share().requesters == [])
   }
 
-  @Test("An address that its holder typed is not shown to the owner who is asked")
+  @Test("An unverified address of a requester is not shown to the owner")
   func typedAddress() async throws {
     let door = try await OpenDoor()
     let server = door.tree.server
@@ -100,7 +100,7 @@ struct AccessRequestTests {
     #expect(try await door.requesters() == [])
   }
 
-  @Test("The owner finds who asked on the share, with a name and an address, and once")
+  @Test("The owner finds each requester once in the share, with a name and an address")
   func asking() async throws {
     let door = try await OpenDoor()
     let before = try await door.tree.owner.changes()
@@ -112,7 +112,7 @@ struct AccessRequestTests {
     #expect(try await door.requesters() == ["dan@example.com"])
     #expect(asker.userIdentity?.userRecordName == (try await door.asker.userRecordName))
     #expect(asker.userIdentity?.nameComponents?.givenName == "Dan")
-    // Who only takes part learns nothing of it.
+    // A participant who may not invite sees nothing of it.
     let seen = try await door.seenByGuest()
     #expect(seen.sharing?.requesters == nil)
     #expect(seen.sharing?.blocked == nil)
@@ -123,7 +123,7 @@ struct AccessRequestTests {
     )
   }
 
-  @Test("The answer is the same whether there is a share, hears requests, or hears this person")
+  @Test("The reply is the same whether the share exists, accepts requests, or has blocked the user")
   func silence() async throws {
     let door = try await OpenDoor()
     func answer(_ person: Person, _ guid: String) async throws -> String {
@@ -141,11 +141,11 @@ struct AccessRequestTests {
     try await door.answer(denyAccessRequests: true)
     #expect(try await answer(door.tree.server.person("eve"), door.guid) == heard)
     #expect(try await door.share().requesters == [])
-    // And a look at the link still finds nothing.
+    // The link still cannot be resolved.
     await #expect(throws: ErrorDictionary.self) { try await door.asker.resolve(door.guid) }
   }
 
-  @Test("Who is let in finds the share at the next look, and is marked as one who asked")
+  @Test("An accepted requester resolves the share, and is marked as one")
   func letIn() async throws {
     let door = try await OpenDoor()
     _ = try await door.asker.ask(door.guid)
@@ -163,7 +163,7 @@ struct AccessRequestTests {
     #expect(try await door.share().participants?.map(\.isApprovedRequester) == [nil, nil, true])
   }
 
-  @Test("Who is refused may ask again")
+  @Test("A denied requester may request again")
   func denied() async throws {
     let door = try await OpenDoor()
     _ = try await door.asker.ask(door.guid)
@@ -173,7 +173,7 @@ struct AccessRequestTests {
     #expect(try await door.requesters() == ["dan@example.com"])
   }
 
-  @Test("Who is blocked is not heard until they are unblocked")
+  @Test("Requests of a blocked user are ignored until they are unblocked")
   func blocked() async throws {
     let door = try await OpenDoor()
     _ = try await door.asker.ask(door.guid)
@@ -188,7 +188,7 @@ struct AccessRequestTests {
     #expect(try await door.requesters() == ["dan@example.com"])
   }
 
-  @Test("Blocking somebody who takes part removes them; nobody else can be put on the list")
+  @Test("Blocking a participant removes them; other users cannot be blocked in advance")
   func blockedParticipant() async throws {
     let door = try await OpenDoor()
     let people = try #require(try await door.share().participants)
@@ -209,7 +209,7 @@ struct AccessRequestTests {
     #expect(try await door.requesters().isEmpty)
   }
 
-  @Test("Nobody but who may invite answers requests")
+  @Test("Only users who may invite can answer requests")
   func strangersAnswer() async throws {
     let door = try await OpenDoor()
     _ = try await door.asker.ask(door.guid)
@@ -220,7 +220,7 @@ struct AccessRequestTests {
     #expect(try await door.requesters() == ["dan@example.com"])
   }
 
-  @Test("Only who is signed in asks, and in the public database")
+  @Test("Only signed-in users can request access, and in the public database")
   func who() async throws {
     let door = try await OpenDoor()
     #expect(try await door.tree.server.visitor.ask(door.guid).status == 421)
@@ -228,7 +228,10 @@ struct AccessRequestTests {
     #expect(try await door.requesters().isEmpty)
   }
 
-  @Test("A share hears so many and no more, one below, at and one above", arguments: [1, 2, 3])
+  @Test(
+    "A share accepts a limited number of requests, one below, at and one above",
+    arguments: [1, 2, 3]
+  )
   func limit(count: Int) async throws {
     let door = try await OpenDoor(limits: { $0.requestersPerShare = 2 })
     for number in 0..<count {
@@ -237,7 +240,7 @@ struct AccessRequestTests {
     #expect(try await door.requesters().count == min(count, 2))
   }
 
-  @Test("A share that is open to all needs no requests, and who comes by the link has asked enough")
+  @Test("A public share needs no requests, and joining by the link removes a request")
   func open() async throws {
     let door = try await OpenDoor()
     _ = try await door.asker.ask(door.guid)
@@ -251,7 +254,7 @@ struct AccessRequestTests {
     #expect(try await door.requesters().isEmpty)
   }
 
-  @Test("Of a purged account no request is left, and a share that ends forgets them all")
+  @Test("A purged account leaves no request, and a share that ends removes all")
   func forgotten() async throws {
     let door = try await OpenDoor()
     _ = try await door.asker.ask(door.guid)

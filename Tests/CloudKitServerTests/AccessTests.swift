@@ -3,7 +3,7 @@ import CloudKitWebServices
 import Foundation
 import Testing
 
-@Suite("Who may do what", .everyEngine)
+@Suite("Access control", .everyEngine)
 struct AccessTests {
   private func response(_ person: Person) async -> (Int, ErrorDictionary?) {
     let response = await person.send(.listZones, Data("{}".utf8))
@@ -33,7 +33,7 @@ struct AccessTests {
     #expect(await response(elsewhere).0 == 401)
   }
 
-  @Test("An API token may be for pages of some origins only")
+  @Test("An API token may be restricted to pages of some origins")
   func origins() async throws {
     let server = try await TestServer()
     var person = try await server.person()
@@ -53,7 +53,7 @@ struct AccessTests {
     #expect(hidden.headers["vary"] == "Origin")
   }
 
-  @Test("Without a user, or with a wrong token, a private database sends to the sign-in page")
+  @Test("Without a user, or with a wrong token, a private database redirects to the sign-in page")
   func signInNeeded() async throws {
     let server = try await TestServer()
     _ = try await server.person()
@@ -68,13 +68,13 @@ struct AccessTests {
     }
   }
 
-  @Test("A web token is for its container, is sent again with each reply, and use renews it")
+  @Test("A web token is for its container, is returned with each reply, and use renews it")
   func webTokens() async throws {
     let server = try await TestServer()
     let person = try await server.person()
     let reply = await person.send(.listZones, Data())
     #expect(reply.headers[WebServiceName.webAuthTokenHeader] == person.webAuthToken)
-    // Two weeks from the last use.
+    // Two weeks after the last use.
     for _ in 0..<3 {
       server.clock.advance(seconds: 8 * 24 * 3600)
       #expect(await response(person).0 == 200)
@@ -88,7 +88,7 @@ struct AccessTests {
     #expect(await response(other).0 == 421)
   }
 
-  @Test("A person has another name in each container")
+  @Test("A user has another name in each container")
   func userNames() async throws {
     let server = try await TestServer()
     let person = try await server.person()
@@ -99,11 +99,11 @@ struct AccessTests {
     #expect(name.wholeMatch(of: /_[0-9a-f]{32}/) != nil)
     let again: UserIdentity = try await person.call(.currentUser, [String: String]())
     #expect(again == here)
-    // The user's own record is there.
+    // The user's own record exists.
     #expect(try await person.lookup(name, in: .public, zone: nil).recordType == "Users")
   }
 
-  @Test("People are found by e-mail address and by name; strangers are left out")
+  @Test("Users are found by e-mail address and by name, and unknown people are left out")
   func lookups() async throws {
     let server = try await TestServer()
     let (ada, _) = (try await server.person("ada"), try await server.person("bob"))
@@ -129,7 +129,7 @@ struct AccessTests {
   // MARK: The public database
 
   @Test(
-    "In the public database a name that begins with _ has printable ASCII and the common length",
+    "In the public database a name with a leading _ has printable ASCII and the usual length",
     arguments: [
       (String(repeating: "a", count: 254), true), (String(repeating: "a", count: 255), false),
       (String(repeating: "\u{1}", count: 9), false), ("\u{e9}", false), ("a\nb", false),
@@ -143,7 +143,7 @@ struct AccessTests {
     #expect(error?.reason?.hasPrefix("invalid record name") == !isName)
   }
 
-  @Test("In the public database anyone reads, who is signed in creates, the creator writes")
+  @Test("In the public database anyone reads, signed-in users create, and the creator writes")
   func publicGrants() async throws {
     let server = try await TestServer()
     let (ada, bob) = (try await server.person("ada"), try await server.person("bob"))
@@ -164,11 +164,11 @@ struct AccessTests {
     await #expect(throws: ErrorDictionary.self) {
       try await ada.lookup("r", in: .public, zone: nil)
     }
-    // Public records can be made again after they went without a trace.
+    // Public records can be created again after a deletion without a tombstone.
     try await bob.save(.create, "r", in: .public, zone: nil)
   }
 
-  @Test("Grants of a schema decide who reads")
+  @Test("A schema's grants decide who may read")
   func readGrants() async throws {
     let server = try await TestServer()
     let (ada, bob) = (try await server.person("ada"), try await server.person("bob"))
@@ -202,7 +202,7 @@ struct AccessTests {
     #expect(try await bob.query(query, in: .public, zone: nil).names.isEmpty)
   }
 
-  @Test("A user's record is written by that user, made and deleted by nobody")
+  @Test("A user's record is written by that user, and never created or deleted by a request")
   func usersRecord() async throws {
     let server = try await TestServer()
     let (ada, bob) = (try await server.person("ada"), try await server.person("bob"))
@@ -232,7 +232,7 @@ struct AccessTests {
 
   // MARK: The sign-in page
 
-  @Test("The page signs in with a form and posts the token to the page that asked")
+  @Test("The page signs in with a form and posts the token to the requesting page")
   func signInPage() async throws {
     let server = try await TestServer()
     _ = try await server.person()
@@ -253,7 +253,7 @@ struct AccessTests {
     let right = await server.send("POST", path, body: Data("user=ada&password=secret&keep=on".utf8))
     let html = String(decoding: right.body, as: UTF8.self)
     #expect(right.status == 200)
-    // To that page alone, after a click, and to nobody before.
+    // Only to that page, after a click, and not before.
     #expect(html.contains(#"const origin = "http://localhost:3000""#))
     #expect(html.contains("Let http://localhost:3000 use your data"))
     #expect(html.contains(#"getElementById("allow").addEventListener("click""#))
@@ -268,7 +268,7 @@ struct AccessTests {
   }
 
   @Test(
-    "The token goes to no page that the API token does not name, and to its address if it has one"
+    "The token is sent only to pages that the API token names, or to its redirect URL"
   )
   func handOver() async throws {
     let server = try await TestServer()
@@ -282,7 +282,7 @@ struct AccessTests {
     )
     #expect(!String(decoding: evil.body, as: UTF8.self).contains("evil.example"))
     #expect(!String(decoding: evil.body, as: UTF8.self).contains("<script"))
-    // Nor does the link that was made for another page help.
+    // Nor does a link that was made for another page.
     var asker = server.visitor
     asker.origin = "http://localhost:3000"
     let bound = try #require(await response(asker).1?.redirectURL)
@@ -308,7 +308,7 @@ struct AccessTests {
     #expect(!String(decoding: script.body, as: UTF8.self).contains("<strong><script>"))
   }
 
-  @Test("The state of an app's sign-in link comes back with the token")
+  @Test("The state of an app's sign-in link is returned with the token")
   func state() async throws {
     let server = try await TestServer()
     _ = try await server.person()
@@ -325,7 +325,7 @@ struct AccessTests {
   }
 
   @Test(
-    "A form that a page of another site sends is refused",
+    "A form that another site's page sends is refused",
     arguments: [
       (["origin": "https://evil.example"], 403), (["sec-fetch-site": "cross-site"], 403),
       (["sec-fetch-site": "same-site", "origin": "null"], 403),
@@ -349,7 +349,7 @@ struct AccessTests {
   }
 
   @Test(
-    "In production a page of the person's machine gets a token only where its API token says so"
+    "In production a page of the user's machine gets a token only if the API token allows it"
   )
   func localPages() async throws {
     let server = try await TestServer()
@@ -377,7 +377,7 @@ struct AccessTests {
     }
   }
 
-  @Test("A page that may not have a token is refused before a password, and gets the error")
+  @Test("A page that may not have a token gets the error before a password is typed")
   func refusedOrigins() async throws {
     let server = try await TestServer()
     for (environment, redirectURL, origin, status) in [
@@ -406,7 +406,7 @@ struct AccessTests {
     }
   }
 
-  @Test("After ten wrong passwords an account rests", arguments: [9, 10])
+  @Test("After ten wrong passwords an account is locked", arguments: [9, 10])
   func guessing(failures: Int) async throws {
     let server = try await TestServer()
     _ = try await server.person()
@@ -426,7 +426,7 @@ struct AccessTests {
     #expect(await signIn("secret") == nil)
   }
 
-  @Test("A browser's preflight is answered")
+  @Test("A browser's preflight request gets a reply")
   func preflight() async throws {
     let server = try await TestServer()
     let response = await server.service.respond(

@@ -5,7 +5,7 @@ import Testing
 
 @testable import CloudKitServer
 
-/// A tar archive as a reader of POSIX.1-2001 takes it apart.
+/// A tar archive as a reader of POSIX.1-2001 parses it.
 struct TarReader {
   struct Member: Hashable {
     var path: String
@@ -14,7 +14,7 @@ struct TarReader {
 
   struct Damaged: Error {}
 
-  /// The members up to the end that an archive has.
+  /// The members up to the end marker.
   static func members(of archive: Data) throws -> [Member] {
     var members: [Member] = []
     var rest = archive[...]
@@ -69,7 +69,7 @@ struct TarReader {
   }
 }
 
-@Suite("A person's own data", .everyEngine)
+@Suite("Exporting a user's own data", .everyEngine)
 struct AccountExportTests {
   private func link(
     _ server: TestServer,
@@ -106,7 +106,7 @@ struct AccountExportTests {
   }
 
   @Test(
-    "The archive has the account, every zone's records with encrypted fields open, and the files"
+    "The archive has the account, each zone's records with decrypted fields, and the files"
   )
   func content() async throws {
     let server = try await TestServer()
@@ -159,7 +159,7 @@ struct AccountExportTests {
   }
 
   @Test(
-    "A zone of many records comes in pages, each record once, and one page is in memory at a time"
+    "A zone of many records is read in pages, each record once, with one page in memory at a time"
   )
   func pages() async throws {
     let server = try await TestServer()
@@ -190,7 +190,7 @@ struct AccountExportTests {
     #expect(names == (0..<450).map { "r\($0)" })
   }
 
-  @Test("Names of apps and zones become parts of paths that leave no folder")
+  @Test("Names of apps and zones become path components that leave no folder")
   func paths() async throws {
     let server = try await TestServer()
     let ada = try await server.person()
@@ -214,7 +214,7 @@ struct AccountExportTests {
     #expect(Set(kept) == Set(names + [ZoneID.defaultZoneName]))
   }
 
-  @Test("The link asks for the password, is good once, and ends with its time and the password")
+  @Test("The link requires the password, is valid once, and ends with its time and the password")
   func link() async throws {
     let server = try await TestServer()
     let ada = try await server.person()
@@ -223,7 +223,7 @@ struct AccountExportTests {
     }
     let first = try await link(server, ada)
     let second = try await link(server, ada)
-    // The last one counts.
+    // The last link is the valid one.
     #expect(await server.send("GET", first).status == 403)
     #expect(await server.send("POST", second).status == 404)
     #expect(await server.send("GET", second).status == 200)
@@ -238,7 +238,7 @@ struct AccountExportTests {
     #expect(await server.send("GET", other).status == 403)
   }
 
-  @Test("The archive has no line of the operator, nor of an account that had the name before")
+  @Test("The archive has no audit line of the operator or of a former account with the same name")
   func audit() async throws {
     let server = try await TestServer(administratorToken: "operator's token")
     for name in ["operator", "ada"] { _ = try await server.person(name) }
@@ -256,7 +256,7 @@ struct AccountExportTests {
     let text = String(decoding: try #require(found["audit.jsonl"]), as: UTF8.self)
     #expect(text.contains("account.export"))
     #expect(!text.contains("\"user."))
-    // The lines of the former holder stay for the operator, and are no one else's.
+    // The lines of the former account are kept for the operator only.
     _ = try await archive(server, try await server.person("ada"))
     try await server.service.deleteAccount("ada", purgesNow: true)
     let next = try await archive(server, try await server.person("ada"))
@@ -264,7 +264,7 @@ struct AccountExportTests {
     #expect(lines.components(separatedBy: "account.export").count == 2)
   }
 
-  @Test("An account has one download at a time, and the server so many")
+  @Test("An account has one download at a time, and the server a limited number")
   func running() {
     let running = RunningExports()
     var limits = ServiceLimits()
@@ -284,7 +284,7 @@ struct AccountExportTests {
     withExtendedLifetime(second) {}
   }
 
-  @Test("A download that is refused because another one runs uses no link up")
+  @Test("A download that is refused because another one runs does not use the link up")
   func refused() async throws {
     let server = try await TestServer()
     let ada = try await server.person()
@@ -297,7 +297,7 @@ struct AccountExportTests {
     let error = await #expect(throws: ErrorDictionary.self) { try await open(second) }
     #expect(error?.serverErrorCode == .tryAgainLater)
     #expect(error?.retryAfter == 60)
-    // A response that is dropped before its archive begins gives its place back.
+    // A response that is dropped before its archive begins releases its place.
     running = nil
     #expect(await server.send("GET", second).status == 200)
     #expect(await server.send("GET", try await link(server, ada)).status == 200)
@@ -389,7 +389,7 @@ struct AccountExportTests {
   }
 
   @Test(
-    "A download ends between two pages when the account is shut or gets another password",
+    "A download ends between two pages when the account is disabled or its password changes",
     arguments: [
       CloudKitService.AccountChanges(password: "another"),
       CloudKitService.AccountChanges(isDisabled: true),
@@ -424,7 +424,7 @@ struct AccountExportTests {
     #expect(!text.contains("words of the record"))
   }
 
-  @Test("On the page the password gives a link to the data, and shuts the account")
+  @Test("On the page the password gives a link to the data, and deletes the account")
   func page() async throws {
     let server = try await TestServer()
     let ada = try await server.person()

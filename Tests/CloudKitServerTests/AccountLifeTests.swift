@@ -3,7 +3,7 @@ import CloudKitWebServices
 import Foundation
 import Testing
 
-/// The admin API as a test calls it.
+/// The admin API for tests.
 struct Administrator {
   var server: TestServer
   var token: String
@@ -33,7 +33,7 @@ struct Administrator {
   }
 }
 
-@Suite("The lives of accounts", .everyEngine)
+@Suite("The life cycle of accounts", .everyEngine)
 struct AccountLifeTests {
   private func administrator() async throws -> Administrator {
     let server = try await TestServer(administratorToken: "operator's token")
@@ -98,7 +98,7 @@ struct AccountLifeTests {
     }
   }
 
-  @Test("A reply that got lost is made good with the token before")
+  @Test("After a lost reply the previous refresh token is still valid")
   func lostReply() async throws {
     let server = try await TestServer()
     _ = try await server.person()
@@ -109,7 +109,7 @@ struct AccountLifeTests {
     #expect(await status(server, again.webAuthToken) == 200)
   }
 
-  @Test("A refresh token that comes a third time was copied: it ends the device for both")
+  @Test("A refresh token that is used a third time was copied, and ends the grant for both holders")
   func copiedToken() async throws {
     let server = try await TestServer()
     _ = try await server.person()
@@ -124,7 +124,7 @@ struct AccountLifeTests {
     #expect(try server.service.devices(of: "ada").isEmpty)
   }
 
-  @Test("A device is revoked by itself; its user tokens are over at once")
+  @Test("Revoking a device invalidates its user tokens immediately")
   func revoked() async throws {
     let server = try await TestServer()
     _ = try await server.person()
@@ -141,7 +141,7 @@ struct AccountLifeTests {
   // MARK: Registration
 
   @Test(
-    "Who may make an account",
+    "Registration follows its policy",
     arguments: [
       (RegistrationPolicy.closed, false, 403), (.invitation, false, 400), (.open, false, 200),
       (.closed, true, 200), (.invitation, true, 200),
@@ -159,14 +159,14 @@ struct AccountLifeTests {
     let names = try server.service.accountDescriptions().map(\.userName)
     #expect(names == (status == 200 ? ["eve"] : []))
     if isInvited {
-      // Good once.
+      // An invitation is valid once.
       let second = Data("user=mallory&password=long+enough&email=".utf8)
       #expect(await server.send("POST", path, body: second).status != 200)
       #expect(try server.service.accountDescriptions().map(\.userName) == ["eve"])
     }
   }
 
-  @Test("The first administrator comes by an invitation, and the invitation ends after a week")
+  @Test("The first administrator registers with an invitation, which expires after a week")
   func firstAdministrator() async throws {
     let server = try await TestServer()
     #expect(try !server.service.hasAdministrator())
@@ -197,7 +197,7 @@ struct AccountLifeTests {
     await #expect(throws: ErrorDictionary.self) { try await signIn(server, "phone") }
   }
 
-  @Test("Administrators read the people page by page, by name whatever its case")
+  @Test("Administrators list the users in pages, by name regardless of case")
   func pages() async throws {
     let server = try await TestServer()
     for name in ["eve", "Bob", "ada", "Dan", "carol"] { _ = try await server.person(name) }
@@ -214,7 +214,7 @@ struct AccountLifeTests {
 
   // MARK: Deletion
 
-  @Test("A deleted account is shut at once, can be taken back, and is purged after thirty days")
+  @Test("A deleted account is disabled at once, can be restored, and is purged after thirty days")
   func deletion() async throws {
     let server = try await TestServer()
     let person = try await server.person()
@@ -236,7 +236,7 @@ struct AccountLifeTests {
     server.clock.advance(seconds: 24 * 3600 + 1)
     try await service.housekeep()
     #expect(try service.accountDescriptions().isEmpty)
-    // Somebody new under the old name finds nothing; what was public stays public.
+    // A new account with the former name finds nothing; public records stay public.
     let other = try await server.person()
     await #expect(throws: ErrorDictionary.self) { try await other.lookup("r") }
     #expect(try await other.lookup("p", in: .public, zone: nil).recordName == "p")
@@ -245,7 +245,7 @@ struct AccountLifeTests {
     }
   }
 
-  @Test("A disabled account signs in nowhere until it is enabled")
+  @Test("A disabled account cannot sign in until it is enabled")
   func disabled() async throws {
     let admin = try await administrator()
     let person = try await admin.server.person()
@@ -262,7 +262,7 @@ struct AccountLifeTests {
     _ = try await signIn(admin.server, "phone")
   }
 
-  @Test("An account that was shut before its deletion stays shut when it is taken back")
+  @Test("An account that was disabled before its deletion stays disabled when it is restored")
   func restoredBan() async throws {
     let server = try await TestServer()
     _ = try await server.person()
@@ -280,7 +280,7 @@ struct AccountLifeTests {
     _ = try await signIn(server, "phone")
   }
 
-  @Test("A deleted account opens by being restored alone, since an open one would be purged")
+  @Test("A deleted account is enabled only by restoring it, since an enabled one would be purged")
   func enabledWhileDeleted() async throws {
     let server = try await TestServer()
     _ = try await server.person()
@@ -295,7 +295,7 @@ struct AccountLifeTests {
 
   // MARK: The admin API
 
-  @Test("The admin API takes the operator's token or an administrator's session, nothing else")
+  @Test("The admin API accepts the operator's token or an administrator's session, nothing else")
   func bearerTokens() async throws {
     let admin = try await administrator()
     #expect(await admin.send("server/status").status == 200)
@@ -307,7 +307,7 @@ struct AccountLifeTests {
     var person = admin
     person.token = try await admin.server.person().webAuthToken ?? ""
     #expect(await person.send("server/status").status == 401)
-    // A person becomes an administrator, and signs in for a session.
+    // A user becomes an administrator, and signs in for a session.
     let start = #"{"userName":"ada","password":"secret"}"#
     #expect(await admin.send("session/start", start).status == 403)
     _ = try await admin.call(
@@ -316,7 +316,7 @@ struct AccountLifeTests {
     )
     person.token = try #require(try await admin.call("session/start", start)["token"] as? String)
     #expect(await person.send("server/status").status == 200)
-    // That session is no user token.
+    // That session is not a user token.
     #expect(await status(admin.server, person.token) == 421)
     _ = try await admin.call(
       "users/update",
@@ -372,7 +372,7 @@ struct AccountLifeTests {
   }
 
   @Test(
-    "The admin API answers under the server's own names only",
+    "The admin API answers only under the server's own names",
     arguments: [
       ("127.0.0.1:8080", 200), ("localhost:1", 200), ("[::1]:8080", 200), ("192.168.1.5", 200),
       ("evil.example", 403), ("127.0.0.1.evil.example", 403), ("", 403),
@@ -384,7 +384,7 @@ struct AccountLifeTests {
     #expect(await admin.send("server/status").status == status)
   }
 
-  @Test("What administrators do is in the log, newest first")
+  @Test("Administrators' actions are in the audit log, newest first")
   func auditLog() async throws {
     let admin = try await administrator()
     _ = try await admin.call("users/create", #"{"userName":"eve","password":"long enough"}"#)
@@ -396,7 +396,7 @@ struct AccountLifeTests {
     #expect(lines.allSatisfy { $0["about"] as? String == "eve" })
   }
 
-  @Test("Keys and tokens are added, listed and removed; a bad origin is refused")
+  @Test("Keys and tokens are added, listed and removed; an invalid origin is refused")
   func tokensAndKeys() async throws {
     let admin = try await administrator()
     let made = try await admin.call(
@@ -422,7 +422,7 @@ struct AccountLifeTests {
 
   // MARK: Limits
 
-  @Test("Who sends too much is throttled and told when to come again")
+  @Test("A user over the request rate is throttled and gets a retry time")
   func rateLimit() async throws {
     let server = try await TestServer(limits: {
       $0.requestsPerSecond = 2
@@ -436,14 +436,14 @@ struct AccountLifeTests {
     #expect(error.serverErrorCode == .throttled)
     #expect(error.retryAfter == 0.5)
     #expect(refused.headers["retry-after"] == "1")
-    // Others are not held up, and neither is she after the time she was told.
+    // Others are not delayed, and neither is she after the retry time.
     let bob = try await server.person("bob")
     #expect(await bob.send(.listZones, Data()).status == 200)
     server.clock.advance(seconds: 0.5)
     #expect(await ada.send(.listZones, Data()).status == 200)
   }
 
-  @Test("Tokens and URLs that open nothing are counted by the network that sent them")
+  @Test("Invalid tokens and URLs are counted for the sender's network")
   func failedProofs() async throws {
     let server = try await TestServer(limits: {
       $0.requestsPerSecond = 2
@@ -457,13 +457,13 @@ struct AccountLifeTests {
     for path in ["/assets/download/x", "/webcourier/x", "/events/x"] {
       #expect(await server.send("GET", path).status == 429)
     }
-    // A person of the same network is not held up.
+    // A user of the same network is not limited.
     #expect(await ada.send(.listZones, Data()).status == 200)
     server.clock.advance(seconds: 0.5)
     #expect(await stranger.send(.listZones, Data()).status == 401)
   }
 
-  @Test("A full database takes nothing more until something is deleted")
+  @Test("A full database refuses additions until something is deleted")
   func quota() async throws {
     let server = try await TestServer(limits: { $0.userQuota = 2000 })
     let ada = try await server.person()

@@ -4,10 +4,10 @@ import Testing
 
 @testable import CloudKitServer
 
-/// How user names are compared: whatever the case and the composition of their letters.
+/// User names are compared regardless of the case and the composition of their letters.
 @Suite("User names", .everyEngine)
 struct AccountNameTests {
-  /// "Jürgen" with a letter of its own, and with a mark behind the u.
+  /// "Jürgen" with a composed letter, and with a combining mark after the u.
   private static let composed = "J\u{FC}rgen"
   private static let decomposed = "Ju\u{308}rgen"
 
@@ -15,7 +15,7 @@ struct AccountNameTests {
     try? await server.service.checkPassword(userName: name, password: password, from: nil).id
   }
 
-  @Test("A name opens its account however its letters are composed, and is taken in every form")
+  @Test("A name opens its account in every composition, and is taken in each of them")
   func forms() async throws {
     let server = try await TestServer()
     let id = try await server.service.createAccount(userName: Self.decomposed, password: "secret")
@@ -30,7 +30,7 @@ struct AccountNameTests {
     #expect(shown[0].utf8.elementsEqual(Self.composed.utf8))
   }
 
-  /// Puts an account into the storage as an earlier version did, in the form that was typed.
+  /// Stores an account as an earlier version did, in the typed form.
   private func store(_ name: String, like id: String, in server: TestServer) throws -> String {
     let storage = server.service.storage
     var account = try #require(try storage.read { try $0.account(id: id) })
@@ -43,7 +43,7 @@ struct AccountNameTests {
   }
 
   @Test(
-    "A name that an earlier version stored in another form opens as before, and in the new form"
+    "A name stored by an earlier version in another form is valid in that and the new form"
   )
   func earlierVersion() async throws {
     let server = try await TestServer()
@@ -59,7 +59,7 @@ struct AccountNameTests {
     }
   }
 
-  @Test("Of two names that an earlier version took for different ones each opens its own account")
+  @Test("Two names that an earlier version distinguished each open their own account")
   func twins() async throws {
     let server = try await TestServer()
     let other = try await server.service.createAccount(userName: "other", password: "secret")
@@ -70,7 +70,7 @@ struct AccountNameTests {
     try await server.service.changeAccount(Self.decomposed, .init(password: "another"))
     #expect(await opens(server, Self.decomposed, "another") == decomposed)
     #expect(await opens(server, Self.composed, "secret") == composed)
-    // Pages of the list show both, once.
+    // The pages of the list have each of them once.
     let first = try server.service.accountDescriptions(limit: 1)
     let second = try server.service.accountDescriptions(after: first[0].userName, limit: 1)
     let third = try server.service.accountDescriptions(after: second[0].userName, limit: 2)
@@ -78,7 +78,7 @@ struct AccountNameTests {
     #expect(third.count == 1)
   }
 
-  @Test("Wrong passwords count for a name in all its forms")
+  @Test("Wrong passwords are counted for a name in all its forms")
   func counts() async throws {
     let server = try await TestServer()
     let sender = SenderAddress("192.0.2.1")

@@ -3,9 +3,9 @@ import Testing
 
 @testable import CloudKitServer
 
-@Suite("A folder of assets that changes while it is listed")
+@Suite("Listing a folder of assets while it changes")
 struct AssetFolderTests {
-  @Test("Files that end or go between the listing and the look at them are left out")
+  @Test("Files that are finished or removed between the listing and their attributes are left out")
   func vanishing() async throws {
     try await withTemporaryFolder { folder in
       let store = try FolderAssetStore(folder: folder) { prefixFolder in

@@ -4,7 +4,7 @@ import Foundation
 import Testing
 
 extension Person {
-  /// Uploads bytes for a field and returns what to save in it.
+  /// Uploads bytes for a field and returns the value to save.
   func upload(_ data: Data, method: String = "POST") async throws -> AssetValue {
     let response = await server.send(method, try await uploadPath(), body: data)
     guard response.status == 200 else {
@@ -44,7 +44,7 @@ struct AssetTests {
     return person
   }
 
-  @Test("A record without a name takes an upload, whatever name the upload's reply gave")
+  @Test("A record without a name can use an upload, whatever name the upload's reply had")
   func namelessRecord() async throws {
     let person = try await world()
     let reply: UploadTokensResponse = try await person.call(
@@ -80,7 +80,7 @@ struct AssetTests {
     #expect(file.headers["content-type"] == "application/octet-stream")
   }
 
-  @Test("An empty file and lists of files work")
+  @Test("An empty file and lists of files can be saved")
   func emptyAndLists() async throws {
     let person = try await world()
     let files = [try await person.upload(Data()), try await person.upload(Data([1]))]
@@ -90,7 +90,7 @@ struct AssetTests {
     #expect(await person.download(try #require(found[0].downloadURL)).body == Data())
   }
 
-  @Test("Saving back what was read keeps the file; saving it elsewhere needs a new reference")
+  @Test("Saving a value as it was read keeps the file; saving it elsewhere needs a new reference")
   func keptAndRereferenced() async throws {
     let person = try await world()
     try await person.save(.create, "a", ["file": .asset(try await person.upload(Data([1])))])
@@ -117,7 +117,7 @@ struct AssetTests {
     #expect(await person.download(url).body == Data([1]))
   }
 
-  @Test("A receipt serves its own database and its own file")
+  @Test("A receipt is valid for its own database and its own file")
   func receipts() async throws {
     let person = try await world()
     var receipt = try await person.upload(Data([1]))
@@ -136,7 +136,7 @@ struct AssetTests {
     )
   }
 
-  @Test("Upload, receipt and download end when their time is over")
+  @Test("Upload, receipt and download expire")
   func expiry() async throws {
     let person = try await world()
     let path = try await person.uploadPath()
@@ -155,7 +155,7 @@ struct AssetTests {
     )
   }
 
-  @Test("A file has at most so many bytes", arguments: [99, 100, 101])
+  @Test("A file larger than the limit is refused", arguments: [99, 100, 101])
   func sizeLimit(size: Int) async throws {
     let person = try await world { $0.assetSize = 100 }
     if size <= 100 {
@@ -169,7 +169,7 @@ struct AssetTests {
   }
 
   @Test(
-    "A range of a file is sent as asked, a nonsensical one is passed over, one behind the end refused",
+    "A range of a file is sent, an invalid one is ignored, one after the end is refused",
     arguments: [
       (nil, 200, "0123456789", nil), ("bytes=0-3", 206, "0123", "bytes 0-3/10"),
       ("bytes=4-", 206, "456789", "bytes 4-9/10"), ("bytes=-3", 206, "789", "bytes 7-9/10"),
@@ -193,7 +193,7 @@ struct AssetTests {
     if let body { #expect(String(decoding: reply.body, as: UTF8.self) == body) }
   }
 
-  @Test("A file that a client has is not sent again, and a part of another one not mixed in")
+  @Test("A file that a client has is not sent again, and parts of different files are not combined")
   func validators() async throws {
     let person = try await world()
     let file = try await person.upload(Data("0123456789".utf8))
@@ -211,7 +211,7 @@ struct AssetTests {
     #expect(other.status == 200)
   }
 
-  @Test("A file is served as an attachment that no browser takes for a page")
+  @Test("A file is sent as an attachment that no browser opens as a page")
   func harmless() async throws {
     let person = try await world()
     let file = try await person.upload(Data("<script>alert(1)</script>".utf8))
@@ -224,7 +224,7 @@ struct AssetTests {
     #expect(reply.headers["content-security-policy"]?.hasPrefix("sandbox") == true)
   }
 
-  @Test("The same bytes uploaded twice are two files, and where they are is on no wire")
+  @Test("Equal bytes uploaded twice are two files, and their location is in no reply")
   func randomNames() async throws {
     let person = try await world()
     let files = [try await person.upload(Data([1])), try await person.upload(Data([1]))]
@@ -238,7 +238,7 @@ struct AssetTests {
     )
     let reply = await person.send(.lookupRecords, lookup)
     #expect(!String(decoding: reply.body, as: UTF8.self).contains("\"blob\""))
-    // Nor does a place that a client names lead anywhere.
+    // A location that a client sends is ignored.
     let forged = AssetValue(
       fileChecksum: files[0].fileChecksum,
       size: 1,
@@ -248,7 +248,7 @@ struct AssetTests {
     #expect(saved[0].error?.serverErrorCode == .badRequest)
   }
 
-  @Test("A file goes a month after its last use, and not while a receipt or a use stands")
+  @Test("A file is removed a month after its last use, and not while a receipt or a use is valid")
   func garbage() async throws {
     let person = try await world()
     let service = person.server.service
@@ -259,7 +259,7 @@ struct AssetTests {
     try await person.save(.create, "a", ["file": .asset(kept)])
     try await person.save(.create, "b", ["file": .asset(dropped)])
     #expect(try await service.assetFileCount() == 3)
-    // A day later the upload that nobody saved is noted; it is gone a month after that.
+    // After a day the unused upload is recorded; it is removed a month later.
     person.server.clock.advance(seconds: day + 1)
     try await service.housekeep()
     #expect(try await service.assetFileCount() == 3)
@@ -277,7 +277,7 @@ struct AssetTests {
   }
 
   @Test(
-    "URLs that the server did not make open nothing",
+    "URLs that the server did not create are refused",
     arguments: [
       "/assets", "/assets/upload", "/assets/upload/x", "/assets/download/x.y",
       "/assets/download/../../etc/passwd",
@@ -290,7 +290,7 @@ struct AssetTests {
     }
   }
 
-  @Test("An upload URL is good for one file: a repetition gets the first reply, another file none")
+  @Test("An upload URL is valid for one file: a repeated upload gets the first reply, others none")
   func once() async throws {
     let person = try await world()
     let path = try await person.uploadPath()
@@ -299,7 +299,7 @@ struct AssetTests {
     }
     let first = await send("one")
     #expect(first.status == 200)
-    // The reply was lost on its way: the client sends the file again.
+    // The reply was lost: the client sends the file again.
     let again = await send("one")
     #expect(again.status == 200)
     let other = await send("two")
@@ -314,15 +314,15 @@ struct AssetTests {
   }
 
   @Test(
-    "The quota is asked at the upload itself",
+    "The quota is checked during the upload itself",
     arguments: [-1, 0, 1],
     [true, false]
   )
   func uploadQuota(over: Int, isAnnounced: Bool) async throws {
-    // Two files of 5,000 bytes in all and 4,096 each, and the zone's row.
+    // Two files of 5,000 bytes in total and 4,096 each, and the zone's row.
     let person = try await TestServer(limits: { $0.userQuota = 5000 + 2 * 4096 + 200 }).person()
     try await person.makeZone()
-    // All URLs are given out while there is room.
+    // All URLs are issued while there is room.
     let paths = [try await person.uploadPath(), try await person.uploadPath()]
     var statuses: [Int] = []
     for (path, size) in zip(paths, [3000, 2000 + over]) {

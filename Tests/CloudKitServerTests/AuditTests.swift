@@ -4,7 +4,7 @@ import Testing
 
 @testable import CloudKitServer
 
-/// The audit log: what is in it, what is not, and how it is searched.
+/// The audit log: its contents, what it leaves out, and searching it.
 @Suite("The audit log", .everyEngine)
 struct AuditTests {
   private static let address = "192.0.2.1"
@@ -87,7 +87,7 @@ struct AuditTests {
     }
   }
 
-  @Test("A password that was typed as a name is in no line")
+  @Test("A password that was typed as a name is not logged")
   func typedPassword() async throws {
     let server = try await server().server
     _ = await signIn(server, "x", as: "correct horse battery")
@@ -116,7 +116,7 @@ struct AuditTests {
     #expect(try await actions(.init(kind: "sign-in")).count == 3)
     #expect(try await actions(.init(since: time)) == ["sign-in.device", "sign-in.failure"])
     #expect(try await actions(.init(address: "2001:db8::ffff")) == ["sign-in.device"])
-    // Page by page, and from afar.
+    // In pages, and through the remote connection.
     var names: [String] = []
     var query = AuditQuery(limit: 1, account: "bob")
     while true {
@@ -130,7 +130,7 @@ struct AuditTests {
     #expect((reply["lines"] as? [Any])?.count == 1)
   }
 
-  @Test("Failures of invented names take no lines from failures of accounts")
+  @Test("Failures with unknown names do not use up the lines of failures with accounts")
   func inventedNames() async throws {
     let server = try await TestServer(limits: { $0.auditedFailuresPerHour = 2 })
     _ = try await server.person()
@@ -141,21 +141,21 @@ struct AuditTests {
     #expect(try await lines(server).map(\.about).sorted() == ["", "", "ada", "ada"])
   }
 
-  @Test("A flood against one account, or of one sender, takes no lines from failures of others")
+  @Test("Many failures of one account, or of one sender, do not use up the lines of others")
   func shares() async throws {
     let server = try await TestServer(limits: { limits in
       limits.auditedFailuresPerHour = 8
       limits.auditedFailuresPerShare = 3
     })
     for name in ["ada", "bob", "eve"] { _ = try await server.person(name) }
-    // Against one account, from many networks.
+    // Of one account, from many networks.
     for number in 0..<9 { _ = await signIn(server, "wrong", from: "203.0.113.\(number)") }
-    // Of one network, against names that no account has, and against accounts.
+    // Of one network, with unknown names, and with accounts.
     for number in 0..<9 { _ = await signIn(server, "wrong", as: "x\(number)", from: "192.0.2.1") }
     for name in ["bob", "bob", "eve"] {
       _ = await signIn(server, "wrong", as: name, from: "192.0.2.1")
     }
-    // The first failure of an account has a line though its network has had its share.
+    // The first failure of an account is logged although its network's share is used up.
     #expect(
       try await lines(server).map(\.about).sorted() == [
         "", "", "", "ada", "ada", "ada", "bob", "eve",

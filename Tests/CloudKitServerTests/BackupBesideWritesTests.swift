@@ -6,7 +6,7 @@ import WatershedSQLite
 
 @Suite("A copy of an SQLite file")
 struct BackupBesideWritesTests {
-  @Test("It is made while a transaction is being written, of what was committed before")
+  @Test("Copying during a transaction copies the state committed before it")
   func besideWriter() async throws {
     try await withTemporaryFolder { folder in
       let storage = try SQLiteStorage(folder: folder, effects: .still)

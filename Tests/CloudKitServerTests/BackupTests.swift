@@ -5,9 +5,9 @@ import WatershedSQLite
 
 @testable import CloudKitServer
 
-@Suite("Backups, from either engine into either")
+@Suite("Backups, from each engine to each")
 struct BackupTests {
-  /// What a backup is made from, and what it is put back into.
+  /// The engine that a backup is made from, and the one it is restored into.
   struct Move: Sendable, CustomTestStringConvertible {
     var source: TestEngine
     var target: TestEngine
@@ -18,7 +18,7 @@ struct BackupTests {
       TestEngine.available.map { Move(source: source, target: $0) }
     }
 
-    /// The engine whose turn it is to be had, once for both.
+    /// The engine that the test needs exclusively.
     var widest: TestEngine { source == .postgreSQL ? source : target }
   }
 
@@ -35,7 +35,7 @@ struct BackupTests {
     ServiceConfiguration(dataFolder: folder, database: try TestEngine.databaseURL(for: folder))
   }
 
-  @Test("Everything is there again: people, records, files, secrets, shares", arguments: Move.all)
+  @Test("A restore brings back users, records, files, secrets and shares", arguments: Move.all)
   func roundTrip(_ move: Move) async throws {
     try await TestEngine.run(with: move.widest) {
       try await withTemporaryFolder { folder in
@@ -72,7 +72,7 @@ struct BackupTests {
           let token = known.syncToken
           let manifest = try await server.service.backUp(to: backup)
           #expect(Set(manifest.files.map(\.path)).isSuperset(of: ["watershed.sqlite"]))
-          // Of after the backup; the old server's own.
+          // Written after the backup, to the old server.
           try await person.save(.create, "later")
           let later = try await person.changes(since: token).syncToken
           await server.service.shutdown()
@@ -93,7 +93,7 @@ struct BackupTests {
           let guest = try await server.person("bob")
           let zone = try await TestServer.zone.owned(by: again)
           #expect(try await guest.feed(zone).names.sorted() == ["a", "share"])
-          // What clients know of the newer data is void; a client that knows none of it goes on.
+          // Tokens of the newer data are invalid; a client without it continues.
           await #expect(throws: ErrorDictionary.self) { try await again.changes(since: later) }
           #expect(try await again.changes(since: token).names.isEmpty)
           await #expect(throws: ErrorDictionary.self) { try await again.lookup("later") }
@@ -114,7 +114,7 @@ struct BackupTests {
   }
 
   @Test(
-    "A manifest that names files outside of the backup puts nothing anywhere",
+    "A manifest that names files outside the backup writes nothing",
     arguments: ["../outside", "/etc/outside", "assets/../../outside", "./a", "a//b", ""]
   )
   func outside(path: String) async throws {
@@ -185,7 +185,7 @@ struct BackupTests {
       }
       guard TestEngine.current == .postgreSQL else { return }
       let new = folder.appendingPathComponent("new")
-      // The folder is new, and the database is the old server's.
+      // The folder is new, but the database belongs to the old server.
       await #expect(throws: BackupError.self) {
         try await BackupFolder(backup).restore(to: new, configuration: try configuration(old))
       }
@@ -196,7 +196,10 @@ struct BackupTests {
     }
   }
 
-  @Test("While a backup is made the server takes writes; it has those of one moment", .everyEngine)
+  @Test(
+    "The server accepts writes during a backup, which has one consistent snapshot",
+    .everyEngine
+  )
   func oneMoment() async throws {
     try await withTemporaryFolder { folder in
       let server = try await TestServer(folder: folder.appendingPathComponent("old"))

@@ -4,10 +4,10 @@ import Effects
 import Foundation
 import Testing
 
-@Suite("Bad input", .everyEngine)
+@Suite("Invalid input", .everyEngine)
 struct BadInputTests {
   @Test(
-    "A path that leads nowhere is NOT_FOUND",
+    "An unknown path is NOT_FOUND",
     arguments: [
       "", "/", "/x", "/database", "/database/1/c/development/private/records/none",
       "/database/1/c/nowhere/private/records/query", "/database/9/c/development/private/zones/list",
@@ -22,7 +22,7 @@ struct BadInputTests {
     #expect(error.serverErrorCode == .notFound)
   }
 
-  @Test("Every answer forbids browsers to guess its type")
+  @Test("Every reply forbids browsers to guess its type")
   func nosniff() async throws {
     let server = try await TestServer()
     let person = try await server.person()
@@ -35,7 +35,7 @@ struct BadInputTests {
     }
   }
 
-  @Test("A method that an endpoint does not have is refused")
+  @Test("A method that an endpoint does not support is refused")
   func methods() async throws {
     let person = try await TestServer().person()
     for method in ["GET", "PUT", "DELETE", "PATCH", ""] {
@@ -47,7 +47,7 @@ struct BadInputTests {
     }
   }
 
-  @Test("The reason names the place of the mistake")
+  @Test("The reason names the position of the error")
   func reasons() async throws {
     let person = try await TestServer().person()
     let body = #"{"operations":[{"operationType":"erase","record":{}}]}"#
@@ -58,7 +58,7 @@ struct BadInputTests {
   }
 
   @Test(
-    "A wrongly typed value is the error of its record, which is named, and not of the request",
+    "A value of a wrong type is the error of its named record, and not of the request",
     arguments: [
       (
         #"{"recordName":"bad","recordType":"N","fields":{"a":{"value":"x","type":"INT64"}}}"#, "bad"
@@ -106,7 +106,7 @@ struct BadInputTests {
     #expect(try await person.lookup("g\(count - 1)").recordName != nil)
   }
 
-  @Test("The reason of a wrongly typed value names the field")
+  @Test("The reason for a value of a wrong type names the field")
   func wrongTypeReason() async throws {
     let person = try await TestServer().person()
     let body = #"""
@@ -119,7 +119,7 @@ struct BadInputTests {
   }
 
   @Test(
-    "What is no list of operations on records is refused whole",
+    "A body that is no list of record operations is refused as a whole",
     arguments: [
       #"{"operations":{}}"#, #"{"operations":[5]}"#, #"{"operations":[{"record":{}}]}"#,
       #"{"operations":[{"operationType":"create"}]}"#,
@@ -132,7 +132,7 @@ struct BadInputTests {
     #expect(await person.send(.modifyRecords, Data(body.utf8)).status == 400)
   }
 
-  /// A body for each endpoint that is right but for what the fuzzing breaks.
+  /// A body for each endpoint that is valid except for the changes of the fuzzing.
   static let bodies: [(Endpoint, String)] = [
     (
       .modifyRecords,
@@ -176,7 +176,7 @@ struct BadInputTests {
     (.createToken, #"{"apnsEnvironment":"development","clientId":"c"}"#),
   ]
 
-  @Test("No body makes the server fail, whatever is broken in it", arguments: bodies)
+  @Test("No changed body makes the server fail", arguments: bodies)
   func fuzzing(endpoint: Endpoint, body: String) async throws {
     let seed = TestSeed.value
     let random = SeededRandomness(seed: seed)
@@ -205,7 +205,7 @@ struct BadInputTests {
     }
   }
 
-  /// Replaces what stands between a colon and the next comma or brace.
+  /// Replaces the text between a colon and the next comma or brace.
   private func replaceValue(in bytes: inout [UInt8], with piece: [UInt8], near start: Int) {
     guard let colon = bytes[min(start, bytes.count)...].firstIndex(of: UInt8(ascii: ":")) else {
       return
@@ -216,7 +216,7 @@ struct BadInputTests {
   }
 
   @Test(
-    "A client's sequence number beyond what JSON readers agree on is refused by both readers",
+    "A sequence number that JSON readers disagree on is refused by both readers",
     arguments: [
       ("-9223372036854775808", "0"), ("9223372036854775807", "0"), ("-1", "0"), ("1", "-1"),
       ("9007199254740993", "0"), ("1", "9223372036854775807"), ("1", "-9223372036854775808"),
@@ -225,7 +225,7 @@ struct BadInputTests {
   func sequences(sequence: String, acknowledged: String) async throws {
     let person = try await TestServer().person().extended
     try await person.makeZone()
-    // An escape by number makes `JSONReader` leave the body to `JSONDecoder`.
+    // A numeric escape makes `JSONReader` leave the body to `JSONDecoder`.
     for extra in ["", #","\u0061":1"#] {
       let body = Self.sequenced("d", sequence, acknowledged, extra)
       let response = await person.send(.modifyRecords, Data(body.utf8))
@@ -233,7 +233,7 @@ struct BadInputTests {
       let error = try WireCoding.decode(ErrorDictionary.self, from: response.body)
       #expect(error.serverErrorCode == .badRequest)
     }
-    // The greatest that is allowed still works.
+    // The largest allowed number works.
     let body = Self.sequenced("d", "9007199254740992", "9007199254740992", "")
     #expect(await person.send(.modifyRecords, Data(body.utf8)).status == 200)
   }
@@ -275,7 +275,7 @@ struct BadInputTests {
     #expect(response.status != 500)
   }
 
-  @Test("A body that nests without end is refused")
+  @Test("A body that is nested without end is refused")
   func nesting() async throws {
     let person = try await TestServer().person()
     let deep = String(repeating: "[", count: 100_000)
@@ -283,7 +283,7 @@ struct BadInputTests {
     #expect(await person.send(.modifyRecords, Data((body + deep).utf8)).status == 400)
   }
 
-  @Test("A body over the anonymous limit is not decoded for a made-up user token")
+  @Test("A body over the anonymous limit is not decoded for a forged user token")
   func madeUpToken() async throws {
     var stranger = try await TestServer(limits: { $0.anonymousRequestSize = 1000 }).visitor
     stranger.webAuthToken = "made up"

@@ -7,11 +7,11 @@ import WatershedPostgreSQL
 
 @testable import CloudKitServer
 
-/// There is no Citus here: a table of that name makes a server take its database for a cluster's,
-/// and a lock stands for the machine that has not ended its part of a commit.
+/// There is no Citus here: a table of that name makes a server treat its database as a cluster's,
+/// and a lock simulates a machine that has not finished its part of a commit.
 @Suite("Events on a cluster", .enabled(if: TestEngine.isPostgreSQLInstalled))
 struct ClusterEventTests {
-  @Test("Nobody is told of a commit before every machine shows it")
+  @Test("Listeners are notified of a commit only after every machine shows it")
   func order() async throws {
     try await TestEngine.run(with: .postgreSQL) {
       let url = try #require(try TestEngine.databaseURL(for: nil))
@@ -31,7 +31,7 @@ struct ClusterEventTests {
     }
   }
 
-  /// Asks for the events while another connection holds the counter's row, until the asking waits.
+  /// Reads the events while another connection locks the counter's row, until the read waits.
   private func eventsBehindLock(
     _ storage: PostgreSQLStorage,
     _ id: PartitionID,

@@ -5,8 +5,8 @@ import WatershedPostgreSQL
 
 @testable import CloudKitServer
 
-/// On a cluster each statement of a reading sees what was committed before it: a connection that
-/// reads so stands for one.
+/// On a cluster each statement of a read sees what was committed before it: a connection that reads
+/// this way simulates one.
 @Suite("Reading on a cluster", .enabled(if: TestEngine.isPostgreSQLInstalled))
 struct ClusterReadTests {
   private static let zone = ZoneNumber(1)
@@ -45,7 +45,7 @@ struct ClusterReadTests {
     }
   }
 
-  @Test("What was decided on older rows is refused")
+  @Test("A decision on outdated rows is refused")
   func decisions() async throws {
     try await reading { storage, id, snapshot in
       #expect(try snapshot.zones(in: id, named: ["z"]).isEmpty)
@@ -56,7 +56,7 @@ struct ClusterReadTests {
     }
   }
 
-  @Test("Rows are looked for by their names in a form that is sure to run there")
+  @Test("Rows are looked up by name with a statement that a cluster can run")
   func names() async throws {
     try await reading { storage, id, snapshot in
       try storage.commit(save("a", 1, id))
@@ -78,7 +78,7 @@ struct ClusterReadTests {
     }
   }
 
-  @Test("A page of a feed tells nothing that came after its counter, and the next one tells it")
+  @Test("A page of a feed has no changes after its counter, and the next page has them")
   func pages() async throws {
     try await reading { storage, id, snapshot in
       try storage.commit(save("a", 1, id))

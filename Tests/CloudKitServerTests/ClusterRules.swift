@@ -2,24 +2,25 @@ import Testing
 
 @testable import CloudKitServer
 
-/// What a statement must be for a Citus cluster to run it, and to run it on one machine: every text
-/// that a test sends to PostgreSQL is held to this.
+/// The form of a statement that a Citus cluster can run, on one machine: every statement that a
+/// test sends to PostgreSQL is checked.
 ///
-/// From docs.citusdata.com, "SQL Support and Workarounds", "Limitations": what one machine can answer
-/// has no limits of syntax; locks of rows, subqueries of insertions and functions in what is written
-/// have.
+/// From docs.citusdata.com, "SQL Support and Workarounds", "Limitations": statements for one
+/// machine have no limits of syntax, except row locks, subqueries of insertions and functions in
+/// written values.
 enum ClusterRules {
   private static let distributed = Set(StorageTables.partitioned.map(\.name))
   private static let reference = Set(StorageTables.directory.map(\.name))
   private static let local = Set(StorageTables.local.map(\.name))
 
   static func check(_ sql: String) {
-    // A cluster is asked the same in another form (`SQLDialect.rows`); `ClusterReadTests` sees to it.
+    // For a cluster this query has another form (`SQLDialect.rows`), which `ClusterReadTests`
+    // checks.
     if sql.hasPrefix("SELECT found.* FROM unnest(") { return }
     if let refusal = refusal(of: sql) { Issue.record("\(refusal): \(sql)") }
   }
 
-  /// Nil for a statement that is sure to run.
+  /// Nil for a statement that is certain to run.
   static func refusal(of sql: String) -> String? {
     let words = sql.split { !$0.isLetter && !$0.isNumber && $0 != "_" && $0 != "$" }
       .map(String.init)
@@ -52,7 +53,8 @@ enum ClusterRules {
     "SERIALIZABLE", "CONCURRENTLY", "TEMP", "TEMPORARY", "TABLESAMPLE", "RECURSIVE", "CURSOR",
   ]
 
-  /// Of the tables that are cut by the partition: it is one parameter, in each part of a union.
+  /// For tables that are distributed by the partition: it is one parameter, in each part of a
+  /// union.
   private static func refusalOnPartitions(_ sql: String, _ words: [String]) -> String? {
     if words.first == "INSERT" {
       guard sql.contains("(partition, ") || sql.contains("(partition)") else {

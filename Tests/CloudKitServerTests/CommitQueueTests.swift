@@ -6,7 +6,7 @@ import Testing
 
 @testable import CloudKitServer
 
-@Suite("Commits that wait together", .everyEngine)
+@Suite("Group commit", .everyEngine)
 struct CommitQueueTests {
   private func record(_ name: String) -> StoredRecord { .plain(name, tag: name, change: 1) }
 
@@ -28,7 +28,7 @@ struct CommitQueueTests {
   }
 
   @Test(
-    "Of those that were decided on the same state one is written, and the others change nothing"
+    "Of batches decided on the same state one is written, and the others change nothing"
   )
   func expectations() async throws {
     try await withTemporaryFolder { folder in
@@ -69,8 +69,8 @@ struct CommitQueueTests {
         #expect(counter.rawValue == Int64(names.count))
       }
       let expected = Set(known.values.joined())
-      // PostgreSQL tells of an event when every transaction before it has ended, also those that are
-      // its own business, such as its cleaning.
+      // PostgreSQL shows an event when every earlier transaction has ended, including its own, such
+      // as a vacuum.
       var events: [StoredEvent] = []
       for _ in 0..<100_000 where events.count < expected.count {
         events = try storage.events(after: .start, limit: 1000)
@@ -81,7 +81,7 @@ struct CommitQueueTests {
     }
   }
 
-  @Test("One that cannot be written does not take the others with it")
+  @Test("A batch that cannot be written does not fail the others of its group")
   func failures() async throws {
     try await withTemporaryFolder { folder in
       let storage = try storage(folder)
@@ -90,7 +90,7 @@ struct CommitQueueTests {
       let counts = Mutex((made: 0, refused: 0, other: 0))
       DispatchQueue.concurrentPerform(iterations: 8) { writer in
         for round in 0..<10 {
-          // All writers make the same records in the first database, and their own in another.
+          // All writers create the same records in the first database, and their own in another.
           var same = WriteBatch(partition: ids[0])
           same.records = [record("r\(round)")]
           same.madeRecords = Set(same.records.map(\.key))

@@ -29,7 +29,7 @@ struct DeliveryTests {
     _ = try await listener.next()
   }
 
-  /// PostgreSQL shows an event when all transactions before it have ended, in other databases too.
+  /// PostgreSQL shows an event when all earlier transactions have ended, in other databases too.
   private func settledEvents(after position: EventPosition? = nil) throws -> [StoredEvent] {
     let storage = server.service.storage
     var events: [StoredEvent] = []
@@ -42,11 +42,11 @@ struct DeliveryTests {
     return events
   }
 
-  @Test("A commit whose outcome was not known reaches the listeners of its own server")
+  @Test("A commit with an unknown outcome reaches the listeners of its own server")
   func unknownOutcome() async throws {
     let batch = try await person.decide([.make(.create, "r")], zone: TestServer.zone)
     let position = server.service.newsPosition.withLock { $0 }
-    // Written, but the reply of the database was lost: the event alone announces it.
+    // Written, but the database's reply was lost: only the event announces it.
     try server.service.storage.commit(batch)
     _ = try settledEvents(after: position)
     try await server.service.deliverNews()
@@ -63,10 +63,10 @@ struct DeliveryTests {
     #expect(try await listener.next() == nil)
   }
 
-  @Test("Events of a storage that went over to another history are delivered from its newest on")
+  @Test("After a switch to another history, events are delivered from its newest on")
   func otherHistory() async throws {
     let service = server.service
-    // The lost history was further.
+    // The lost history had a later position.
     service.newsPosition.withLock { $0 = EventPosition(transaction: .max, number: .max) }
     try service.storage.beginNewIncarnation()
     try await service.deliverNews()
@@ -79,7 +79,7 @@ struct DeliveryTests {
     #expect(try await listener.next()?.ck?.met?.sid == "db")
   }
 
-  @Test("An event of another server is delivered once, however many look for news at a time")
+  @Test("An event of another server is delivered once, also with concurrent checks")
   func concurrentLooks() async throws {
     let user: UserIdentity = try await person.call(.caller, [String: String](), in: .public)
     var batch = try await person.decide([.make(.create, "r")], zone: TestServer.zone)
@@ -140,7 +140,7 @@ struct DeliveryTests {
     for number in 0..<5 { _ = try await Listener(person.on("launch \(number)")) }
     #expect(try count() == 6)
     server.clock.advance(seconds: 60 * 24 * 3600)
-    // The one that is listened with stays.
+    // The device that listens is kept.
     let again = try await server.person().on("tablet")
     let _: DeviceTokenResponse = try await again.extended.call(
       .createToken,

@@ -3,14 +3,14 @@ import CloudKitWebServices
 import Foundation
 import Testing
 
-/// What a client written against the documentation alone looks for.
-@Suite("Documented shapes", .everyEngine)
+/// The formats that a client written against the documentation expects.
+@Suite("Documented formats", .everyEngine)
 struct DocumentedShapeTests {
   private func json(_ response: WebServiceResponse) throws -> [String: Any] {
     try #require(try JSONSerialization.jsonObject(with: response.body) as? [String: Any])
   }
 
-  @Test("An identity has every documented key, absent parts as null")
+  @Test("An identity has every documented key, with null for absent parts")
   func identity() async throws {
     let server = try await TestServer()
     try await server.service.createAccount(userName: "bare", password: "secret")
@@ -33,7 +33,7 @@ struct DocumentedShapeTests {
   }
 
   @Test(
-    "Types and fields are named with the letters and digits of ASCII",
+    "Types and fields are named with ASCII letters and digits",
     arguments: ["Ärger", "a\u{301}", "Ж", "a\u{0664}", "1a", "_a", "a.b", "a b", ""]
   )
   func names(name: String) async throws {
@@ -48,7 +48,7 @@ struct DocumentedShapeTests {
     try await person.save(.create, "r", ["A_1z": .int64(1)], recordType: "Zz_9")
   }
 
-  @Test("A query in a zone that is not there says so before it speaks of indexes")
+  @Test("A query in a missing zone reports the zone before missing indexes")
   func missingZone() async throws {
     let person = try await TestServer().person()
     try await person.makeZone()
@@ -65,7 +65,7 @@ struct DocumentedShapeTests {
     }
   }
 
-  @Test("A prefix filter on a field that is no text is refused, as is any other that cannot hold")
+  @Test("A prefix filter on a field that is no text is refused, as is any invalid comparator")
   func prefixOfNumber() async throws {
     let person = try await TestServer().person()
     try await person.makeZone()
@@ -82,7 +82,7 @@ struct DocumentedShapeTests {
     }
   }
 
-  @Test("Both spellings of numbersAsStrings count for a zone's changes")
+  @Test("Both spellings of numbersAsStrings apply to a zone's changes")
   func bothSpellings() async throws {
     let person = try await TestServer().person()
     try await person.makeZone()
@@ -98,7 +98,7 @@ struct DocumentedShapeTests {
     }
   }
 
-  @Test("An upload answers the five documented keys, and a record takes all of them")
+  @Test("An upload replies with the five documented keys, and a record accepts all of them")
   func uploadedFile() async throws {
     let person = try await TestServer().person()
     try await person.makeZone()
@@ -132,7 +132,7 @@ struct DocumentedShapeTests {
     #expect(older["syncToken"] as? String == older["metaSyncToken"] as? String)
   }
 
-  @Test("getCurrentSyncToken is understood as Python writes it too", arguments: ["true", "True"])
+  @Test("getCurrentSyncToken is parsed as Python writes it too", arguments: ["true", "True"])
   func currentSyncToken(text: String) async throws {
     let person = try await TestServer().person()
     try await person.makeZone()

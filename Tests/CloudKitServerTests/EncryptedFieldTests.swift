@@ -8,7 +8,7 @@ import Testing
 struct EncryptedFieldTests {
   private static let secret = "the secret of the marker"
 
-  /// Saves a record with a secret in an encrypted field.
+  /// Saves a record with an encrypted field.
   private func save(
     _ person: Person,
     _ name: String = "r",
@@ -51,7 +51,7 @@ struct EncryptedFieldTests {
     )
   }
 
-  @Test("A value comes back as it was, in every reply, and stands nowhere on the disk")
+  @Test("An encrypted value is returned unchanged in every reply, and is nowhere on the disk")
   func atRest() async throws {
     try await withTemporaryFolder { folder in
       let server = try await TestServer(folder: folder)
@@ -66,7 +66,7 @@ struct EncryptedFieldTests {
       }
       #expect(try await person.lookup("r").fields?["hidden"] == expected)
       #expect(try await person.changes().records[0].item?.fields?["hidden"] == expected)
-      // What an update leaves alone stays sealed, and readable.
+      // Fields that an update does not set stay encrypted, and readable.
       _ = try await save(
         person,
         fields: ["plain": FieldValue(.string("open"))],
@@ -84,7 +84,7 @@ struct EncryptedFieldTests {
     }
   }
 
-  @Test("Lists, numbers, places and bytes are sealed with their types")
+  @Test("Lists, numbers, locations and bytes are encrypted with their types")
   func types() async throws {
     let person = try await TestServer().person()
     try await person.makeZone()
@@ -102,7 +102,7 @@ struct EncryptedFieldTests {
     #expect(stored.values.allSatisfy { $0.sealedType != nil })
   }
 
-  @Test("An envelope opens nowhere but in its own field of its own record")
+  @Test("An envelope can be decrypted only in its own field of its own record")
   func bound() async throws {
     let person = try await TestServer().person()
     try await person.makeZone()
@@ -134,7 +134,7 @@ struct EncryptedFieldTests {
     }
   }
 
-  @Test("A client cannot pass sealed bytes off as its own")
+  @Test("A client cannot pass off encrypted bytes as its own")
   func forged() async throws {
     let person = try await TestServer().person()
     try await person.makeZone()
@@ -149,7 +149,7 @@ struct EncryptedFieldTests {
   }
 
   @Test(
-    "The keys that only the storage has are refused from clients, by both readers",
+    "Clients' values for the storage's own keys are refused, by both readers",
     arguments: [
       #""b":{"value":"QUJD","type":"BYTES","sealedType":"STRING"}"#,
       #""b":{"value":"QUJD","sealedType":"STRING"}"#,
@@ -170,7 +170,7 @@ struct EncryptedFieldTests {
     }
   }
 
-  @Test("A record whose envelope does not open fails alone, and its field stays unnamed")
+  @Test("A record with an invalid envelope fails alone, and its field is not named")
   func unreadable() async throws {
     let server = try await TestServer()
     try await server.service.importSchema(
@@ -245,7 +245,7 @@ struct EncryptedFieldTests {
     }
   }
 
-  @Test("Bytes that an earlier server kept as if they were sealed are read as what they are")
+  @Test("Bytes that an earlier server stored like envelopes are read as plain bytes")
   func keptWithoutSeal() async throws {
     let kept = Data(#"{"value":"QUJD","type":"BYTES","sealedType":"STRING"}"#.utf8)
     let value = try WireCoding.decode(FieldValue.self, from: kept, origin: .storage)
@@ -260,7 +260,7 @@ struct EncryptedFieldTests {
     #expect(try vault.open(value, at: place) == FieldValue(.bytes(Data("ABC".utf8))))
   }
 
-  @Test("After a rotation old values still open and new ones are sealed with the new key")
+  @Test("After a rotation old values can be decrypted and new ones use the new key")
   func rotation() async throws {
     try await withTemporaryFolder { folder in
       let server = try await TestServer(folder: folder)
@@ -281,7 +281,7 @@ struct EncryptedFieldTests {
         #expect(try await again.lookup(name).content("hidden") == .string(Self.secret))
       }
       await again.server.service.shutdown()
-      // Without the keys the database says nothing.
+      // Without the keys the database reveals nothing.
       try FileManager.default.removeItem(at: keys)
       try await StorageAdoption(
         ServiceConfiguration(
@@ -296,7 +296,7 @@ struct EncryptedFieldTests {
     }
   }
 
-  @Test("The rules of encrypted fields are told in the documented words")
+  @Test("Violations of the rules for encrypted fields have the documented error texts")
   func rules() async throws {
     let person = try await TestServer().person()
     try await person.makeZone()

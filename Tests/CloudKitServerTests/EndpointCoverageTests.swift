@@ -4,15 +4,15 @@ import Testing
 
 @testable import CloudKitServer
 
-/// The page on coverage, held against the server.
-@Suite("The page on coverage")
+/// Compares the coverage page with the server.
+@Suite("The coverage page")
 struct EndpointCoverageTests {
   private struct Line {
     var path: String
     var isAnswered: Bool
   }
 
-  /// The lines about web services: a path in the first column, what becomes of it in the second.
+  /// The lines about web services: a path in the first column, its status in the second.
   private func lines() throws -> [Line] {
     let page = URL(fileURLWithPath: #filePath)
       .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
@@ -29,7 +29,7 @@ struct EndpointCoverageTests {
     }
   }
 
-  @Test("It names every endpoint, and each does what it says")
+  @Test("The page lists every endpoint with its actual status")
   func endpoints() async throws {
     let lines = try lines()
     let answered = Set(lines.filter(\.isAnswered).map(\.path))

@@ -7,7 +7,7 @@ import Testing
 struct EnvironmentTests {
   private static let container = TestServer.container
 
-  @Test("Promotion adds to production and takes nothing away; records stay where they are")
+  @Test("Promotion adds to production and removes nothing; records stay in their environment")
   func promotion() async throws {
     let person = try await TestServer().person()
     let production = try await person.inProduction
@@ -26,7 +26,7 @@ struct EnvironmentTests {
     try await production.save(.create, "p", ["a": .int64(1)])
     await #expect(throws: ErrorDictionary.self) { try await production.lookup("r") }
 
-    // Production's types and fields can no longer be deleted in development.
+    // Types and fields in production can no longer be deleted in development.
     let reasons = await TestSchema.refusals {
       try await service.importSchema(TestSchema.text(""), container: Self.container)
     }
@@ -45,7 +45,7 @@ struct EnvironmentTests {
       ]
     )
 
-    // Indexes may come and go, new fields come.
+    // Indexes may be added and removed, and fields added.
     try await service.importSchema(
       TestSchema.text("RECORD TYPE Note (a INT64, b STRING);"),
       container: Self.container
@@ -58,7 +58,7 @@ struct EnvironmentTests {
     #expect(try service.schemaDifference(container: Self.container).isEmpty)
   }
 
-  @Test("A reset brings back production's schema and deletes the data of development alone")
+  @Test("A reset restores production's schema and deletes only the data of development")
   func reset() async throws {
     let person = try await TestServer().person()
     let production = try await person.inProduction
@@ -96,15 +96,15 @@ struct EnvironmentTests {
         try await person.lookup(name, in: scope, zone: zone)
       }
     }
-    // Clients are told that the zone is gone.
+    // Clients are notified that the zone was deleted.
     let error = await #expect(throws: ErrorDictionary.self) {
       try await person.changes(since: token)
     }
     #expect(error?.serverErrorCode == .zoneNotFound)
-    // Users are there as ever, with an empty record.
+    // Users still exist, with an empty record.
     #expect(try await person.lookup(name, in: .public, zone: nil).fields == [:])
     #expect(try await production.lookup("p").content("a") == .int64(1))
-    // And it goes on.
+    // The environment is usable.
     try await person.makeZone()
     try await person.save(.create, "r", ["a": .int64(2)])
     try await person.save(.create, "u", ["a": .int64(2)], in: .public, zone: nil)

@@ -3,7 +3,7 @@ import CloudKitWebServices
 import Foundation
 import Testing
 
-@Suite("How long feeds remember")
+@Suite("Expiry of tombstones and tokens")
 struct FeedExpiryTests {
   private let day = 24.0 * 60 * 60
 
@@ -20,7 +20,7 @@ struct FeedExpiryTests {
     }
   }
 
-  @Test("Tombstones go after their time; tokens that need them have expired, newer ones have not")
+  @Test("Expired tombstones are removed; tokens that need them have expired, newer ones have not")
   func collection() async throws {
     let server = try await TestServer(limits: longSessions)
     let person = try await server.person().extended
@@ -41,7 +41,7 @@ struct FeedExpiryTests {
     #expect(expired?.extension?.cause == .tooOld)
     #expect(try await person.changes(since: middle).names == ["b"])
     #expect(try await person.changes().names == ["c"])
-    // Who did not ask for it gets no exact code.
+    // A client that did not request extensions gets no exact code.
     var plain = person
     plain.isExtended = false
     let said = await error { _ = try await plain.changes(since: old) }
@@ -49,7 +49,7 @@ struct FeedExpiryTests {
     #expect(said?.reason == "the sync token has expired, start again without one")
   }
 
-  @Test("A first listing that is under way when traces are collected goes on")
+  @Test("A first listing in progress continues when tombstones are collected")
   func listing() async throws {
     let server = try await TestServer(limits: longSessions)
     let person = try await server.person()
@@ -61,14 +61,14 @@ struct FeedExpiryTests {
     let page = try await person.changes(limit: 1)
     try await server.service.collectTraces()
     #expect(try await person.changes(since: page.syncToken).names == ["b", "c"])
-    // But not past a deletion that it would have had to tell of.
+    // But not past a deletion that it would have to report.
     try await person.save(.forceDelete, "a", recordType: nil)
     server.clock.advance(seconds: 100 * day)
     try await server.service.collectTraces()
     #expect(await error { _ = try await person.changes(since: page.syncToken) } != nil)
   }
 
-  @Test("What left a share is forgotten with its time too")
+  @Test("Departures from a share are removed after their time too")
   func departures() async throws {
     let tree = try await SharedTree(limits: longSessions)
     let old = try await tree.guest.feed(tree.zone).syncToken
@@ -88,7 +88,7 @@ struct FeedExpiryTests {
   }
 
   @Test(
-    "Who asks learns whether a zone was deleted, purged or reset",
+    "A client with extensions gets whether a zone was deleted, purged or reset",
     arguments: [
       (StoredZone.Ending.purged, ErrorExtensionCode.zonePurged),
       (.userDeleted, .userDeletedZone), (.encryptedDataReset, .encryptedDataReset),
@@ -121,14 +121,14 @@ struct FeedExpiryTests {
     #expect(quiet.zones.first?.item?.extension == nil)
   }
 
-  @Test("A token shows nothing of what it counts, and none serves another person or zone")
+  @Test("A token reveals no counter, and is refused for another user or zone")
   func opacity() async throws {
     let tree = try await SharedTree()
     let token = try #require(try await tree.guest.feed(tree.zone).syncToken)
     let base64 = token.replacing("-", with: "+").replacing("_", with: "/")
     let padded = base64 + String(repeating: "=", count: (4 - base64.count % 4) % 4)
     let bytes = try #require(Data(base64Encoded: padded))
-    // Not one quotation mark alone: sealed bytes have one now and then.
+    // Not a single quotation mark: encrypted bytes may contain one.
     #expect(!String(decoding: bytes, as: UTF8.self).contains("{\""))
     #expect(await error { _ = try await tree.owner.changes(since: token) } != nil)
     var changed = Array(token)
@@ -139,7 +139,7 @@ struct FeedExpiryTests {
     #expect(forged?.reason == "Unknown sync continuation type")
   }
 
-  @Test("A stay in a shared zone begins with a listing of its own")
+  @Test("Participation in a shared zone begins with a new listing")
   func secondStay() async throws {
     let server = try await TestServer()
     let (owner, guest) = (try await server.person("ada"), try await server.person("bob").extended)

@@ -2,10 +2,10 @@ import CloudKitServer
 import Foundation
 import Testing
 
-/// Other people of the machine, where the data folder is open to them.
+/// Other users of the machine, if the data folder is readable for them.
 @Suite("Modes of files")
 struct FileModeTests {
-  /// Files and folders below a folder that others than their owner may look into.
+  /// Files and folders below a folder that other users may read.
   private func open(below folder: URL) throws -> [String] {
     let paths = try FileManager.default.subpathsOfDirectory(atPath: folder.path)
     return try paths.filter { path in
@@ -15,10 +15,10 @@ struct FileModeTests {
     }
   }
 
-  @Test("What a server writes is its owner's alone, backups and restored data included")
+  @Test("A server's files are readable only for their owner, including backups and restored data")
   func modes() async throws {
     try await withTemporaryFolder { folder in
-      // As an operator might have made it.
+      // As an operator may have created it.
       let data = folder.appendingPathComponent("data")
       try FileManager.default.createDirectory(
         at: data,

@@ -1,4 +1,4 @@
-/// The tables as the first version made them, and a row in each.
+/// The tables of the first version, with a row in each.
 enum FirstStorageVersion {
   static let tables = """
     CREATE TABLE service (

@@ -4,12 +4,12 @@ import Testing
 
 @testable import CloudKitServer
 
-/// Questions that are told beforehand.
-@Suite("Foreseen reads", .enabled(if: TestEngine.isPostgreSQLInstalled))
+/// Reads that are requested in advance.
+@Suite("Prefetched reads", .enabled(if: TestEngine.isPostgreSQLInstalled))
 struct ForeseenReadTests {
   private static let zone = ZoneNumber(1)
 
-  @Test("What was foreseen is answered as if it were asked, as of one moment; the rest is asked")
+  @Test("Prefetched rows are of one snapshot, and others are read from it")
   func answers() async throws {
     try await TestEngine.runOnPostgreSQL { storage, _ in
       let id = try storage.partition(.somebodys)
@@ -22,19 +22,19 @@ struct ForeseenReadTests {
       batch.counter = ChangeNumber(1)
       try storage.read(foreseeing: reads) { snapshot in
         let before = try snapshot.database(id).counter
-        // Somebody commits meanwhile.
+        // Another connection commits in between.
         try storage.commit(batch)
         #expect(try snapshot.database(id).counter == before)
         #expect(try snapshot.zones(in: id, named: ["z"]).isEmpty)
         #expect(try snapshot.changes(in: id, range).isEmpty)
-        // Not foreseen, and of the same moment.
+        // Not prefetched, and of the same snapshot.
         #expect(try snapshot.zones(in: id, named: ["y"]).isEmpty)
         #expect(try snapshot.livingZones(in: id).isEmpty)
       }
     }
   }
 
-  @Test("A statement that fails leaves the connection fit for the next")
+  @Test("A failed statement leaves the connection usable")
   func faults() async throws {
     try await TestEngine.runOnPostgreSQL { storage, _ in
       let id = try storage.partition(.somebodys)
@@ -50,7 +50,7 @@ struct ForeseenReadTests {
 
 @Suite("Change tokens")
 struct ChangeTokenTests {
-  @Test("A token says the same to the quick reader and to the decoder", arguments: 0..<32)
+  @Test("A token is read equally by the fast reader and by the decoder", arguments: 0..<32)
   func reading(members: Int) throws {
     var token = ChangeToken(zone: nil, PartitionID(rawValue: 1 << 50), counter: ChangeNumber(7))
     token.incarnation = "i"

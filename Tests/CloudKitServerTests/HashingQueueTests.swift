@@ -4,14 +4,13 @@ import Testing
 
 @testable import CloudKitServer
 
-/// Who waits for the one lane that hashes passwords.
-@Suite("The queue of hashing")
+/// The queue of the one lane that hashes passwords.
+@Suite("The queue of password hashing")
 struct HashingQueueTests {
   private let queue = HashingQueue(Effects.live.lane("hashing"))
   private let limits = ServiceLimits()
 
-  /// Takes places for senders, one inside the other, and then tries one more; whether that had a
-  /// place.
+  /// Takes places for senders, nested, and then tries another one; returns whether it got a place.
   private func hasPlace(
     _ sender: SenderAddress?,
     isKnown: Bool = false,
@@ -29,7 +28,7 @@ struct HashingQueueTests {
     }
   }
 
-  /// Senders of so many IPv4 networks.
+  /// Senders of `count` IPv4 networks.
   private func strangers(_ count: Int) -> ArraySlice<(sender: SenderAddress?, isKnown: Bool)> {
     (0..<count).map { (SenderAddress("198.51.100.\($0)"), false) }[...]
   }
@@ -43,14 +42,14 @@ struct HashingQueueTests {
     #expect(try await hasPlace(nil, behind: strangers(30)))
   }
 
-  @Test("One known network takes a few of the places that are kept, not all")
+  @Test("One known network takes a few of the reserved places, not all")
   func knownNetwork() async throws {
     let sender = SenderAddress("192.0.2.1")
     let other = SenderAddress("203.0.113.1")
     let three = strangers(30) + Array(repeating: (sender: sender, isKnown: true), count: 3)
     #expect(try await !hasPlace(sender, isKnown: true, behind: three))
     #expect(try await hasPlace(other, isKnown: true, behind: three))
-    // What was taken has been given back.
+    // All places were released.
     #expect(try await hasPlace(sender, behind: strangers(29)))
   }
 

@@ -3,13 +3,13 @@ import CloudKitWebServices
 import Foundation
 import Testing
 
-@Suite("Deletions that a VALIDATE reference holds back", .everyEngine)
+@Suite("Deletions that a VALIDATE reference prevents", .everyEngine)
 struct HeldBackDeletionTests {
   private func link(_ target: String, _ action: ReferenceAction) -> [String: FieldContent] {
     ["to": .reference(ReferenceValue(recordName: target, action: action))]
   }
 
-  @Test("A deletion does not take along a record that another one validates")
+  @Test("A cascade does not delete a record that another one validates")
   func heldInTheMiddle() async throws {
     let person = try await TestServer().person()
     try await person.makeZone()
@@ -23,13 +23,13 @@ struct HeldBackDeletionTests {
     }
     _ = try await person.lookup("a")
     _ = try await person.lookup("b")
-    // Together with its holder it goes.
+    // It can be deleted together with the referring record.
     let gone = try await person.modify([.make(.forceDelete, "c"), .make(.forceDelete, "a")])
     #expect(gone.compactMap(\.error).isEmpty)
     await #expect(throws: ErrorDictionary.self) { try await person.lookup("b") }
   }
 
-  @Test("A save that fails for its deleted target does not hold back the deletion")
+  @Test("A save that fails because of its deleted target does not prevent the deletion")
   func failedSave() async throws {
     let person = try await TestServer().person()
     try await person.makeZone()

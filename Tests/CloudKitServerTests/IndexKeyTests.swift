@@ -4,7 +4,7 @@ import Testing
 
 @testable import CloudKitServer
 
-@Suite("Keys of an index")
+@Suite("Index keys")
 struct IndexKeyTests {
   @Test("Bytes are in the order of the values: missing, numbers, text, bytes")
   func order() {
@@ -27,7 +27,7 @@ struct IndexKeyTests {
     #expect(IndexKey(.real(-0.0)) == IndexKey(.integer(0)))
   }
 
-  @Test("Integers and doubles are in one order, exactly")
+  @Test("Integers and doubles are in one exact order")
   func numbers() {
     let seed = TestSeed.value
     let random = SeededRandomness(seed: seed)
@@ -43,7 +43,7 @@ struct IndexKeyTests {
     }
   }
 
-  @Test("A prefix ends before all that do not begin with it")
+  @Test("A prefix range ends before all keys without the prefix")
   func prefixes() {
     let key = IndexKey(.text("ab"))
     let end = key.afterPrefix
@@ -54,7 +54,7 @@ struct IndexKeyTests {
     #expect(IndexKey(.bytes(Data([255, 255]))).afterPrefix.bytes == Data([0x41]))
   }
 
-  @Test("A long value is cut, and keeps its place among others")
+  @Test("A long value is truncated, and keeps its order among others")
   func longValues() {
     let long = String(repeating: "m", count: 5000)
     #expect(IndexKey(.text(long)).bytes.count == 257)
@@ -64,7 +64,7 @@ struct IndexKeyTests {
   }
 }
 
-/// Comparison of an integer and a double without rounding either.
+/// Compares an integer and a double without rounding either.
 enum ExactNumbers {
   static func isLess(_ left: Int64, _ right: Double) -> Bool {
     guard right < 0x1p63 else { return true }

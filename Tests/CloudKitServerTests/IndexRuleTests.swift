@@ -3,11 +3,11 @@ import CloudKitWebServices
 import Foundation
 import Testing
 
-@Suite("The indexes that queries ask for", .everyEngine)
+@Suite("Indexes that queries require", .everyEngine)
 struct IndexRuleTests {
   private static let container = TestServer.container
 
-  @Test("The error that every beginner meets comes with the command that helps")
+  @Test("The error for a missing index has the command that adds it")
   func remedy() async throws {
     let person = try await TestServer().person()
     try await person.makeZone()
@@ -57,7 +57,7 @@ struct IndexRuleTests {
     }
   }
 
-  @Test("Each index kind is asked for by name, and a type without any is not indexable")
+  @Test("The error names the missing index kind, and a type without any is not indexable")
   func indexKinds() async throws {
     let person = try await TestServer().person()
     let service = person.server.service
@@ -98,7 +98,7 @@ struct IndexRuleTests {
     #expect(try await reason("a") == nil)
     #expect(try await reason("b") == "Field 'b' is not marked queryable")
     #expect(try await reason("d") == "Field 'd' is not marked queryable")
-    // A range is answered by either kind.
+    // A range can use either kind.
     #expect(try await reason("a", .lessThan) == nil)
     #expect(try await reason("b", .greaterThan) == nil)
     #expect(try await reason("d", .greaterThan) == "Field 'd' is not marked queryable")

@@ -4,7 +4,7 @@ import Testing
 
 @testable import CloudKitServer
 
-/// How long replies are kept for batches that are sent again, and of how many devices.
+/// How long replies are kept for repeated batches, and for how many devices.
 @Suite("Kept replies", .everyEngine)
 struct KeptReplyTests {
   private func send(_ person: Person, _ device: String, _ number: Int64 = 1) async throws {
@@ -51,7 +51,7 @@ struct KeptReplyTests {
   }
 
   @Test(
-    "Replies are kept of so many devices; the longest silent goes first",
+    "Replies of a limited number of devices are kept; the least recently used is removed first",
     arguments: [-1, 0, 1]
   )
   func devices(over: Int) async throws {
@@ -67,7 +67,7 @@ struct KeptReplyTests {
     for index in 0..<(4 + over) where try await isKept(person, "d\(index)", 2) { kept += 1 }
     #expect(kept == min(4, 4 + over))
     #expect(try await isKept(person, "d0", 2) == (over <= 0))
-    // A device that goes on writing within the hour is not forgotten for that.
+    // A device that writes at least hourly is kept.
     #expect(try await isKept(person, "d\(3 + over)", 2))
   }
 }

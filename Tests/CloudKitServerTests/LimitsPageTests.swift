@@ -3,7 +3,7 @@ import Testing
 
 @testable import CloudKitServer
 
-/// The page of limits, held against `ServiceLimits`.
+/// Compares the page of limits with `ServiceLimits`.
 @Suite("The page of limits")
 struct LimitsPageTests {
   private static let root = URL(fileURLWithPath: #filePath)
@@ -95,7 +95,7 @@ struct LimitsPageTests {
     #expect(found == expected, "run make limits")
   }
 
-  @Test("Every limit says what it bounds")
+  @Test("Every limit has a description")
   func meanings() throws {
     for limit in try limits() { #expect(!limit.meaning.isEmpty, "\(limit.name)") }
   }

@@ -6,7 +6,7 @@ import Testing
 
 @testable import CloudKitServer
 
-/// A clock that a test moves on, and with it those who sleep.
+/// A clock that a test advances, which wakes sleeping tasks.
 private final class SteppedClock: EffectClock {
   private struct Sleeper {
     var id: Int
@@ -65,7 +65,7 @@ private final class SteppedClock: EffectClock {
   }
 }
 
-/// A mail server that takes no mail before the stream ends.
+/// A mail server that accepts no mail before the stream ends.
 private struct SlowSender: MailSender {
   var opened: AsyncStream<Void>
 
@@ -74,7 +74,7 @@ private struct SlowSender: MailSender {
   }
 }
 
-@Suite("The queue of mails")
+@Suite("The mail queue")
 struct MailQueueTests {
   private let clock = SteppedClock()
   private let outbox = TestOutbox()
@@ -102,7 +102,8 @@ struct MailQueueTests {
 
   private func add(_ mails: MailMessage..., to queue: MailQueue) -> Bool { queue.add { mails } }
 
-  /// Moves the clock on once the queue sleeps, until the mail has come or the queue is done with it.
+  /// Advances the clock when the queue sleeps, until the mail is delivered or the queue is done
+  /// with it.
   private func advance(_ queue: MailQueue, by seconds: Double) async {
     while clock.sleepers == 0 { await Task.yield() }
     clock.advance(seconds: seconds)
@@ -112,7 +113,7 @@ struct MailQueueTests {
     await queue.finishWork()
   }
 
-  @Test("A mail that is refused for now is sent later; one that is refused for good is not")
+  @Test("A temporarily refused mail is sent later; a permanently refused one is not")
   func retries() async {
     let queue = queue()
     outbox.refuse(
@@ -129,7 +130,7 @@ struct MailQueueTests {
     await queue.close()
   }
 
-  @Test("While the mail server takes nothing, mails wait and what is looked up for them goes on")
+  @Test("While the mail server accepts nothing, mails are queued and look-ups continue")
   func pauses() async {
     let queue = queue()
     outbox.refuse(with: MailFailure("no route", isTemporary: true, isOfServer: true))
@@ -150,7 +151,7 @@ struct MailQueueTests {
     await queue.close()
   }
 
-  @Test("A mail that comes during a pause, while no other one waits, is sent after it")
+  @Test("A mail queued during a pause, with no other in the queue, is sent after it")
   func duringAPause() async {
     let queue = queue()
     outbox.refuse(with: MailFailure("no route", isTemporary: false, isOfServer: true))
@@ -165,7 +166,7 @@ struct MailQueueTests {
     await queue.close()
   }
 
-  @Test("A mail whose link is over is given up")
+  @Test("A mail whose link has expired is discarded")
   func end() async {
     let queue = queue()
     var late = mail("ada")
@@ -177,7 +178,7 @@ struct MailQueueTests {
     await queue.close()
   }
 
-  @Test("A full queue takes no further request, and has places for notices")
+  @Test("A full queue refuses further requests, and has places for notices")
   func full() async {
     let queue = queue(waiting: 3, notices: 1)
     outbox.refuse(with: MailFailure("no route", isTemporary: true, isOfServer: true))
@@ -185,7 +186,7 @@ struct MailQueueTests {
     await queue.finishWork()
     #expect(add(mail("second"), to: queue))
     await queue.finishWork()
-    // Whether a mail finds a place is no answer to the request: it would tell of an account.
+    // The result of the request must not depend on it: it would reveal whether an account exists.
     #expect(add(mail("beyond"), to: queue))
     #expect(add(to: queue))
     await queue.finishWork()
@@ -196,7 +197,7 @@ struct MailQueueTests {
     #expect(!add(to: queue))
   }
 
-  @Test("Notices that wait take no place of the mails that people ask for")
+  @Test("Queued notices take no places of requested mails")
   func fullOfNotices() async {
     let queue = queue(waiting: 3, notices: 1)
     outbox.refuse(with: MailFailure("no route", isTemporary: true, isOfServer: true))
@@ -211,13 +212,13 @@ struct MailQueueTests {
     await queue.close()
   }
 
-  @Test("Work is done while a mail is being sent, and has places of its own")
+  @Test("Work runs while a mail is being sent, and has places of its own")
   func slowServer() async {
     let (opened, open) = AsyncStream<Void>.makeStream()
     let (done, finish) = AsyncStream<Void>.makeStream()
     let queue = queue(waiting: 3, notices: 1, sender: SlowSender(opened: opened))
     #expect(queue.add(notice: mail("slow")))
-    // The work ends while the mail is still on its way.
+    // The work ends while the mail is still being sent.
     #expect(
       queue.add {
         finish.finish()
@@ -226,7 +227,7 @@ struct MailQueueTests {
     )
     for await _ in done {}
     #expect(queue.counts.sent == 0)
-    // Work that waits behind work fills its own places.
+    // Queued work uses only its own places.
     let (released, release) = AsyncStream<Void>.makeStream()
     let (begun, begin) = AsyncStream<Void>.makeStream()
     #expect(

@@ -4,7 +4,7 @@ import Testing
 
 @testable import CloudKitServer
 
-/// Mails about accounts: who gets one, what a link in it does, and what nobody learns by asking.
+/// Mails about accounts: their recipients, their links, and what requests must not reveal.
 @Suite("Mails about accounts", .everyEngine)
 struct MailTests {
   /// A server that sends mail.
@@ -26,7 +26,7 @@ struct MailTests {
       )
     }
 
-    /// What was sent by now, once all is sent that can be.
+    /// The mails sent so far, after the queue is idle.
     func mails() async -> [MailMessage] {
       await service.mail?.finishWork()
       return outbox.take()
@@ -75,7 +75,7 @@ struct MailTests {
 
   // MARK: Addresses
 
-  @Test("The address of a sign-up counts once the button behind its mail is pressed, and only once")
+  @Test("The address of a sign-up is confirmed once its link is used, and only once")
   func signUp() async throws {
     let world = try await World()
     #expect(
@@ -94,7 +94,7 @@ struct MailTests {
     #expect(lines.map(\.action).sorted() == ["account.confirm-address", "account.register"])
   }
 
-  @Test("The link of a mail confirms an address with the password of the account that asked for it")
+  @Test("A link confirms an address with the password of the account that requested it")
   func strangersLink() async throws {
     let world = try await World()
     try await world.service.createAccount(userName: "victim", password: "own secret")
@@ -116,7 +116,7 @@ struct MailTests {
     #expect(await world.get("/verify-address?code=x") == 400)
   }
 
-  @Test("A link to confirm an address ends with its day, with another address and with the account")
+  @Test("A confirmation link ends after a day, with another address and with the account")
   func spentLinks() async throws {
     let world = try await World()
     for name in ["ada", "bob", "eve"] {
@@ -134,7 +134,7 @@ struct MailTests {
     #expect(try world.verifiedAddress("bob") == "robert@example.org")
   }
 
-  @Test("An address that somebody has confirmed becomes no other account's")
+  @Test("A confirmed address cannot become another account's")
   func takenAddress() async throws {
     let world = try await World()
     _ = try await world.server.person("ada")
@@ -147,7 +147,7 @@ struct MailTests {
     )
   }
 
-  @Test("A mail to an address that is not confirmed holds nothing that its sender typed")
+  @Test("A mail to an unconfirmed address has no text that its sender typed")
   func strangersText() async throws {
     let world = try await World()
     _ = await world.post(
@@ -159,7 +159,9 @@ struct MailTests {
     #expect(!mail.subject.contains("evil"))
   }
 
-  @Test("Another address replaces a confirmed one when its link is used, and the former is told")
+  @Test(
+    "A new address replaces the confirmed one when its link is used, and the former is notified"
+  )
   func changedAddress() async throws {
     let world = try await World()
     _ = try await world.server.person("ada")
@@ -176,17 +178,17 @@ struct MailTests {
     #expect(try world.verifiedAddress("ada") == "ada@example.com")
     let mails = await world.mails()
     #expect(mails.map(\.to) == ["first@example.org", "ada@example.org"])
-    // The address that was asked for last is the one that counts.
+    // The last requested address is the valid one.
     #expect(await world.confirm(try mails[0].link()) == 400)
     #expect(await world.confirm(try mails[1].link()) == 200)
     #expect(try world.verifiedAddress("ada") == "ada@example.org")
     #expect(await world.mails().map(\.to) == ["ada@example.com"])
-    // A link to a new password went to the former address.
+    // A reset link was sent to the former address.
     #expect(await world.post(reset, "password=another").status == 400)
     #expect(await world.post("/my-account", "session=\(session)&do=verify").status == 400)
   }
 
-  @Test("What is no address is refused at sign-up, on the page and by administrators")
+  @Test("An invalid address is refused at sign-up, on the page and by administrators")
   func refusedAddresses() async throws {
     let world = try await World()
     for text in [
@@ -217,7 +219,7 @@ struct MailTests {
   // MARK: Forgotten passwords
 
   @Test(
-    "A link to a new password comes to the confirmed address, by name and by address, and is good once"
+    "A reset link is mailed to the confirmed address, by name and by address, and valid once"
   )
   func forgotten() async throws {
     let world = try await World()
@@ -230,7 +232,7 @@ struct MailTests {
       #expect(await world.post(link, "password=by+\(name.count)+letters").status == 200)
       #expect(await world.post(link, "password=again").status == 400)
       #expect(await world.opens("ada", "by \(name.count) letters"))
-      // The new password is told of too.
+      // The address is notified of the new password too.
       #expect(await world.mails().map(\.to) == ["ada@example.com"])
     }
     #expect(await ada.send(.listZones, Data("{}".utf8)).status != 200)
@@ -241,7 +243,7 @@ struct MailTests {
     #expect(await world.post(late, "password=late").status == 400)
   }
 
-  @Test("The answer to a forgotten password is one, whether there is an account or not")
+  @Test("The reply to a forgotten password is the same, whether there is an account or not")
   func enumeration() async throws {
     let world = try await World()
     _ = try await world.server.person("ada")
@@ -264,7 +266,7 @@ struct MailTests {
     #expect(await world.mails().map(\.to) == ["ada@example.com"])
   }
 
-  @Test("A user name that looks like somebody's address keeps no mail from its owner")
+  @Test("A user name that looks like another user's address does not withhold mails from the owner")
   func misleadingName() async throws {
     let world = try await World()
     _ = try await world.server.person("ada")
@@ -286,7 +288,7 @@ struct MailTests {
     #expect(!mail.text.contains("/reset-password"))
   }
 
-  @Test("A mailed link is judged again when it is used: address, administration and factor")
+  @Test("A mailed link is checked again when it is used: address, administration and factor")
   func judgedAgain() async throws {
     let world = try await World()
     _ = try await world.server.person("ada")
@@ -304,7 +306,7 @@ struct MailTests {
     try await world.service.changeAccount("ada", .init(isAdministrator: false))
     #expect(await use(ofAdministrator) == 200)
     _ = await world.mails()
-    // An address that an administrator sets, or takes away, ends the links that went to the former.
+    // Setting or removing the address by an administrator ends links that were sent to the former.
     let former = try await link()
     try await world.service.changeAccount("ada", .init(emailAddress: "ada@example.org"))
     #expect(await use(former) == 400)
@@ -312,15 +314,15 @@ struct MailTests {
     let taken = try await link()
     try await world.service.changeAccount("ada", .init(emailAddress: ""))
     #expect(await use(taken) == 400)
-    // A link that was made from what was read before the change.
+    // A link that was made from rows read before the change.
     let late = try await world.service.passwordResetURL(for: "ada", mailedTo: "ada@example.com")
     #expect(await use(late.replacing("https://cloud.example.org", with: "")) == 400)
-    // One that an administrator hands over goes to no address.
+    // A link from an administrator has no address.
     let given = try await world.service.passwordResetURL(for: "ada")
     #expect(await use(given.replacing("https://cloud.example.org", with: "")) == 200)
   }
 
-  @Test("A mailed link opens no account that has got an identity at an issuer since")
+  @Test("A mailed link is invalid for an account that was linked to an issuer since")
   func judgedIdentity() async throws {
     let world = try await World()
     _ = try await world.server.person("ada")
@@ -338,7 +340,7 @@ struct MailTests {
     #expect(await world.opens("ada", "secret"))
   }
 
-  @Test("An address gets so many mails an hour, whoever asks, and the answer stays the same")
+  @Test("An address gets a limited number of mails per hour, and the reply stays the same")
   func mailsOfAnAddress() async throws {
     let world = try await World(limits: { $0.mailsPerAddress = 2 })
     _ = try await world.server.person("ada")
@@ -351,7 +353,7 @@ struct MailTests {
     #expect(await world.mails().count == 1)
   }
 
-  @Test("Requests to confirm an address take no link to a new password from its owner")
+  @Test("Requests to confirm an address do not use up reset links of its owner")
   func separateShares() async throws {
     let world = try await World(limits: {
       $0.mailsPerAddress = 2
@@ -372,7 +374,7 @@ struct MailTests {
     #expect(mails.first?.text.contains("/reset-password") == true)
   }
 
-  @Test("An account asks for so many links an hour, and keeps the newest few")
+  @Test("An account requests a limited number of links per hour, and the newest few are kept")
   func linksOfAnAccount() async throws {
     let world = try await World()
     _ = await world.post("/sign-up", "user=ada&password=secret&email=ada@example.org")
@@ -394,12 +396,12 @@ struct MailTests {
     #expect(await world.post("/my-account", form + "other@example.org").status == 429)
     #expect(try world.service.account(named: "ada").emailAddress == "ada@example.org")
     #expect(try links() == 5)
-    // The newest link is among those that stay.
+    // The newest link is among those that are kept.
     let newest = try #require(await world.mails().last).link()
     #expect(await world.confirm(newest) == 200)
   }
 
-  @Test("A network asks for ten mails, then for one a minute")
+  @Test("A network requests ten mails, then one a minute")
   func mailsOfANetwork() async throws {
     let world = try await World()
     for _ in 1...10 { #expect(await world.forgot("nobody", from: "192.0.2.1").status == 200) }
@@ -434,7 +436,7 @@ struct MailTests {
 
   // MARK: Notices
 
-  @Test("A sign-in from a network that is new to an account brings a notice, the first does not")
+  @Test("A sign-in from a network that is new to an account sends a notice, the first does not")
   func newNetwork() async throws {
     let world = try await World()
     _ = try await world.server.person("ada")
@@ -448,7 +450,7 @@ struct MailTests {
     #expect(mails.first?.text.contains("198.51.100.7") == true)
   }
 
-  @Test("Of many changes of a kind the first five bring a notice, and later one every five minutes")
+  @Test("Of many changes of a kind the first five send a notice, and later one every five minutes")
   func manyNotices() async throws {
     let world = try await World()
     _ = try await world.server.person("ada")
@@ -499,7 +501,7 @@ struct MailTests {
   }
 
   @Test(
-    "Changes of password and second factor and the deletion are told of, at a confirmed address"
+    "Changes of password and second factor and the deletion are notified to a confirmed address"
   )
   func notices() async throws {
     let world = try await World()

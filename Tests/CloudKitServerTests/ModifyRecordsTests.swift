@@ -21,7 +21,7 @@ struct ModifyRecordsTests {
   // MARK: The seven operations
 
   @Test(
-    "What each operation does with a record that is there, whose tag differs, and that is missing",
+    "Each operation has its documented result for existing, changed and missing records",
     arguments: [
       (RecordOperationType.create, ServerErrorCode.conflict, ServerErrorCode.conflict, nil),
       (.update, nil, .conflict, .notFound),
@@ -55,7 +55,7 @@ struct ModifyRecordsTests {
         == missing
     )
 
-    // What is there afterwards.
+    // The state afterwards.
     let found = try? await person.lookup("there")
     switch type {
     case .create: #expect(found?.content("a") == .int64(1))
@@ -81,7 +81,7 @@ struct ModifyRecordsTests {
     #expect(await code { try await person.save(type, "r", tag: tag, recordType: nil) } == nil)
   }
 
-  @Test("A reply shows the record as it was saved")
+  @Test("A reply has the record as it was saved")
   func reply() async throws {
     let person = try await world().on("phone")
     let saved = try await person.save(.create, "r", ["title": .string("x")])
@@ -116,7 +116,7 @@ struct ModifyRecordsTests {
     #expect(await code { try await person.save(.update, nil, tag: "x") } == .badRequest)
   }
 
-  @Test("A null removes a field and a new tag comes with every save")
+  @Test("A null removes a field, and every save sets a new tag")
   func nullAndTags() async throws {
     let person = try await world()
     var tags: Set<String> = []
@@ -133,7 +133,7 @@ struct ModifyRecordsTests {
     #expect(emptied.content("a") == nil)
   }
 
-  @Test("Every type of value is kept as it was sent")
+  @Test("Every type of value is stored as it was sent")
   func values() async throws {
     let person = try await world()
     let fields: [String: FieldContent] = [
@@ -145,12 +145,12 @@ struct ModifyRecordsTests {
       "r": .reference(ReferenceValue(recordName: "x", action: ReferenceAction.none)),
     ]
     try await person.save(.create, "r", fields)
-    // Others are told the zone of a reference, too.
+    // Other clients get the zone of a reference too.
     let found = try await person.extended.lookup("r")
     #expect(found.fields?.mapValues(\.content) == fields)
   }
 
-  @Test("desiredKeys and numbersAsStrings shape the reply only")
+  @Test("desiredKeys and numbersAsStrings affect the reply only")
   func shaping() async throws {
     let person = try await world()
     var operation = RecordOperation.make(.create, "r", ["a": .int64(1), "b": .int64(2)])
@@ -169,7 +169,7 @@ struct ModifyRecordsTests {
 
   // MARK: Batches
 
-  @Test("An atomic batch stores nothing when one item fails, and names the guilty one")
+  @Test("An atomic batch stores nothing when one item fails, and names the failed one")
   func atomic() async throws {
     let person = try await world()
     try await person.save(.create, "b")
@@ -182,7 +182,7 @@ struct ModifyRecordsTests {
     #expect(try await person.changes().names == ["b"])
   }
 
-  @Test("A batch that is not atomic stores what it can")
+  @Test("A batch that is not atomic stores the valid items")
   func notAtomic() async throws {
     let person = try await world()
     try await person.save(.create, "b")
@@ -201,7 +201,7 @@ struct ModifyRecordsTests {
     #expect(results.map { $0.error?.serverErrorCode } == [nil, .conflict])
   }
 
-  @Test("A record occurs once in a batch")
+  @Test("A record may occur only once in a batch")
   func once() async throws {
     let person = try await world()
     let error = await #expect(throws: ErrorDictionary.self) {
@@ -225,7 +225,7 @@ struct ModifyRecordsTests {
     }
   }
 
-  @Test("A record has at most a megabyte", arguments: [-1, 0, 1])
+  @Test("A record may have at most a megabyte", arguments: [-1, 0, 1])
   func sizeLimit(over: Int) async throws {
     let person = try await world()
     // The field's name counts too.
@@ -249,7 +249,7 @@ struct ModifyRecordsTests {
 
   // MARK: Conflicts, replays
 
-  @Test("With the capability header a conflict carries the server's record")
+  @Test("With the capability header a conflict has the server's record")
   func serverRecord() async throws {
     let person = try await world()
     let saved = try await person.save(.create, "r", ["a": .int64(1)])
@@ -263,14 +263,14 @@ struct ModifyRecordsTests {
     let exists = try await person.extended.modify([.make(.create, "r")])[0].error
     #expect(exists?.extension?.serverRecord == saved)
     #expect(exists?.serverErrorCode == .exists)
-    // As the live service says it to clients of its own.
+    // As the live service replies to its own clients.
     let told = try await person.modify([.make(.create, "r")])[0].error
     #expect(told?.serverErrorCode == .conflict)
     #expect(told?.reason == "record to insert already exists")
     #expect(told?.extension == nil)
   }
 
-  @Test("A create without a name that fails is answered with the name that it would have had")
+  @Test("A failed create without a name is answered with the name that it would have had")
   func namelessFailure() async throws {
     let person = try await world()
     try await person.save(.create, "b")
@@ -284,7 +284,7 @@ struct ModifyRecordsTests {
     #expect(elsewhere[0].error?.recordName?.isEmpty == false)
   }
 
-  @Test("A batch sent again is answered from the kept reply, until it is acknowledged")
+  @Test("A repeated batch gets the kept reply, until it is acknowledged")
   func replay() async throws {
     let person = try await world().extended
     let first = ClientSequence(device: "phone", sequence: 1, acknowledged: 0)
@@ -299,7 +299,7 @@ struct ModifyRecordsTests {
       try await person.modify(batch, sequence: other)[0].error?.serverErrorCode == .exists
     )
 
-    // The next batch acknowledges the first, which is then forgotten.
+    // The next batch acknowledges the first, whose reply is then removed.
     let second = ClientSequence(device: "phone", sequence: 2, acknowledged: 1)
     _ = try await person.modify([.make(.create, "s")], sequence: second)
     #expect(
@@ -307,7 +307,7 @@ struct ModifyRecordsTests {
     )
   }
 
-  @Test("A kept reply answers its own batch only")
+  @Test("A kept reply is returned for its own batch only")
   func reusedSequence() async throws {
     let person = try await world().extended
     let sequence = ClientSequence(device: "phone", sequence: 1, acknowledged: 0)
@@ -318,7 +318,7 @@ struct ModifyRecordsTests {
     #expect(error?.extension?.code == .sequenceReused)
   }
 
-  @Test("Without the capability header a sequence means nothing")
+  @Test("Without the capability header a sequence is ignored")
   func sequenceWithoutHeader() async throws {
     let person = try await world()
     let sequence = ClientSequence(device: "phone", sequence: 1, acknowledged: 0)
@@ -355,7 +355,7 @@ struct ModifyRecordsTests {
     }
   }
 
-  @Test("A zone that is not there is the fault of each item")
+  @Test("A missing zone is the error of each item")
   func missingZone() async throws {
     let person = try await TestServer().person()
     let results = try await person.modify([.make(.create, "a"), .make(.create, "b")])

@@ -4,11 +4,11 @@ import Testing
 
 @testable import CloudKitServer
 
-@Suite("A file inside a form")
+@Suite("Multipart uploads")
 struct MultipartFileTests {
   private static let type = #"multipart/form-data; charset=utf-8; boundary="--4F""#
 
-  /// As some clients write the body of an upload.
+  /// An upload's body as some clients write it.
   private static func form(_ file: Data, trailer: String = "") -> Data {
     Data(
       ("----4F\r\nContent-Disposition: form-data; name=\"files\"; filename=\"f\"\r\n"
@@ -16,7 +16,7 @@ struct MultipartFileTests {
     ) + file + Data("\r\n----4F--\r\n\(trailer)".utf8)
   }
 
-  /// The file, read from pieces of a size.
+  /// The file, parsed from pieces of a size.
   private func read(_ body: Data, pieces size: Int, type: String = type) throws -> Data {
     var form = try #require(MultipartFile(contentType: type))
     var file = Data()
@@ -29,7 +29,7 @@ struct MultipartFileTests {
   }
 
   @Test(
-    "The file is what stands between its head and the boundary, however the body arrives",
+    "The file is the part between its head and the boundary, for any size of the pieces",
     arguments: [
       "", "x", "\r\n", "--", "\r\n--", "\r\n----4", "\r\n----\r\n----4G\r\n", "a\r\n\r\nb",
       "\u{0}\u{1}\r\n----4", String(repeating: "abc\r\n", count: 200),
@@ -49,7 +49,7 @@ struct MultipartFileTests {
     #expect(try read(body, pieces: 5) == Data("one".utf8))
   }
 
-  @Test("An empty part may end right behind its head")
+  @Test("An empty part may end immediately after its head")
   func emptyPart() throws {
     let body = Data("----4F\r\nContent-Type: text/plain\r\n\r\n----4F--\r\n".utf8)
     #expect(try read(body, pieces: 3) == Data())
@@ -66,7 +66,7 @@ struct MultipartFileTests {
     }
   }
 
-  @Test("A form that breaks off is refused, wherever it does")
+  @Test("An incomplete form is refused, at any length")
   func brokenOff() throws {
     let whole = Self.form(Data("file".utf8))
     let end = try #require(whole.range(of: Data("\r\n----4F--".utf8))).upperBound - 2
@@ -77,7 +77,7 @@ struct MultipartFileTests {
     }
   }
 
-  @Test("A head without an end is refused before it is held whole")
+  @Test("A head without an end is refused before it is buffered completely")
   func endlessHead() throws {
     var form = try #require(MultipartFile(contentType: Self.type))
     _ = try form.take(Data("----4F\r\n".utf8))
@@ -87,7 +87,7 @@ struct MultipartFileTests {
   }
 
   @Test(
-    "Other types are no forms",
+    "Other content types are not parsed as forms",
     arguments: [
       "application/octet-stream", "text/plain; boundary=x", "multipart/mixed; boundary=x",
       "multipart/form-data", "multipart/form-data; boundary=", "",
@@ -117,7 +117,7 @@ struct MultipartFileTests {
       UploadedFileResponse.self,
       from: upload(bytes).body
     ).singleFile
-    // The limit is on the file, not on what is around it.
+    // The limit applies to the file, not to the rest of the form.
     #expect(uploaded.size == 1000)
     let record = try await person.save(.create, "a", ["file": .asset(uploaded)])
     let url = try #require(record.content("file")?.assets.first?.downloadURL)

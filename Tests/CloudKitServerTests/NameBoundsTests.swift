@@ -3,10 +3,10 @@ import CloudKitWebServices
 import Foundation
 import Testing
 
-/// Names of what is looked up, referred to and opened.
-@Suite("Names that requests give", .everyEngine)
+/// Names that are looked up, referred to and opened.
+@Suite("Names in requests", .everyEngine)
 struct NameBoundsTests {
-  @Test("A reference and a parent name what a record can be called", arguments: [255, 256])
+  @Test("A reference and a parent must be valid record names", arguments: [255, 256])
   func targets(length: Int) async throws {
     let ada = try await TestServer().person()
     try await ada.makeZone()
@@ -23,7 +23,7 @@ struct NameBoundsTests {
   }
 
   @Test(
-    "A name that no record has is not there, whatever is in it",
+    "A name that no record can have is treated as missing",
     arguments: [String(repeating: "x", count: 100_000), "a\u{0}b", "é", "\u{202E}", ""]
   )
   func lookups(name: String) async throws {
@@ -66,7 +66,7 @@ struct NameBoundsTests {
     #expect(!known.contains(name))
   }
 
-  @Test("A person looks up so many people in an hour")
+  @Test("A user may look up a limited number of people per hour")
   func people() async throws {
     let server = try await TestServer(limits: { $0.peopleLookedUpPerHour = 5 })
     let ada = try await server.person()

@@ -4,9 +4,9 @@ import Testing
 
 @testable import CloudKitServer
 
-@Suite("The notifications that wait for devices")
+@Suite("Queued notifications of devices")
 struct NotificationHubTests {
-  @Test("A device whose log was removed has to fetch when it returns with a former number")
+  @Test("A device whose log was removed must fetch when it reconnects with a former number")
   func removedLog() async throws {
     let hub = NotificationHub(effects: .still, timeout: 0, deviceLimit: 1)
     func device(_ token: String) -> StoredDevice {
@@ -20,7 +20,7 @@ struct NotificationHubTests {
     }
     hub.note(device("phone"))
     for _ in 0..<3 { hub.post(PushNotification(), key: nil, to: "phone") }
-    // Makes room by removing the phone, which misses what is posted then.
+    // Removes the phone to make room, which then misses this notification.
     hub.note(device("tablet"))
     hub.note(device("phone"))
     for number in Int64(0)...3 {

@@ -47,11 +47,11 @@ struct NotificationTests {
     return try WireCoding.decode(PushNotification?.self, from: response.body)
   }
 
-  @Test("Subscriptions are made, listed, looked up and deleted")
+  @Test("Subscriptions are created, listed, looked up and deleted")
   func subscriptions() async throws {
     let person = try await TestServer().person()
     #expect(try await subscribe(person).subscriptionID == "db")
-    // Twice is fine.
+    // Creating it twice succeeds.
     _ = try await subscribe(person)
     let listed: SubscriptionsResponse = try await person.call(
       .listSubscriptions,
@@ -71,7 +71,7 @@ struct NotificationTests {
     await #expect(throws: ErrorDictionary.self) { try await subscribe(person, type: nil) }
   }
 
-  @Test("A commit reaches the person's other devices, and not the one that made it")
+  @Test("A commit reaches the user's other devices, and not the one that made it")
   func delivery() async throws {
     let server = try await TestServer()
     let person = try await server.person()
@@ -85,13 +85,13 @@ struct NotificationTests {
     #expect(payload.met?.zid == "notes")
     #expect(payload.met?.dbs == 1)
     #expect(payload.cid == TestServer.container)
-    // The phone still waits: the next commit of the tablet is the first it hears of.
+    // The phone still waits: the tablet's next commit is the first that it receives.
     async let heard = poll(server, devices.0)
     try await tablet.save(.create, "s")
     #expect(try await heard?.ck?.met?.sid == "db")
   }
 
-  @Test("Commits that come together make one notification for each subscription")
+  @Test("Concurrent commits make one notification for each subscription")
   func coalescing() async throws {
     let server = try await TestServer()
     let person = try await server.person()
@@ -108,7 +108,7 @@ struct NotificationTests {
     #expect(try await poll(server, device) == nil)
   }
 
-  @Test("Other people's commits and the default zone's wake nobody")
+  @Test("Commits of other users and in the default zone notify no device")
   func silence() async throws {
     let server = try await TestServer(limits: { $0.longPollTimeout = 0 })
     let (ada, bob) = (try await server.person("ada"), try await server.person("bob"))
@@ -122,7 +122,7 @@ struct NotificationTests {
   }
 
   @Test(
-    "A page is told of what happens after it registers; after a restart it is told to look once"
+    "A page gets events after its registration; after a restart it is notified to fetch once"
   )
   func fresh() async throws {
     try await withTemporaryFolder { folder in
@@ -185,7 +185,7 @@ struct NotificationTests {
     #expect(await server.send("GET", "/webcourier/unknown").status == 404)
   }
 
-  @Test("Whoever watches the server is told of each commit")
+  @Test("An observer of the server is called for each commit")
   func commitEvents() async throws {
     let (events, watch) = AsyncStream<CommitEvent>.makeStream()
     let server = try await TestServer(onCommit: { watch.yield($0) })
@@ -198,7 +198,7 @@ struct NotificationTests {
     #expect(seen == [[0, 0], [2, 0], [0, 1]])
   }
 
-  @Test("Of several operations on one subscription in a request, the last one counts")
+  @Test("Of several operations on one subscription in a request, the last one wins")
   func lastOperation() async throws {
     let person = try await TestServer().person()
     func operation(
@@ -231,7 +231,7 @@ struct NotificationTests {
     #expect(names.sorted() == ["kept", "twice"])
   }
 
-  @Test("A user has at most so many subscriptions in a database", arguments: [-1, 0, 1])
+  @Test("A user has a limited number of subscriptions in a database", arguments: [-1, 0, 1])
   func subscriptionLimit(over: Int) async throws {
     let server = try await TestServer(limits: { $0.subscriptionsPerUser = 4 })
     let person = try await server.person().extended
@@ -256,11 +256,11 @@ struct NotificationTests {
     let made =
       try await save(Array(names.prefix(2)), .create) + save(Array(names.dropFirst(2)), .create)
     #expect(made.compactMap { $0.error?.extension?.code } == (over > 0 ? [.limitExceeded] : []))
-    // Those that are there can be changed.
+    // Existing ones can be changed.
     #expect(try await save(["s0"], .update)[0].error == nil)
   }
 
-  @Test("A subscription has at most so many bytes and filters")
+  @Test("A subscription has a limited number of bytes and filters")
   func subscriptionSize() async throws {
     let person = try await TestServer { limits in
       limits.subscriptionSize = 2000

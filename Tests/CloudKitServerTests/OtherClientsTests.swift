@@ -3,8 +3,8 @@ import CloudKitWebServices
 import Foundation
 import Testing
 
-/// What clients by other people send and look for, beyond what the documentation says.
-@Suite("Other people's clients", .everyEngine)
+/// Requests and expectations of third-party clients beyond the documentation.
+@Suite("Third-party clients", .everyEngine)
 struct OtherClientsTests {
   private func person() async throws -> Person {
     let person = try await TestServer().person()
@@ -33,9 +33,9 @@ struct OtherClientsTests {
     return try #require(answer[key] as? [[String: Any]], "\(answer)")
   }
 
-  // MARK: What they send
+  // MARK: Requests
 
-  @Test("Truth values may be the numbers 0 and 1, and no others", arguments: ["1", "true"])
+  @Test("Booleans may be the numbers 0 and 1, and no others", arguments: ["1", "true"])
   func flags(flag: String) async throws {
     let person = try await person()
     let record = try #require(
@@ -58,7 +58,7 @@ struct OtherClientsTests {
     #expect(refused["serverErrorCode"] as? String == "BAD_REQUEST")
   }
 
-  @Test("An empty dictionary in a field's place removes the field")
+  @Test("An empty dictionary as a field removes the field")
   func emptyField() async throws {
     let person = try await person()
     try await person.save(.create, "a", ["title": .string("x"), "n": .int64(1)])
@@ -74,7 +74,7 @@ struct OtherClientsTests {
     #expect(try await person.lookup("a").fields?.keys.sorted() == ["n"])
   }
 
-  @Test("The owner of one's own zone may be written in any of the ways that stand for the caller")
+  @Test("The owner of one's own zone may be written in any documented form")
   func owners() async throws {
     let person = try await person()
     try await person.save(.create, "a", ["title": .string("x")])
@@ -152,7 +152,7 @@ struct OtherClientsTests {
     }
   }
 
-  @Test("`reverse` may be said once for all zones, and a zone may say otherwise")
+  @Test("`reverse` may be set for all zones, and overridden for a zone")
   func reverse() async throws {
     let person = try await person()
     for name in ["a", "b"] { try await person.save(.create, name) }
@@ -168,7 +168,7 @@ struct OtherClientsTests {
     }
   }
 
-  @Test("A query subscription says when it fires, and always says so in replies")
+  @Test("A query subscription has its firesOn values, also in replies")
   func firesOn() async throws {
     let person = try await person()
     func made(_ rest: String) async throws -> [String: Any] {
@@ -190,7 +190,7 @@ struct OtherClientsTests {
     }
   }
 
-  @Test("A subscription to a zone that is not there is refused")
+  @Test("A subscription to a missing zone is refused")
   func subscriptionToMissingZone() async throws {
     let person = try await person()
     for type in [#""zone""#, #""query","query":{"recordType":"Note"},"firesOn":["create"]"#] {
@@ -209,7 +209,7 @@ struct OtherClientsTests {
   }
 
   @Test(
-    "A place is somewhere on the earth",
+    "A location must be valid on earth",
     arguments: [(90.0, 180.0, true), (-90, -180, true), (90.1, 0, false), (0, -180.1, false)]
   )
   func places(latitude: Double, longitude: Double, isRight: Bool) async throws {
@@ -222,7 +222,7 @@ struct OtherClientsTests {
     }
   }
 
-  @Test("A list whose elements differ in type is refused as that, an empty one as empty")
+  @Test("A list with elements of different types is refused as such, and an empty one as empty")
   func mixedList() async throws {
     let person = try await person()
     for (list, word) in [(#"[1,"a"]"#, "differ"), ("[]", "empty list")] {
@@ -239,7 +239,7 @@ struct OtherClientsTests {
     }
   }
 
-  // MARK: What they look for
+  // MARK: Replies
 
   @Test("A zone's ID has an owner in the public database too")
   func publicOwner() async throws {
@@ -271,7 +271,7 @@ struct OtherClientsTests {
     }
   }
 
-  @Test("A share has every documented key; who asks to be let in is for those who invite")
+  @Test("A share has every documented key; requesters are only shown to those who invite")
   func shareKeys() async throws {
     let person = try await person()
     try await person.save(.create, "root")
@@ -296,7 +296,7 @@ struct OtherClientsTests {
     }
   }
 
-  @Test("Tokens and markers are base64 of the standard alphabet, whole")
+  @Test("Tokens and markers are complete base64 of the standard alphabet")
   func tokens() async throws {
     let person = try await person()
     for name in ["a", "b"] { try await person.save(.create, name, ["n": .int64(1)]) }
@@ -317,7 +317,7 @@ struct OtherClientsTests {
     }
   }
 
-  @Test("A download URL has nothing that a client could escape once more")
+  @Test("A download URL has no characters that a client could escape again")
   func downloadURL() async throws {
     let person = try await person()
     try await person.save(.create, "a", ["file": .asset(try await person.upload(Data([1])))])

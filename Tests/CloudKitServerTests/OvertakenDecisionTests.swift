@@ -4,8 +4,8 @@ import Testing
 
 @testable import CloudKitServer
 
-/// What two servers on one database do, as one server that decides, and commits after another one.
-@Suite("A decision that another server's commit has overtaken", .everyEngine)
+/// Two servers on one database, simulated by one server that decides, and commits after another.
+@Suite("Decisions that another server's commit made outdated", .everyEngine)
 struct OvertakenDecisionTests {
   private let server: TestServer
   private let person: Person
@@ -15,7 +15,7 @@ struct OvertakenDecisionTests {
     person = try await server.person()
   }
 
-  @Test("A record of the default zone that was deleted meanwhile is not brought back by an update")
+  @Test("An update does not restore a record of the default zone that was deleted in between")
   func deleted() async throws {
     let saved = try await person.save(.create, "x", ["n": .int64(1)], zone: .defaultZone)
     let update = try await person.decide([
@@ -29,7 +29,7 @@ struct OvertakenDecisionTests {
     #expect(error?.serverErrorCode == .notFound)
   }
 
-  @Test("A new reference to a record of the default zone that was deleted meanwhile is refused")
+  @Test("A new reference to a record of the default zone that was deleted in between is refused")
   func dangling() async throws {
     try await person.save(.create, "x", zone: .defaultZone)
     let reference = FieldContent.reference(ReferenceValue(recordName: "x", action: .deleteSelf))
@@ -38,7 +38,7 @@ struct OvertakenDecisionTests {
     #expect(throws: ExpectationFailed.self) { try server.service.storage.commit(link) }
   }
 
-  @Test("A reset of development refuses what was decided before it, also without custom zones")
+  @Test("A reset of development refuses earlier decisions, also without custom zones")
   func reset() async throws {
     try await person.save(.create, "x", zone: .defaultZone)
     let update = try await person.decide([.make(.forceUpdate, "x", ["n": .int64(2)])])
@@ -46,7 +46,7 @@ struct OvertakenDecisionTests {
     #expect(throws: ExpectationFailed.self) { try server.service.storage.commit(update) }
   }
 
-  @Test("A change of the name during a change of the password loses neither")
+  @Test("Concurrent changes of name and password are both kept")
   func changesAtOnce() async throws {
     let service = server.service
     _ = try await server.person("ada")

@@ -4,8 +4,8 @@ import Testing
 
 @testable import CloudKitServer
 
-/// What people do with their own accounts: by calls of an app, and on the page.
-@Suite("A person's own account", .everyEngine)
+/// Users' actions on their own accounts: by calls of an app, and on the page.
+@Suite("A user's own account", .everyEngine)
 struct OwnAccountTests {
   private func call(
     _ verb: String,
@@ -59,7 +59,7 @@ struct OwnAccountTests {
       == 200
   }
 
-  @Test("A person lists their sign-ins, and ends one without touching the others")
+  @Test("A user lists their sessions, and ends one without affecting the others")
   func sessions() async throws {
     let server = try await TestServer()
     let ada = try await server.person()
@@ -72,7 +72,7 @@ struct OwnAccountTests {
     #expect(seen.sessions.count == 2)
     #expect(seen.sessions.filter(\.isOwn).count == 1)
     let id = try #require(seen.sessions.first { !$0.isOwn }?.id)
-    // Not another person's.
+    // Not another user's.
     #expect(
       await call("end-session", #"{"id":"\#(id)"}"#, server, token: bob.webAuthToken).status == 400
     )
@@ -96,7 +96,7 @@ struct OwnAccountTests {
     #expect(try await overview(server, ada.webAuthToken).devices.isEmpty)
   }
 
-  @Test("Another password asks for the old one, ends every other sign-in, and keeps this device")
+  @Test("Changing the password requires the old one, ends other sessions, and keeps this device")
   func password() async throws {
     let server = try await TestServer()
     let page = try await server.person()
@@ -127,7 +127,7 @@ struct OwnAccountTests {
     #expect(lines.map(\.action) == ["account.password"])
   }
 
-  @Test("Another address asks for the password, and leads to the account once it is confirmed")
+  @Test("Changing the address requires the password, and the new one is valid once confirmed")
   func address() async throws {
     let server = try await TestServer()
     let ada = try await server.person()
@@ -169,7 +169,7 @@ struct OwnAccountTests {
     let confirmed = await call("confirm-second-factor", first, server, token: token)
     #expect(confirmed.status == 200)
     #expect(try await overview(server, token).recoveryCodes == 10)
-    // The token alone, or with the password, changes nothing any more.
+    // The token alone, or with the password, no longer changes anything.
     let proof = #"{"password":"secret","newPassword":"another"}"#
     #expect(await call("change-password", proof, server, token: token).status == 401)
     server.clock.advance(seconds: 30)
@@ -182,7 +182,7 @@ struct OwnAccountTests {
     #expect(try await !overview(server, token).hasSecondFactor)
   }
 
-  @Test("Calls about the own account take a person's token for an app that it is good for")
+  @Test("Calls about the own account accept a user's token for the right app")
   func callers() async throws {
     let server = try await TestServer(administratorToken: "operator's token")
     let ada = try await server.person()
@@ -211,7 +211,7 @@ struct OwnAccountTests {
   }
 
   @Test(
-    "On the page a person signs devices out and sets up a second factor, for a quarter of an hour"
+    "On the page a user signs devices out and sets up a second factor, for a quarter of an hour"
   )
   func page() async throws {
     let server = try await TestServer()
@@ -223,7 +223,7 @@ struct OwnAccountTests {
     #expect(opened.status == 200)
     #expect(opened.html.contains("phone"))
     let token = try session(opened.html)
-    // It is no way to the data, nor to the calls of apps.
+    // It gives no access to the data, nor to the calls of apps.
     #expect(await !opens(token, server))
     #expect(await call("overview", server, token: token).status == 401)
     let id = try #require(try server.service.devices(of: "ada").first?.id)
@@ -244,7 +244,7 @@ struct OwnAccountTests {
     let code = TimeCode.code(secret, step: TimeCode.step(at: server.service.now))
     let confirmed = await post(server, "session=\(token)&do=confirm&code=\(code)")
     #expect(confirmed.html.contains("recovery codes"))
-    // A wrong password changes nothing; the right one changes it, and the page stays open.
+    // A wrong password changes nothing; with the right one the page stays open.
     #expect(
       await post(server, "session=\(token)&do=password&password=no&new=another").status == 401
     )
@@ -312,7 +312,7 @@ struct OwnAccountTests {
     #expect(try !server.service.hasSecondFactor(account.id))
   }
 
-  @Test("A user token or an administrator's session opens no page of the own account")
+  @Test("A user token or an administrator's session does not open the account page")
   func otherSessions() async throws {
     let server = try await TestServer()
     let ada = try await server.person()

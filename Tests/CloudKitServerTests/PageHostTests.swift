@@ -3,11 +3,11 @@ import CloudKitWebServices
 import Foundation
 import Testing
 
-/// A name server of somebody else's can give this machine a name of theirs; a page of theirs must
-/// not be able to read what is typed and shown here.
-@Suite("Names under which pages for people are served")
+/// A foreign name server can resolve its own name to this machine; a foreign page must not be able
+/// to read what is typed and shown here (DNS rebinding).
+@Suite("Host names of pages")
 struct PageHostTests {
-  /// Every page where people type passwords or give rights away.
+  /// Every page on which users type passwords or grant access.
   static let pages = [
     "/sign-in?container=iCloud.example", "/sign-up", "/reset-password?code=x", "/activate",
     "/my-account",
@@ -29,7 +29,7 @@ struct PageHostTests {
     ).status
   }
 
-  @Test("A server with a name serves pages under it, under addresses, and under no other name")
+  @Test("A server with a name serves pages under it, under IP addresses, and under no other name")
   func named() async throws {
     let server = try await TestServer(baseURL: "https://cloud.example.org")
     for page in Self.pages {
@@ -50,7 +50,7 @@ struct PageHostTests {
     }
   }
 
-  @Test("A server without a name serves them under any, until names are configured")
+  @Test("A server without a name serves pages under any, until names are configured")
   func unnamed() async throws {
     let server = try await TestServer(baseURL: "http://0.0.0.0:8080")
     for page in Self.pages { #expect(await status(server, page, host: "nas.local") != 403) }
@@ -61,7 +61,7 @@ struct PageHostTests {
     }
   }
 
-  @Test("The page that says so names the stranger's name as text, and leads to the right place")
+  @Test("The refusal page escapes the foreign name, and has the right link")
   func page() async throws {
     let server = try await TestServer(baseURL: "https://cloud.example.org")
     let response = await server.service.respond(
@@ -77,7 +77,7 @@ struct PageHostTests {
     #expect(text.contains("https://cloud.example.org"))
   }
 
-  @Test("A browser gets a page where nothing is, every other client the error dictionary")
+  @Test("A browser gets a page for a missing path, every other client the error dictionary")
   func nothingThere() async throws {
     let server = try await TestServer(baseURL: "https://cloud.example.org")
     for path in ["/nothing/<here>", "/share/a/b"] {
@@ -105,7 +105,7 @@ struct PageHostTests {
     #expect(String(decoding: api.body, as: UTF8.self).contains("NOT_FOUND"))
   }
 
-  @Test("Apps may reach the service under any name: their tokens travel in the request")
+  @Test("Apps may use any host name, because their tokens are in the request")
   func apps() async throws {
     let server = try await TestServer(baseURL: "https://cloud.example.org")
     let person = try await server.person()
@@ -120,7 +120,7 @@ struct PageHostTests {
     #expect(response.status == 200)
   }
 
-  @Test("The admin API answers under no strange name, whoever asks")
+  @Test("The admin API refuses foreign host names, with any credential")
   func administration() async throws {
     let server = try await TestServer(
       baseURL: "https://cloud.example.org",

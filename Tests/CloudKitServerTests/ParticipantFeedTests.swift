@@ -5,17 +5,17 @@ import Testing
 
 @Suite("A participant's feed", .everyEngine)
 struct ParticipantFeedTests {
-  @Test("What comes below a shared record appears, what goes from there disappears")
+  @Test("Records added below a shared record appear, and removed ones disappear")
   func moving() async throws {
     let tree = try await SharedTree()
     try await tree.owner.save(.create, "d")
     _ = try await tree.owner.modify([.make(.create, "e", parent: "d")])
     let start = try await tree.guest.feed(tree.zone)
-    // d and e below it come in.
+    // d and e below it are added.
     _ = try await tree.owner.modify([.make(.forceUpdate, "d", parent: "root")])
     let came = try await tree.guest.feed(tree.zone, since: start.syncToken)
     #expect(came.names == ["d", "e"])
-    // a goes out, with b below it.
+    // a is removed, with b below it.
     let detach = RecordOperation(
       operationType: .forceUpdate,
       record: {
@@ -31,7 +31,7 @@ struct ParticipantFeedTests {
     #expect(try await tree.sharedNames() == ["d", "e", "root", "share"])
   }
 
-  @Test("Commits elsewhere in the zone leave no trace in a participant's feed")
+  @Test("Commits elsewhere in the zone are not visible in a participant's feed")
   func noTrace() async throws {
     let tree = try await SharedTree()
     let database = try await tree.guest.sharedChanges()
@@ -42,7 +42,7 @@ struct ParticipantFeedTests {
     #expect(try await tree.guest.feed(tree.zone, since: feed.syncToken).names.isEmpty)
   }
 
-  @Test("Of two shares in one zone, leaving one takes its records away and leaves the others")
+  @Test("Leaving one of two shares in a zone removes its records and keeps the others")
   func twoShares() async throws {
     let tree = try await SharedTree()
     try await tree.owner.save(.create, "two")
@@ -64,7 +64,7 @@ struct ParticipantFeedTests {
     #expect(try await tree.sharedNames() == ["second", "two"])
   }
 
-  @Test("Newest first, a participant's feed is the same feed turned round", arguments: [1, 2, 100])
+  @Test("Newest first, a participant's feed is the reversed feed", arguments: [1, 2, 100])
   func reverse(limit: Int) async throws {
     let tree = try await SharedTree()
     try await tree.owner.save(.forceUpdate, "a", ["n": .int64(1)])

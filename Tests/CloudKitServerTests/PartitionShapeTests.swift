@@ -7,12 +7,12 @@ import WatershedSQLite
 
 @testable import CloudKitServer
 
-/// Citus spreads tables over machines by one column: what these tests hold the tables and the
-/// statements to is what its documentation asks for
-/// (docs.citusdata.com, "Determining Application Type", "SQL Support and Workarounds").
-@Suite("The shape that lets the tables be spread over machines")
+/// Citus distributes tables over machines by one column: these tests check the tables and
+/// statements against its documentation (docs.citusdata.com, "Determining Application Type", "SQL
+/// Support and Workarounds").
+@Suite("Tables and statements that can be distributed over machines")
 struct PartitionShapeTests {
-  @Test("The partition leads the primary key and every index of the partition tables")
+  @Test("The partition is the first column of the primary key and every index")
   func keys() {
     for table in StorageTables.partitioned {
       #expect(table.family == .partition)
@@ -24,7 +24,7 @@ struct PartitionShapeTests {
     }
   }
 
-  @Test("Every table is in one list, by one name, with one definition for each engine")
+  @Test("Every table is in one list, with one name and one definition for each engine")
   func lists() {
     let names = StorageTables.all.map(\.name)
     #expect(Set(names).count == names.count)
@@ -36,7 +36,7 @@ struct PartitionShapeTests {
       for index in table.indexes { #expect(columns.isSuperset(of: index.columns), "\(index.name)") }
       for dialect in [SQLDialect.sqlite, .postgreSQL] {
         for statement in table.definition(dialect) {
-          // Their values would be drawn where they differ from machine to machine.
+          // Their values would differ from machine to machine.
           for word in ["SERIAL", "IDENTITY", "nextval", "REFERENCES", "TRIGGER"] {
             #expect(!statement.contains(word))
           }
@@ -45,7 +45,7 @@ struct PartitionShapeTests {
     }
   }
 
-  @Test("Each table is spread once, and one that a later version adds is spread beside the others")
+  @Test("Each table is distributed once, and later tables are distributed with the others")
   func distribution() {
     let statements = StorageTables.all.map { ($0, StorageDistribution.statement(for: $0)) }
     for (table, statement) in statements {
@@ -61,7 +61,7 @@ struct PartitionShapeTests {
         #expect(statement?.contains("colocate_with => '\(neighbour)'") == true)
       }
     }
-    // What the others are put beside must be there first.
+    // The table with which the others are co-located must exist first.
     #expect(StorageTables.partitioned.first?.name == "databases")
     #expect(StorageDistribution.waiting == "ALTER ROLE CURRENT_USER SET lock_timeout = 10000")
     #expect(
@@ -71,7 +71,7 @@ struct PartitionShapeTests {
   }
 
   @Test(
-    "A statement that a cluster would refuse, or send to all machines, is noticed",
+    "A statement that a cluster refuses, or sends to all machines, is detected",
     arguments: [
       "SELECT name FROM records WHERE zone = $1",
       "SELECT name FROM records WHERE partition = $1 OR zone = $2",
@@ -97,7 +97,7 @@ struct PartitionShapeTests {
     #expect(ClusterRules.refusal(of: sql) != nil)
   }
 
-  @Test("No statement of a request reaches into two partitions")
+  @Test("No statement of a request accesses two partitions")
   func statements() throws {
     let recorder = try StatementRecorder()
     try recorder.exercise()
@@ -123,8 +123,7 @@ struct PartitionShapeTests {
   }
 }
 
-/// Runs everything that requests do against SQLite and keeps the statements as PostgreSQL would be
-/// sent them.
+/// Runs all kinds of requests with SQLite and records the statements in PostgreSQL's form.
 private final class StatementRecorder {
   let statements = Mutex<[String]>([])
   private let connection: SQLiteConnection

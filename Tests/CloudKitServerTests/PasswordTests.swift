@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Passwords")
 struct PasswordTests {
-  @Test("A password is hashed as scrypt says (RFC 7914, 12)")
+  @Test("A password is hashed as in RFC 7914, 12 (scrypt)")
   func vector() throws {
     let made = try PasswordHash.make(
       "pleaseletmein",
@@ -19,14 +19,14 @@ struct PasswordTests {
     )
   }
 
-  @Test("A hash of an earlier version, PBKDF2, still opens its account and is replaced")
+  @Test("A hash of an earlier version, PBKDF2, is accepted and replaced")
   func olderHashes() async throws {
     let server = try await TestServer()
     let account = StoredAccount(
       id: "x",
       userName: "old",
       passwordSalt: Data("salt".utf8),
-      // RFC 6070's second vector, for SHA-256.
+      // The second test vector of RFC 6070, with SHA-256.
       passwordHash: try #require(
         Data(hexadecimal: "ae4d0c95af6b46d32d0adff928f06dd02a303f8ef3c251dfd6e2d85a95474c43")
       ),
@@ -46,7 +46,7 @@ struct PasswordTests {
     }
   }
 
-  @Test("A reset link that a full queue refused is good until it has set a password")
+  @Test("A reset link that a full queue refused stays valid until it has set a password")
   func resetUnderLoad() async throws {
     let server = try await TestServer(limits: {
       $0.waitingHashes = 1
@@ -69,7 +69,7 @@ struct PasswordTests {
     )
   }
 
-  @Test("Of two that use a reset link at the same time one sets the password")
+  @Test("Of two concurrent uses of a reset link one sets the password")
   func resetTwice() async throws {
     let server = try await TestServer()
     _ = try await server.person()
@@ -118,7 +118,7 @@ struct PasswordTests {
     }
   }
 
-  @Test("The default cost is what OWASP asks for: 32,768 rounds of 1 KB, three times")
+  @Test("The default cost is OWASP's recommendation: 32,768 rounds of 1 KB, three times")
   func defaultCost() {
     let cost = PasswordCost(ServiceLimits())
     #expect(cost.rounds == 32_768)
@@ -127,7 +127,7 @@ struct PasswordTests {
     #expect(PasswordCost(stored: 32_768).repetitions == 1)
   }
 
-  @Test("A password that one keyboard composes and another does not opens the account from both")
+  @Test("A password opens the account in every Unicode composition")
   func normalForm() async throws {
     let server = try await TestServer()
     let (composed, decomposed) = ("caf\u{E9} au lait", "cafe\u{301} au lait")
@@ -144,7 +144,7 @@ struct PasswordTests {
   }
 
   @Test(
-    "Passwords that are guessed first are refused, and others are not",
+    "Common passwords are refused, and others are not",
     arguments: [
       ("password", false), ("Passwort2024!", false), ("1234567890", false), ("qwertyuiop", false),
       ("aaaaaaaaaaaa", false), ("abcabcabcabc", false), ("ada.lovelace", false), ("short", false),
@@ -158,7 +158,7 @@ struct PasswordTests {
     #expect((objection == nil) == isTaken, "\(objection ?? "")")
   }
 
-  @Test("Administrators cannot give an account a password that its owner could not choose")
+  @Test("Administrators cannot set a password that its owner could not choose")
   func administrators() async throws {
     let server = try await TestServer(
       limits: { $0.passwordRule = PasswordRule() },

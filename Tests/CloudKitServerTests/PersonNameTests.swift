@@ -4,10 +4,10 @@ import Testing
 
 @testable import CloudKitServer
 
-@Suite("Names and addresses of people")
+@Suite("Names and addresses of users")
 struct PersonNameTests {
   @Test(
-    "A user name is what it looks like",
+    "A user name has no characters that change how it looks",
     arguments: [
       ("ada", true), ("Zoë Müller", true), ("می\u{200C}خواهم", true), ("👩\u{200D}👧", true),
       ("eve\u{1B}[31m", false), ("eve\u{7}", false), ("a\u{202E}b", false), ("a\nb", false),
@@ -23,7 +23,7 @@ struct PersonNameTests {
     #expect(try server.service.hasAccount(named: name) == isTaken)
   }
 
-  @Test("A device's name loses what cannot be shown")
+  @Test("Hidden characters are removed from a device's name")
   func deviceNames() {
     #expect(PersonName.device("Ada's\u{1B}[31m phone\u{202E}", limit: 255) == "Ada's[31m phone")
     #expect(PersonName.device("\u{1B}\n ", limit: 255) == "a device")
@@ -31,7 +31,7 @@ struct PersonNameTests {
     #expect(PersonName.device(String(repeating: "é", count: 300), limit: 255).count == 255)
   }
 
-  @Test("An address that its holder typed leads to no account until an administrator sets it")
+  @Test("An unverified address identifies no account until an administrator sets it")
   func unverified() async throws {
     let server = try await TestServer(registration: .open)
     let address = "victim@example.org"
@@ -42,7 +42,7 @@ struct PersonNameTests {
       try storage.read { try $0.account(owning: address) }?.userName
     }
     #expect(try owner() == nil)
-    // The owner has an account: the name that sorts first does not win.
+    // The owner has an account: sort order does not decide.
     try await server.service.createAccount(
       userName: "victim",
       password: "secret",

@@ -7,7 +7,7 @@ import Testing
 @Suite("Telephone numbers", .everyEngine)
 struct PhoneNumberTests {
   @Test(
-    "Two ways to write a number are one number",
+    "Two spellings of a number are equal",
     arguments: [
       ("+49 30 901820", "+4930901820"), ("0049 (30) 90-18.20", "+4930901820"),
       ("555-0100", "5550100"), ("110", "110"),
@@ -18,14 +18,14 @@ struct PhoneNumberTests {
   }
 
   @Test(
-    "What is no number is none",
+    "An invalid number is refused",
     arguments: ["", "12", "+", "call me", "1+234567", "a@b.c", String(repeating: "1", count: 21)]
   )
   func noNumber(written: String) {
     #expect(PhoneNumber(written) == nil)
   }
 
-  /// Somebody with a number.
+  /// A user with a number.
   private func bob(_ server: TestServer) async throws -> Person {
     let bob = try await server.person("bob")
     try await server.service.changeAccount("bob", .init(phoneNumber: "+1 555 0100"))
@@ -50,7 +50,10 @@ struct PhoneNumberTests {
     #expect(own.lookupInfo?.phoneNumber == "+15550100")
   }
 
-  @Test("An invitation by number is for whoever has it, now or later", arguments: [true, false])
+  @Test(
+    "An invitation by number is for the user who has it, now or later",
+    arguments: [true, false]
+  )
   func invitation(isKnown: Bool) async throws {
     let server = try await TestServer()
     if isKnown { _ = try await bob(server) }
@@ -73,7 +76,7 @@ struct PhoneNumberTests {
     await #expect(throws: ErrorDictionary.self) { try await other.resolve(share.shortGUID) }
   }
 
-  @Test("A number is one account's, until it is changed or taken away")
+  @Test("A number belongs to one account, until it is changed or removed")
   func uniqueness() async throws {
     let server = try await TestServer()
     _ = try await bob(server)
@@ -85,7 +88,7 @@ struct PhoneNumberTests {
     await #expect(throws: CloudKitService.AdministrationError.self) {
       try await service.changeAccount("ada", .init(phoneNumber: "nobody's"))
     }
-    // The same again is no change.
+    // Setting the same number again is no change.
     try await service.changeAccount("bob", .init(phoneNumber: "+1 555 0100"))
     try await service.changeAccount("bob", .init(phoneNumber: ""))
     try await service.changeAccount("ada", .init(phoneNumber: "+15550100"))

@@ -8,7 +8,7 @@ import WatershedPostgreSQL
 @testable import CloudKitServer
 
 @Suite(
-  "A PostgreSQL that goes away and comes back",
+  "Connection failures of PostgreSQL",
   .enabled(if: PostgreSQLServer.shared != nil, "PostgreSQL is not installed"),
   .serialized
 )
@@ -35,7 +35,7 @@ struct PostgreSQLFailureTests {
     try await TestServer(database: url)
   }
 
-  @Test("A connection that was lost between requests is replaced unnoticed")
+  @Test("A connection that was lost between requests is replaced transparently")
   func reconnection() async throws {
     let person = try await server().person()
     try await person.makeZone()
@@ -46,7 +46,7 @@ struct PostgreSQLFailureTests {
     #expect(try await person.changes().names == (0..<5).map { "r\($0)" })
   }
 
-  @Test("A save that was checked before an import of the schema does not commit behind it")
+  @Test("A save that was checked before an import of the schema does not commit after it")
   func importBesideSave() async throws {
     let server = try await server()
     let person = try await server.person()
@@ -78,7 +78,7 @@ struct PostgreSQLFailureTests {
     #expect(throws: ExpectationFailed.self) { try result.get() }
   }
 
-  @Test("A read whose client has left ends its statement in PostgreSQL")
+  @Test("A read whose client has disconnected ends its statement in PostgreSQL")
   func cancelledRead() async throws {
     let person = try await server().person()
     try await person.makeZone()
@@ -104,7 +104,7 @@ struct PostgreSQLFailureTests {
     }
     while try !waits() { await Task.yield() }
     read.cancel()
-    // Refused as a read that has ended, not for the limit of the wait.
+    // Refused as an ended read, not because of the time limit.
     let refusal = try await read.value
     #expect(refusal.retryAfter == 10)
     #expect(try !waits())
@@ -113,7 +113,7 @@ struct PostgreSQLFailureTests {
     #expect(try await person.changes().names == ["r"])
   }
 
-  @Test("Out of reach, the server asks to try again; afterwards everything acknowledged is there")
+  @Test("While PostgreSQL is unreachable requests are retried, and nothing acknowledged is lost")
   func absence() async throws {
     let person = try await server().person()
     try await person.makeZone()
@@ -125,7 +125,7 @@ struct PostgreSQLFailureTests {
     )
     try administrator.execute("ALTER DATABASE \(name) WITH ALLOW_CONNECTIONS false")
     try endConnections()
-    // A device that is told that its URL is gone would register anew.
+    // A device that is notified that its URL is invalid would register again.
     let events = await person.server.send("GET", "/events/\(device.apnsToken)")
     #expect(events.status == 503)
     for endpoint in [Endpoint.zoneChanges, .modifyRecords] {
@@ -149,7 +149,7 @@ struct PostgreSQLFailureTests {
     #expect(try await person.changes().names == ["before", "after"])
   }
 
-  @Test("While PostgreSQL takes no writes, a save is asked to come again")
+  @Test("While PostgreSQL is read-only, a save gets a retry time")
   func readOnly() async throws {
     let person = try await server().person()
     try await person.makeZone()
@@ -167,7 +167,7 @@ struct PostgreSQLFailureTests {
     #expect(try await person.changes().names == ["r"])
   }
 
-  @Test("A notification that the storage kept from delivery goes out with the next news")
+  @Test("A notification that the storage delayed is sent with the next event")
   func undelivered() async throws {
     let server = try await TestServer(database: url, limits: { $0.longPollTimeout = 0 })
     let person = try await server.person().on("phone")
@@ -226,12 +226,12 @@ struct PostgreSQLFailureTests {
     #expect(acknowledged.allSatisfy(found.contains))
   }
 
-  @Test("A server whose connections were lost notices that a standby took over before it reads")
+  @Test("After lost connections a server detects a failover to a standby before it reads")
   func failover() async throws {
     let person = try await server().person().extended
     try await person.makeZone()
     let token = try await person.changes().syncToken
-    // Each change is on a connection of its own, since all are ended.
+    // Each change has a connection of its own, because all are terminated.
     try PostgreSQLConnection(url: url)
       .execute("UPDATE service SET value = '1 00000001' WHERE name = 'origin'")
     try endConnections()
@@ -239,7 +239,7 @@ struct PostgreSQLFailureTests {
       try await person.changes(since: token)
     }
     #expect(error?.serverErrorCode == .tryAgainLater)
-    // The standby has all that the token knows.
+    // The standby has all changes of the token.
     let next = try await person.changes(since: token).syncToken
     #expect(try await person.changes(since: next).names.isEmpty)
     let other = try PostgreSQLConnection(url: url)
@@ -253,13 +253,13 @@ struct PostgreSQLFailureTests {
     #expect(lost?.extension?.cause == .otherIncarnation)
   }
 
-  @Test("A database without Citus cannot be distributed, and says what to do")
+  @Test("A database without Citus cannot be distributed, and the error has the remedy")
   func noCitus() async throws {
     _ = try await server()
     let error = #expect(throws: StorageDistribution.Failure.self) {
       try StorageDistribution(url: url).run()
     }
-    // Citus may be installed on the machine, and is not switched on in this database.
+    // Citus may be installed on the machine without being enabled in this database.
     let available = try administrator.query(
       "SELECT 1 FROM pg_available_extensions WHERE name = 'citus'"
     )

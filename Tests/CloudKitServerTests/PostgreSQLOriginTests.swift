@@ -8,7 +8,7 @@ import WatershedPostgreSQL
 @testable import CloudKitServer
 
 @Suite(
-  "A PostgreSQL that is not the one it was",
+  "Data that was moved to another PostgreSQL",
   .enabled(if: PostgreSQLServer.shared != nil, "PostgreSQL is not installed")
 )
 struct PostgreSQLOriginTests {
@@ -17,7 +17,7 @@ struct PostgreSQLOriginTests {
     try connection.execute("UPDATE service SET value = '1 00000001' WHERE name = 'origin'")
   }
 
-  @Test("Data that was restored into another PostgreSQL begins one new incarnation")
+  @Test("Data restored into another PostgreSQL begins one new incarnation")
   func restored() async throws {
     try await TestEngine.runOnPostgreSQL { storage, url in
       let first = storage.incarnation
@@ -36,7 +36,7 @@ struct PostgreSQLOriginTests {
     }
   }
 
-  @Test("Events of another cluster, whose numbers are greater than any here, hold nothing up")
+  @Test("Events of another cluster, with greater numbers than any here, delay nothing")
   func foreignEvents() async throws {
     try await TestEngine.runOnPostgreSQL { _, url in
       let connection = try PostgreSQLConnection(url: url)

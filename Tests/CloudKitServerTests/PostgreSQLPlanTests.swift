@@ -6,21 +6,21 @@ import WatershedPostgreSQL
 
 @testable import CloudKitServer
 
-/// PostgreSQL chooses anew how it runs a statement, by statistics that it may not have yet: these
-/// tests say which index serves which statement.
-@Suite("The plans of PostgreSQL", .enabled(if: TestEngine.isPostgreSQLInstalled))
+/// PostgreSQL plans each statement with statistics that it may not have yet: these tests check
+/// which index each statement uses.
+@Suite("Query plans of PostgreSQL", .enabled(if: TestEngine.isPostgreSQLInstalled))
 struct PostgreSQLPlanTests {
-  @Test("Each hot statement is served by the index made for it, with and without statistics")
+  @Test("Each hot statement uses the index made for it, with and without statistics")
   func plans() async throws {
     try await TestEngine.runOnPostgreSQL { storage, url in
       let connection = try PostgreSQLConnection(url: url)
-      // Or the server would gather statistics by itself, somewhere in the middle.
+      // Otherwise the server would gather statistics during the test.
       for table in StorageTables.all {
         try connection.execute("ALTER TABLE \(table.name) SET (autovacuum_enabled = off)")
       }
       let id = try fill(storage)
-      // Tables of a test are small, and reading one whole is no mistake there: what counts is
-      // whether an index serves the statement, and which.
+      // Tables of a test are small, and scanning them is not wrong: the test checks whether an
+      // index can be used, and which.
       try connection.execute("SET enable_seqscan = off")
       for hasStatistics in [false, true] {
         if hasStatistics {
@@ -40,8 +40,8 @@ struct PostgreSQLPlanTests {
     }
   }
 
-  /// Of an empty table it thinks that reading all of a zone costs less than 200 look-ups.
-  @Test("Names are looked up one by one, also in a zone that PostgreSQL takes for small")
+  /// For an empty table it estimates that scanning a zone costs less than 200 look-ups.
+  @Test("Names are looked up one by one, also in a zone that PostgreSQL estimates as small")
   func namesOneByOne() async throws {
     try await TestEngine.runOnPostgreSQL { _, url in
       let connection = try PostgreSQLConnection(url: url)
@@ -64,11 +64,11 @@ struct PostgreSQLPlanTests {
     }
   }
 
-  /// So many that an index made for another statement costs clearly more, also where PostgreSQL
-  /// only guesses how many there are.
+  /// Enough rows that an index made for another statement costs clearly more, also if PostgreSQL
+  /// only estimates their number.
   private static let recordCount = 8000
 
-  /// One large zone, so that no statement could do with less than the index made for it.
+  /// One large zone, so that every statement needs the index made for it.
   private func fill(_ storage: PostgreSQLStorage) throws -> PartitionID {
     let id = try storage.partition(.somebodys)
     let stamp = ServerStamp(timestamp: 1, userRecordName: "_o", deviceID: "1")
@@ -198,7 +198,7 @@ private final class PlanRecorder: Sendable {
   let seen = Mutex<[Seen]>([])
 }
 
-/// Asks for the plan of each statement before it runs it.
+/// Requests the plan of each statement before it runs it.
 private struct PlanSession: SQLSession {
   let connection: PostgreSQLConnection
   let recorder: PlanRecorder

@@ -3,13 +3,13 @@ import WatershedPostgreSQL
 
 @testable import CloudKitServer
 
-@Suite("A transaction on PostgreSQL that failed")
+@Suite("Retries of failed transactions on PostgreSQL")
 struct PostgreSQLRetryTests {
   private func error(_ state: String) -> PostgreSQLError {
     PostgreSQLError(state: state, message: "")
   }
 
-  @Test("Deadlocks are tried again sixteen times, a lost connection once, a wait never")
+  @Test("A deadlock is retried sixteen times, a lost connection once, a timeout never")
   func repetitions() {
     func count(_ state: String) -> Int {
       var retries = PostgreSQLRetries()
@@ -21,10 +21,10 @@ struct PostgreSQLRetryTests {
     #expect(count("40001") == 16)
     #expect(count("08006") == 2)
     #expect(count("57P01") == 2)
-    // A standby: the next connection may find the server that took over.
+    // A standby: the next connection may be to the new primary.
     #expect(count("25006") == 2)
     #expect(count("55000") == 2)
-    // The limits of locks and statements are the whole time that a request waits.
+    // The lock and statement timeouts are the whole time that a request waits.
     #expect(count("55P03") == 1)
     #expect(count("57014") == 1)
     #expect(count("53300") == 1)
@@ -32,7 +32,7 @@ struct PostgreSQLRetryTests {
   }
 
   @Test(
-    "A connection notices within a minute that the other side is gone; the URL may say otherwise"
+    "A connection detects within a minute that its peer is gone, unless the URL says otherwise"
   )
   func keepalive() throws {
     let names = PostgreSQLConnection.settings("postgresql:///x").map(\.name)
@@ -43,7 +43,7 @@ struct PostgreSQLRetryTests {
   }
 
   @Test(
-    "A URL that leads to another machine without checking its certificate is known",
+    "A URL to another machine without a certificate check is detected",
     arguments: [
       ("postgresql:///watershed", false), ("postgresql://u@localhost/w", false),
       ("postgresql://u@127.0.0.1:5433/w", false), ("postgresql://u@[::1]/w", false),
@@ -57,7 +57,7 @@ struct PostgreSQLRetryTests {
     #expect(PostgreSQLAddress.isUnverified(url) == isUnverified)
   }
 
-  @Test("What passes by itself asks the client to try again later; the rest is the server's fault")
+  @Test("Transient errors ask the client to retry later; others are internal errors")
   func replies() {
     for state in ["40P01", "55P03", "57014", "08006", "57P01", "53300", "25006", "55000"] {
       let reply = PostgreSQLRetries.reply(to: error(state))

@@ -3,7 +3,7 @@ import CloudKitWebServices
 import Foundation
 import Testing
 
-@Suite("Shares that anybody may read, without a sign-in", .everyEngine)
+@Suite("Public shares without a sign-in", .everyEngine)
 struct PublicVisitTests {
   /// A shared tree of two records beside one that is not shared.
   private func world(
@@ -19,7 +19,7 @@ struct PublicVisitTests {
     return (owner, share)
   }
 
-  /// A visitor with the token that the share gave, and the share's zone.
+  /// A visitor with the token of the share, and the share's zone.
   private func visit(
     _ owner: Person,
     _ share: RecordDictionary
@@ -37,7 +37,7 @@ struct PublicVisitTests {
     try await visitor.feed(zone).names.sorted()
   }
 
-  @Test("A visitor reads the shared records, and nothing else of the owner's")
+  @Test("A visitor reads the shared records, and no others of the owner")
   func reads() async throws {
     let (owner, share) = try await world(.readOnly)
     let (visitor, zone) = try await visit(owner, share)
@@ -61,7 +61,7 @@ struct PublicVisitTests {
     #expect(try zones.zones.map { try $0.get().zoneID.zoneName } == [TestServer.zone.zoneName])
   }
 
-  @Test("A visitor's feed goes on where it stopped, and tells what went")
+  @Test("A visitor's feed continues from its token, and reports deletions")
   func feed() async throws {
     let (owner, share) = try await world(.readOnly)
     let (visitor, zone) = try await visit(owner, share)
@@ -84,7 +84,7 @@ struct PublicVisitTests {
     #expect(try await names(visitor, zone) == all)
   }
 
-  @Test("A visitor writes nothing, also where participants may, and is asked to sign in")
+  @Test("A visitor cannot write, even where participants may, and is asked to sign in")
   func writes() async throws {
     let (owner, share) = try await world(.readWrite)
     let (visitor, zone) = try await visit(owner, share)
@@ -113,7 +113,7 @@ struct PublicVisitTests {
     #expect(error.serverErrorCode == .authenticationFailed)
   }
 
-  @Test("Once the owner closes the share, or after twenty minutes, the token opens nothing")
+  @Test("After the share is closed, or twenty minutes, the token is invalid")
   func endings() async throws {
     let (owner, share) = try await world(.readOnly)
     let (visitor, zone) = try await visit(owner, share)
@@ -122,7 +122,7 @@ struct PublicVisitTests {
     await #expect(throws: ErrorDictionary.self) { try await visitor.feed(zone) }
     let zones: ZonesResponse = try await visitor.call(.listZones, [String: String](), in: .shared)
     #expect(zones.zones.isEmpty)
-    // The link is not for them any more either.
+    // The link cannot be resolved any more either.
     await #expect(throws: ErrorDictionary.self) { try await visitor.resolve(share.shortGUID) }
 
     owner.server.clock.advance(seconds: 20 * 60)
@@ -130,7 +130,7 @@ struct PublicVisitTests {
     #expect(error.serverErrorCode == .authenticationFailed)
   }
 
-  @Test("A token is for its container, its environment and the shared database, and for no forger")
+  @Test("A token is for its container, environment and the shared database, and cannot be forged")
   func forgeries() async throws {
     let (owner, share) = try await world(.readOnly)
     var (visitor, _) = try await visit(owner, share)
@@ -146,7 +146,7 @@ struct PublicVisitTests {
     #expect(await visitor.send(.listZones, Data("{}".utf8), in: .shared).status == 401)
   }
 
-  @Test("Who is signed in, or not invited to a share for named people, is given no such token")
+  @Test("A signed-in user, or a visitor of a private share, gets no such token")
   func others() async throws {
     let (owner, open) = try await world(.readOnly)
     let ben = try await owner.server.person("ben")

@@ -4,13 +4,13 @@ import Testing
 
 @testable import CloudKitServer
 
-@Suite("What is left of a purged account", .everyEngine)
+@Suite("Purged accounts", .everyEngine)
 struct PurgingTests {
   private func purge(_ name: String, on server: TestServer) async throws {
     try await server.service.deleteAccount(name, purgesNow: true)
   }
 
-  @Test("Participants of a purged owner see the zone go, and nothing of it is left")
+  @Test("Participants of a purged owner see the zone's deletion, and nothing of it is left")
   func purgedOwner() async throws {
     let tree = try await SharedTree()
     let before = try await tree.guest.sharedChanges()
@@ -34,7 +34,7 @@ struct PurgingTests {
     await #expect(throws: ErrorDictionary.self) { try await tree.guest.accept(tree.share) }
   }
 
-  @Test("Links to what a purged owner shared are kept as long as feeds, and no longer")
+  @Test("Links to a purged owner's shares are kept as long as feeds, and no longer")
   func links() async throws {
     let tree = try await SharedTree()
     let before = try await tree.guest.sharedChanges()
@@ -51,7 +51,7 @@ struct PurgingTests {
   }
 
   @Test(
-    "A participant who was away until the links to a purged zone were gone has an expired token"
+    "A participant who returns after the links to a purged zone are removed has an expired token"
   )
   func longAway() async throws {
     let tree = try await SharedTree()
@@ -67,7 +67,7 @@ struct PurgingTests {
     #expect(try await late.sharedChanges().zones.isEmpty)
   }
 
-  @Test("A purged participant is in no share any more, and the owner's feed says so")
+  @Test("A purged participant is removed from every share, and the owner's feed reports it")
   func purgedParticipant() async throws {
     let tree = try await SharedTree()
     let before = try await tree.owner.changes()
@@ -81,7 +81,7 @@ struct PurgingTests {
     #expect(share.recordChangeTag != tree.share.recordChangeTag)
     #expect(try await tree.owner.lookup("root").content("title") == .string("Root"))
 
-    // The share works on, for whoever is invited next; a new account of the name is somebody else.
+    // The share works for the next invited user; a new account of the name is another user.
     let next = try await tree.server.person("bob")
     await #expect(throws: ErrorDictionary.self) { try await next.feed(tree.zone) }
     #expect(try await next.sharedChanges().zones.isEmpty)
@@ -90,7 +90,7 @@ struct PurgingTests {
     #expect(try await next.feed(tree.zone).names.sorted() == ["a", "b", "root", "share"])
   }
 
-  @Test("Others in the share learn that somebody is gone from it")
+  @Test("Other participants of the share see that a user was purged")
   func others() async throws {
     let tree = try await SharedTree()
     let cleo = try await tree.server.person("cleo")
@@ -105,7 +105,7 @@ struct PurgingTests {
     #expect(seen.count == 2)
   }
 
-  @Test("A purge that was cut off is finished by the next one, and a second one does no harm")
+  @Test("An interrupted purge is finished by the next one, and a second one changes nothing")
   func again() async throws {
     let tree = try await SharedTree()
     let service = tree.server.service
@@ -116,7 +116,7 @@ struct PurgingTests {
     #expect(try service.accountDescriptions().map(\.userName) == ["bob"])
   }
 
-  @Test("Subscriptions of a purged person to the public database are gone")
+  @Test("Subscriptions of a purged user to the public database are removed")
   func publicSubscriptions() async throws {
     let server = try await TestServer()
     let person = try await server.person("ada")

@@ -3,7 +3,7 @@ import CloudKitWebServices
 import Foundation
 import Testing
 
-/// A device that listens.
+/// A listening device.
 struct Listener {
   var server: TestServer
   var device: DeviceTokenResponse
@@ -21,7 +21,7 @@ struct Listener {
     String(url.dropFirst("http://127.0.0.1:8080".count))
   }
 
-  /// The body of one poll.
+  /// The body of one poll's reply.
   func poll() async -> Data {
     await server.send("GET", path(device.webcourierURL)).body
   }
@@ -38,7 +38,7 @@ struct Listener {
   }
 }
 
-/// One event of a stream, as a browser reads it.
+/// One event of a stream, as a browser parses it.
 private struct ServerSentEvent {
   var id: String?
   var name: String?
@@ -76,7 +76,7 @@ extension Person {
   }
 }
 
-@Suite("Pushes")
+@Suite("Push notifications")
 struct PushTests {
   private func important(
     on reasons: [String] = ["create", "update", "delete"],
@@ -147,7 +147,7 @@ struct PushTests {
     )
   }
 
-  @Test("A query fires by what was made, by what changed from or to it, by what was there")
+  @Test("A query fires for created records, and for matches before and after a change")
   func reasons() async throws {
     let (person, listener) = try await world(important())
     try await person.save(.create, "no", ["rank": .int64(2)])
@@ -166,7 +166,7 @@ struct PushTests {
     #expect(seen == [1, 2, 2, 3])
   }
 
-  @Test("It fires on what it was asked for, once where it shall, and in its zone")
+  @Test("A subscription fires for its events, once if requested, and in its zone")
   func scope() async throws {
     let (person, listener) = try await world(important(on: ["delete"], once: true))
     var elsewhere = important()
@@ -187,7 +187,7 @@ struct PushTests {
     #expect(left.subscriptions.map { $0.item?.subscriptionID } == ["elsewhere"])
   }
 
-  @Test("In the public database everybody's subscriptions fire, for what they may read")
+  @Test("In the public database all users' subscriptions fire, for records that they may read")
   func publicDatabase() async throws {
     let server = try await TestServer(limits: { $0.longPollTimeout = 0 })
     let (ada, bob) = (try await server.person("ada"), try await server.person("bob"))
@@ -202,7 +202,7 @@ struct PushTests {
     #expect(try await listener.next()?.ck?.qry?.fo == 3)
   }
 
-  @Test("The device that made the change is not told; the person's others are")
+  @Test("The device that made the change is not notified, and the user's others are")
   func author() async throws {
     let (person, tablet) = try await world(important())
     let phone = try await Listener(person)
@@ -241,7 +241,7 @@ struct PushTests {
 
   // MARK: Shares
 
-  @Test("Those who take part in a share are told of its changes, and of nothing else")
+  @Test("Participants of a share are notified of its changes, and of no others")
   func participants() async throws {
     let tree = try await SharedTree(limits: { $0.longPollTimeout = 0 })
     let database = Subscription(subscriptionID: "shared", subscriptionType: .database)
@@ -258,7 +258,7 @@ struct PushTests {
     let source = try #require(try await listener.next()?.ck?.met)
     #expect(source.dbs == 2)
     #expect(source.zoid == tree.zone.ownerRecordName)
-    // Who is removed hears of it once.
+    // A removed participant is notified once.
     let share = try await tree.owner.lookup("share")
     try await tree.owner.updateShare(share, participants: [])
     #expect(try await listener.next()?.ck?.met?.sid == "shared")
@@ -267,20 +267,20 @@ struct PushTests {
     #expect(try await other.next() == nil)
   }
 
-  @Test("The owner is told of what participants do")
+  @Test("The owner is notified of participants' changes")
   func ownerHears() async throws {
     let tree = try await SharedTree(limits: { $0.longPollTimeout = 0 })
     try await tree.owner.subscribe(Subscription(subscriptionID: "db", subscriptionType: .database))
     let listener = try await Listener(tree.owner.on("phone"))
     _ = try await listener.next()
-    // The same client ID as the owner's: it is another person's own choice.
+    // The same client ID as the owner's, which another user may choose.
     try await tree.guest.on("phone").save(.forceUpdate, "a", in: .shared, zone: tree.zone)
     #expect(try await listener.next()?.ck?.met?.dbs == 1)
   }
 
   // MARK: The event stream
 
-  @Test("A stream numbers its events and goes on where it stopped")
+  @Test("A stream numbers its events and continues where it stopped")
   func stream() async throws {
     let (person, listener) = try await world(important())
     var stream = try listener.stream()
@@ -303,7 +303,7 @@ struct PushTests {
     #expect(missed.data?.contains("\"rid\":\"b\"") == true)
   }
 
-  @Test("Where events were lost, the stream says to look at everything")
+  @Test("After lost events, the stream sends resync")
   func resync() async throws {
     let (person, listener) = try await world(important())
     var stream = try listener.stream()
@@ -315,10 +315,10 @@ struct PushTests {
     _ = await late.next()
     let event = ServerSentEvent(try #require(await late.next()))
     #expect(event.name == "resync")
-    // From there on it goes on as before.
+    // From there on it continues as before.
     try await person.save(.create, "last", ["rank": .int64(1)])
     #expect(ServerSentEvent(try #require(await late.next())).data?.contains("last") == true)
-    // Numbers of another run of the server mean nothing.
+    // Numbers of another run of the server are invalid.
     var stale = try listener.stream(after: "000000000000-3")
     #expect(ServerSentEvent(try #require(await stale.next())).name == "resync")
   }

@@ -3,7 +3,7 @@ import CloudKitWebServices
 import Foundation
 import Testing
 
-/// Four notes with a field of each kind, to be queried.
+/// Four notes with a field of each type, to be queried.
 enum QueriedNotes {
   private static let schema = """
     DEFINE SCHEMA RECORD TYPE Note (
@@ -43,7 +43,7 @@ enum QueriedNotes {
 }
 
 extension Person {
-  /// The names that a body finds, or the reason why it is refused.
+  /// The names that a body finds, or the reason of its refusal.
   func answer(
     _ query: String,
     _ rest: String = #""zoneID":{"zoneName":"notes"}"#,

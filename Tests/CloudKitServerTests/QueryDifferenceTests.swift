@@ -4,7 +4,7 @@ import Effects
 import Foundation
 import Testing
 
-/// Random records and random queries, answered by the server and by a few lines that know nothing of
+/// Random records and random queries, evaluated by the server and by a naive evaluator without
 /// indexes.
 @Suite("Queries against a naive evaluator", .everyEngine)
 struct QueryDifferenceTests {
@@ -18,12 +18,12 @@ struct QueryDifferenceTests {
       GRANT READ TO "_world", GRANT CREATE TO "_icloud", GRANT WRITE TO "_creator");
     """
 
-  @Test("Every query finds what it should, in order, page by page", arguments: 0..<3)
+  @Test("Every query returns the right records, in order, page by page", arguments: 0..<3)
   func difference(round: Int) async throws {
     let seed = TestSeed.value &+ UInt64(round)
     var dice = Dice(seed: seed)
     let server = try await TestServer { limits in
-      // Small, so that every way to run a query has its turn.
+      // Small, so that every way to run a query is used.
       limits.recordsScanned = [7, 20, 10_000][round % 3]
       limits.recordsSortedInMemory = [0, 4, 1000][dice.below(3)]
     }
@@ -36,7 +36,7 @@ struct QueryDifferenceTests {
         things.append(Thing(zone: zone, name: "\(dice.pick(["a", "B", "é"]))\(number)", &dice))
       }
     }
-    // Queries before, between and after the saves: indexes are made and then followed.
+    // Queries before, between and after the saves: indexes are created and then maintained.
     for batch in 0..<3 {
       let part = things.enumerated().filter { $0.offset % 3 == batch }.map(\.element)
       for zone in ["notes", "other"] {
@@ -47,7 +47,7 @@ struct QueryDifferenceTests {
       let there = things.enumerated().filter { $0.offset % 3 <= batch }.map(\.element)
       for _ in 0..<12 { try await check(Question(&dice), there, person, seed, &dice) }
     }
-    // Changed and deleted records leave no trace behind.
+    // Changed and deleted records leave no index entries.
     for index in things.indices.reversed() where dice.below(3) == 0 {
       let zone = ZoneID(zoneName: things[index].zone)
       if dice.below(2) == 0 {
@@ -96,7 +96,7 @@ struct QueryDifferenceTests {
   }
 }
 
-/// Random choices that can be repeated.
+/// Random choices that a seed reproduces.
 struct Dice {
   let random: SeededRandomness
 
@@ -109,7 +109,7 @@ struct Dice {
   }
 }
 
-/// A record as the naive side knows it.
+/// A record of the naive evaluator.
 private struct Thing {
   var zone: String
   var name: String
@@ -149,7 +149,7 @@ private struct Thing {
 
   init(zone: String, name: String, _ dice: inout Dice) {
     self.zone = zone
-    // Names are ASCII; the letter tells upper and lower case apart.
+    // Names are ASCII; the letter distinguishes upper and lower case.
     self.name = name.replacing("é", with: "e")
     for field in ["s", "i", "d", "t", "b", "n", "r", "p", "ls", "li"] where dice.below(5) > 0 {
       fields[field] = Self.value(of: field, &dice)
@@ -162,7 +162,7 @@ private struct Thing {
   }
 }
 
-/// A value in Swift's own types, compared in Swift's own way.
+/// A value in Swift's own types, compared with Swift's operators.
 private enum Plain {
   case integer(Int64)
   case real(Double)
@@ -209,14 +209,14 @@ private enum Plain {
     }
   }
 
-  /// As an order sees it: long text is cut.
+  /// As an index orders it: long text is truncated.
   var cut: Plain {
     guard case .text(let text) = self, text.utf8.count > 256 else { return self }
     return .text(String(decoding: text.utf8.prefix(256), as: UTF8.self))
   }
 }
 
-/// A filter and what it means.
+/// A filter with its meaning.
 private struct Condition: CustomStringConvertible {
   var filter: QueryFilter
 
@@ -340,7 +340,7 @@ private struct Condition: CustomStringConvertible {
     return Set(plain.split(separator: " ").map(String.init)).subtracting(["the", "a"])
   }
 
-  /// By the law of cosines of unit vectors: another way than the server's.
+  /// The spherical law of cosines, another formula than the server's.
   static func metres(_ left: LocationValue, _ right: LocationValue) -> Double {
     func vector(_ place: LocationValue) -> [Double] {
       let (latitude, longitude) = (place.latitude * .pi / 180, place.longitude * .pi / 180)
@@ -352,7 +352,7 @@ private struct Condition: CustomStringConvertible {
   }
 }
 
-/// A query and its meaning.
+/// A query with its meaning.
 private struct Question: CustomStringConvertible {
   var filters: [Condition]
   var sorts: [QuerySort]
@@ -381,7 +381,7 @@ private struct Question: CustomStringConvertible {
     for sort in sorts {
       let isAscending = sort.ascending ?? true
       let (first, second) = (key(left, sort, isAscending), key(right, sort, isAscending))
-      // A missing value is the least.
+      // A missing value sorts first.
       switch (first, second) {
       case (nil, nil): continue
       case (nil, _): return isAscending
@@ -397,7 +397,7 @@ private struct Question: CustomStringConvertible {
   private func key(_ thing: Thing, _ sort: QuerySort, _ isAscending: Bool) -> Plain? {
     let values = thing.values(sort.fieldName ?? "").map(\.cut)
     if let center = sort.relativeLocation {
-      // Rounded: two ways to measure differ in the last digits.
+      // Rounded: two formulas differ in the last digits.
       guard case .place(let place)? = values.first else { return .real(.infinity) }
       return .real((Condition.metres(center, place) / 10).rounded())
     }

@@ -4,10 +4,10 @@ import Effects
 import Foundation
 import Testing
 
-/// How a query goes on: markers, pages in motion, and where no index helps.
+/// The pages of a query: markers, concurrent changes, and queries without an index.
 @Suite("The pages of a query", .everyEngine)
 struct QueryPageTests {
-  @Test("A marker is base64, as some clients decode it and encode it again")
+  @Test("A marker is base64, as some clients decode and encode it again")
   func markers() async throws {
     let person = try await QueriedNotes.world()
     let query = RecordQuery(recordType: "Note", sortBy: [QuerySort(fieldName: "title")])
@@ -19,7 +19,7 @@ struct QueryPageTests {
     #expect(token.flatMap { Data(base64Encoded: $0) }?.base64EncodedString() == token)
   }
 
-  @Test("A marker serves its query, its reader and its database, whatever the shape of the page")
+  @Test("A marker is valid for its query, its reader and its database, with any page options")
   func boundMarkers() async throws {
     let person = try await QueriedNotes.world()
     let query = RecordQuery(recordType: "Note", sortBy: [QuerySort(fieldName: "count")])
@@ -76,7 +76,7 @@ struct QueryPageTests {
       var request = QueryRecordsRequest(query: query, zoneID: TestServer.zone)
       request.continuationMarker = text
       let response = await person.send(.queryRecords, try WireCoding.encode(request))
-      // Base64 has spare bits: a text of the same bytes is the same marker.
+      // Base64 has unused bits: a text with the same bytes is the same marker.
       if response.status == 200 {
         #expect(Data(base64Encoded: text) == Data(base64Encoded: marker), "seed \(seed): \(text)")
       } else {
@@ -85,7 +85,7 @@ struct QueryPageTests {
     }
   }
 
-  @Test("Pages neither repeat nor miss what stays, while records come and go")
+  @Test("Pages neither repeat nor miss unchanged records while others are created and deleted")
   func pagesInMotion() async throws {
     let person = try await QueriedNotes.world()
     _ = try await person.modify(
@@ -109,7 +109,7 @@ struct QueryPageTests {
       let page = try await person.query(query, limit: 7, marker: marker)
       found += page.names
       marker = page.continuationMarker
-      // The last of a page goes: the next page begins where it was.
+      // The last record of a page is deleted: the next page begins where it was.
       if let last = page.names.last { try await person.save(.forceDelete, last) }
       try await person.save(.create, "new\(round)", ["count": .int64(60)])
       round += 1
@@ -118,7 +118,7 @@ struct QueryPageTests {
     #expect(Set(found).isSuperset(of: (0..<40).map { "n\(10 + $0)" }))
   }
 
-  @Test("Where no index helps a query looks at so many records, and answers with what it has")
+  @Test("Without an index a query examines a limited number of records and returns those it found")
   func scanBudget() async throws {
     let person = try await QueriedNotes.world { limits in
       limits.recordsScanned = 10
@@ -156,21 +156,21 @@ struct QueryPageTests {
         sortBy: [QuerySort(fieldName: "count")]
       )
     }
-    // Nothing narrows what is not wanted: pages are short, some empty, and all is found.
+    // No index narrows the search: pages are short, some empty, and all records are found.
     let negative = try await pages(query(.notEquals, "common"))
     #expect(negative.count > 5)
     #expect(negative.contains([]))
     #expect(negative.joined().contains("n155"))
     #expect(negative.joined().count == 5)
-    // What an index finds at once needs no walk along the order.
+    // Records that an index finds directly need no scan in the order.
     #expect(try await pages(query(.equals, "rare")) == [["n155"]])
-    // Too many to be put in order: the order is walked, and the filter judged on the way.
+    // Too many to be sorted: the order is scanned, and the filter evaluated for each record.
     let common = try await pages(query(.equals, "common"))
     #expect(common.count > 5)
     #expect(common.joined().elementsEqual((0..<60).filter { $0 != 55 }.map { "n\(100 + $0)" }))
   }
 
-  /// Orders that no index has: the whole of it, and the part of a page.
+  /// Orders without an index: all of it, and the part of a page.
   private static let unindexedOrders: [(name: String, json: String)] = [
     ("a group larger than the budget", #"[{"fieldName":"title"},{"fieldName":"count"}]"#),
     (
@@ -188,7 +188,7 @@ struct QueryPageTests {
   ]
 
   @Test(
-    "Each order looks at so many records for a page, and finds every record once",
+    "Each order examines a limited number of records per page, and finds every record once",
     arguments: unindexedOrders.map(\.json)
   )
   func orderBudget(sortBy: String) async throws {
@@ -203,7 +203,7 @@ struct QueryPageTests {
           "count": .int64(Int64(number * 7 % 60)), "title": .string("same"),
           "at": .timestamp(Int64(number / 4)), "body": .string(number % 10 == 3 ? "rare" : "x"),
         ]
-        // Some on one latitude, some without a place.
+        // Some on one latitude, some without a location.
         if number % 5 != 0 {
           fields["place"] = .location(
             LocationValue(latitude: 1 + Double(number / 30), longitude: Double(number))
@@ -240,7 +240,7 @@ struct QueryPageTests {
       #expect(names.sorted() == expected)
       #expect(pages > 1 || !filter.isEmpty)
       if sortBy.contains(#""at""#), filter.isEmpty {
-        // Groups that the budget holds are in the order of the whole.
+        // Groups that fit the budget are in the global order.
         let found = names.filter { $0.hasPrefix("n1") }
         #expect(
           found
@@ -253,7 +253,7 @@ struct QueryPageTests {
   }
 
   @Test(
-    "A query is sorted by at most so many fields; one that comes again counts once",
+    "A query is sorted by a limited number of fields; a repeated one counts once",
     arguments: [2, 3, 4]
   )
   func sortKeys(count: Int) async throws {
@@ -268,7 +268,7 @@ struct QueryPageTests {
     #expect(try await person.answer(#","sortBy":[\#(same)]"#) == ["a", "b", "c", "d"])
   }
 
-  @Test("The filters of a query have at most so many values together", arguments: [-1, 0, 1])
+  @Test("The filters of a query have a limited number of values together", arguments: [-1, 0, 1])
   func values(over: Int) async throws {
     let person = try await QueriedNotes.world { $0.valuesPerQuery = 11 }
     func filter(_ count: Int) -> String {

@@ -4,8 +4,8 @@ import Effects
 import Foundation
 import Testing
 
-/// What the body of a query may look like, and what its parts mean.
-@Suite("The shapes of a query", .everyEngine)
+/// The valid forms of a query's body, and their meaning.
+@Suite("Query formats", .everyEngine)
 struct QueryShapeTests {
   @Test("Filters and sorts may be absent, null, empty, a list or one object")
   func oneOrMany() async throws {
@@ -23,7 +23,7 @@ struct QueryShapeTests {
     }
   }
 
-  @Test("Other tools' names of comparators are understood")
+  @Test("Other tools' names of comparators are accepted")
   func aliases() async throws {
     let person = try await QueriedNotes.world()
     for (comparator, value, names) in [
@@ -76,7 +76,7 @@ struct QueryShapeTests {
         )
       }
     }
-    // An app's own field of that name comes first.
+    // An app's own field of that name takes precedence.
     #expect(
       try await person.filtered(
         #""comparator":"EQUALS","fieldName":"recordName","fieldValue":{"value":"b"}"#
@@ -113,7 +113,7 @@ struct QueryShapeTests {
     }
   }
 
-  @Test("Words are found without case, marks and stop words, in one field or in all")
+  @Test("Words are matched without case, marks and stop words, in one field or in all")
   func tokens() async throws {
     let person = try await QueriedNotes.world()
     for (comparator, field, text, names) in [
@@ -124,7 +124,7 @@ struct QueryShapeTests {
       ("CONTAINS_ALL_TOKENS", nil, "red fox", ["a"]),
       ("CONTAINS_ANY_TOKENS", nil, "fox", ["a", "b"]),
       ("CONTAINS_ALL_TOKENS", "body", "fo", []),
-      // Nothing but stop words finds nothing, and they are not kept of a text either.
+      // Stop words alone match nothing, and they are not indexed.
       ("CONTAINS_ALL_TOKENS", "title", "the of and", []),
       ("CONTAINS_ANY_TOKENS", "title", "the", []),
       (
@@ -141,12 +141,12 @@ struct QueryShapeTests {
     }
   }
 
-  @Test("A circle and an order by distance take a place with a tag, without, or bare")
+  @Test("A circle and an order by distance accept a location with a type, without, or bare")
   func places() async throws {
     let person = try await QueriedNotes.world()
     let place = #"{"latitude":3,"longitude":0}"#
     for value in [#"{"value":\#(place)}"#, #"{"value":\#(place),"type":"LOCATION"}"#] {
-      // The native predicate on a distance comes as LESS_THAN from some clients.
+      // Some clients send the native distance predicate as LESS_THAN.
       for comparator in ["NEAR", "LESS_THAN", "LESS_THAN_OR_EQUALS"] {
         #expect(
           try await person.filtered(
@@ -179,7 +179,7 @@ struct QueryShapeTests {
     }
   }
 
-  @Test("Encrypted fields are refused in filters, and mean nothing in an order")
+  @Test("Encrypted fields are refused in filters, and ignored in an order")
   func encrypted() async throws {
     let person = try await QueriedNotes.world()
     for comparator in ["EQUALS", "BEGINS_WITH", "CONTAINS_ALL_TOKENS", "IN"] {
@@ -234,7 +234,7 @@ struct QueryShapeTests {
     }
   }
 
-  @Test("resultsLimit is bounded; keys and numbers come as they are wanted")
+  @Test("resultsLimit is bounded; keys and numbers are returned as requested")
   func shapes() async throws {
     let person = try await QueriedNotes.world()
     let zone = #""zoneID":{"zoneName":"notes"}"#
@@ -256,7 +256,7 @@ struct QueryShapeTests {
     #expect(text.contains(#""fields":{"count":{"type":"INT64","value":"0"}}"#))
   }
 
-  @Test("A query has so many filters, sorts and values, and no more", arguments: [-1, 0, 1])
+  @Test("A query has a limited number of filters, sorts and values", arguments: [-1, 0, 1])
   func limits(over: Int) async throws {
     let person = try await QueriedNotes.world { limits in
       limits.clausesPerQuery = 5

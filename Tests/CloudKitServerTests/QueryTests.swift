@@ -21,7 +21,7 @@ struct QueryTests {
         [
           "title": .string(title), "count": .int64(count), "weight": .double(weight),
           "date": .timestamp(date),
-          // The first save makes the field; an empty list cannot.
+          // The first save creates the field; an empty list cannot.
           "tags": tags.isEmpty ? .null : .stringList(tags),
           "place": .location(LocationValue(latitude: Double(count), longitude: 0)),
         ]
@@ -81,7 +81,7 @@ struct QueryTests {
     ("title", .containsAnyTokens, .string("banana red"), ["b", "c"]),
   ]
 
-  @Test("Each comparator finds what it should, also once its index is kept", arguments: cases)
+  @Test("Each comparator matches the right records, also once its index exists", arguments: cases)
   func comparators(
     field: String,
     comparator: QueryComparator,
@@ -91,13 +91,13 @@ struct QueryTests {
     let person = try await world()
     let query = filter(field, comparator, value)
     for _ in 0..<2 { #expect(try await person.query(query).names.sorted() == names) }
-    // The index follows what is saved and deleted afterwards.
+    // The index is updated by later saves and deletions.
     let records = names.isEmpty ? ["a"] : names
     for name in records { try await person.save(.forceDelete, name) }
     #expect(try await person.query(query).names.isEmpty)
   }
 
-  @Test("An index follows changes of a value")
+  @Test("An index is updated by changes of a value")
   func indexFollows() async throws {
     let person = try await world()
     let query = filter("count", .equals, .int64(9))
@@ -112,7 +112,7 @@ struct QueryTests {
     #expect(try await person.query(query).names.isEmpty)
   }
 
-  @Test("NEAR finds what lies in the circle, and sorts go by distance")
+  @Test("NEAR matches records in the circle, and sorts are by distance")
   func near() async throws {
     let person = try await world()
     let here = LocationValue(latitude: 2.9, longitude: 0)
@@ -122,7 +122,7 @@ struct QueryTests {
     #expect(try await person.query(query).names == ["c", "d", "b"])
   }
 
-  @Test("Filters are joined by and; sorts go one after the other, ties by name")
+  @Test("Filters are joined with AND; sorts are applied in order, ties by name")
   func filtersAndSorts() async throws {
     let person = try await world()
     var query = filter("count", .greaterThan, .int64(1))
@@ -141,7 +141,7 @@ struct QueryTests {
     #expect(try await person.query(query).names == ["d", "c", "b", "a"])
   }
 
-  @Test("A query comes in pages, and its marker serves no other query", arguments: [1, 2, 3, 4])
+  @Test("A query is paged, and its marker is invalid for another query", arguments: [1, 2, 3, 4])
   func pages(size: Int) async throws {
     let person = try await world()
     var query = filter("count", .greaterThan, .int64(0))
@@ -181,7 +181,7 @@ struct QueryTests {
     #expect(rest.names.count <= 1)
   }
 
-  @Test("System fields are filtered once they are indexed")
+  @Test("System fields can be filtered once they are indexed")
   func systemFields() async throws {
     let person = try await world()
     let query = RecordQuery(
@@ -212,7 +212,7 @@ struct QueryTests {
     person.server.clock.advance(seconds: 1)
     try await person.save(.forceUpdate, "d", ["count": .int64(1)])
     #expect(try await person.query(query).names == ["d", "a"])
-    // Now the name is queryable, a query may have no filter.
+    // With the name queryable, a query may have no filter.
     #expect(try await person.query(RecordQuery(recordType: "Note")).names.count == 4)
   }
 
@@ -226,7 +226,7 @@ struct QueryTests {
     #expect(try await lenient.query(all).names == ["a", "b", "c", "d"])
   }
 
-  @Test("A query that makes no sense says why")
+  @Test("An invalid query is refused with a reason")
   func nonsense() async throws {
     let person = try await world()
     let cases: [(RecordQuery, ServerErrorCode, String)] = [
@@ -250,7 +250,7 @@ struct QueryTests {
     }
   }
 
-  @Test("A query sees its own zone, or all of them")
+  @Test("A query searches its own zone, or all of them")
   func zones() async throws {
     let person = try await world()
     try await person.makeZone("other")

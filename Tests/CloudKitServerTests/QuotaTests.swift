@@ -8,7 +8,7 @@ import Testing
 /// What costs room without bytes, names without end, and rows for what does not exist.
 @Suite("Room that empty things take", .everyEngine)
 struct QuotaTests {
-  @Test("Records without a field count against the quota")
+  @Test("Records without a field count for the quota")
   func emptyRecords() async throws {
     let server = try await TestServer(limits: { $0.userQuota = 30_000 })
     let ada = try await server.person()
@@ -17,7 +17,7 @@ struct QuotaTests {
     server.clock.advance(seconds: 61)
     #expect(await create("one-more", ada).status == 413)
     _ = try await ada.modify((0..<200).map { .make(.forceDelete, "r\($0)") })
-    // Tombstones stay for those who have not seen the deletions yet; they take room too.
+    // Tombstones are kept for clients that have not seen the deletions yet; they count too.
     server.clock.advance(seconds: 61)
     #expect(await create("one-more", ada).status == 413)
   }
@@ -30,7 +30,7 @@ struct QuotaTests {
     return await person.send(.modifyRecords, (try? WireCoding.encode(request)) ?? Data())
   }
 
-  @Test("Zones count against the quota, deleted ones included")
+  @Test("Zones count for the quota, including deleted ones")
   func zones() async throws {
     let server = try await TestServer(limits: { $0.userQuota = 3000 })
     let ada = try await server.person()
@@ -47,7 +47,7 @@ struct QuotaTests {
     #expect((5...20).contains(made))
   }
 
-  @Test("Empty files count against the quota")
+  @Test("Empty files count for the quota")
   func emptyFiles() async throws {
     let server = try await TestServer(limits: { $0.userQuota = 100_000 })
     let ada = try await server.person()
@@ -63,7 +63,7 @@ struct QuotaTests {
     #expect((10...30).contains(made))
   }
 
-  @Test("A used upload URL writes nothing, whatever is sent to it")
+  @Test("A used upload URL writes nothing, regardless of the body")
   func usedURL() async throws {
     let store = CountingAssetStore()
     let server = try await TestServer(assetStore: store)
@@ -88,14 +88,14 @@ struct QuotaTests {
     try WireCoding.decode(UploadedFileResponse.self, from: response.body).singleFile.fileChecksum
   }
 
-  @Test("Uploads count as requests of their person")
+  @Test("Uploads count as requests of their user")
   func uploadRate() async throws {
     let server = try await TestServer(limits: {
       $0.requestsPerSecond = 1
       $0.requestBurst = 8
     })
     let ada = try await server.person()
-    // Three requests: a zone and two addresses; five are left.
+    // Three requests: a zone and two URLs; five are left.
     try await ada.makeZone()
     let paths = [try await ada.uploadPath(), try await ada.uploadPath()]
     var statuses: [Int] = []
@@ -224,13 +224,13 @@ struct QuotaTests {
       #expect(response.status != 500)
     }
     #expect(try partitions() == before)
-    // What is there is found all the same.
+    // Existing containers are found.
     let ada = try await server.person()
     try await ada.save(.create, "a", in: .public, zone: nil)
     #expect(try await server.visitor.lookup("a", in: .public, zone: nil).recordName == "a")
   }
 
-  @Test("An account signs in to so many containers", arguments: [2, 3])
+  @Test("An account signs in to a limited number of containers", arguments: [2, 3])
   func containers(limit: Int) async throws {
     let server = try await TestServer(limits: { $0.containersPerUser = limit })
     _ = try await server.person()
@@ -241,12 +241,12 @@ struct QuotaTests {
       try await server.service.signIn(userName: "ada", container: "one more")
     }
     #expect(refused?.serverErrorCode == .quotaExceeded)
-    // Those that it has stay open.
+    // Its existing containers stay accessible.
     _ = try await server.service.signIn(userName: "ada", container: "c1")
   }
 }
 
-/// Files in memory, and how many were begun.
+/// Files in memory, with the number of begun uploads.
 private final class CountingAssetStore: AssetStore {
   private let store = MemoryAssetStore { Date(timeIntervalSince1970: 1_700_000_000) }
   private let count = Mutex(0)

@@ -7,10 +7,10 @@ import WatershedSQLite
 
 @testable import CloudKitServer
 
-/// Slow reads: where they run, how long, and who waits for them.
+/// Slow reads: their threads, their time limit, and their queue.
 @Suite("Slow reads")
 struct ReadQueueTests {
-  /// A read that goes on until the test lets it end.
+  /// A read that runs until the test ends it.
   private final class Gate: Sendable {
     private let condition = NSCondition()
     private let isOpen = Mutex(false)
@@ -31,7 +31,7 @@ struct ReadQueueTests {
     }
   }
 
-  /// Which readers had their turns, in order.
+  /// The readers in the order of their turns.
   private final class Journal: Sendable {
     private let names = Mutex<[String]>([])
 
@@ -44,7 +44,7 @@ struct ReadQueueTests {
     Effects(clock: StoppedClock(), randomness: SeededRandomness(seed: 1), tasks: PoolTaskSpawner())
   }
 
-  @Test("One person's slow reads leave threads for others, and their own further reads wait")
+  @Test("One user's slow reads leave threads for others, and their own further reads wait")
   func fairness() async throws {
     let queue = ReadQueue(threads: 4, waiting: 10, waitingPerReader: 10, effects: effects)
     let gate = Gate()
@@ -52,7 +52,7 @@ struct ReadQueueTests {
       for _ in 0..<6 {
         group.addTask { try await queue.run(for: "eve") { gate.pass() } }
       }
-      // However long Eve's reads take, Ada's and Bob's are answered.
+      // However long Eve's reads take, Ada's and Bob's are executed.
       for person in ["ada", "bob", "ada", "bob"] {
         #expect(try await queue.run(for: person) { 1 } == 1)
       }
@@ -63,7 +63,7 @@ struct ReadQueueTests {
     #expect(gate.entered.withLock { $0 } == 6)
   }
 
-  @Test("Beyond so many reads in line a further one is asked to come again")
+  @Test("Beyond the limit of queued reads a further one gets a retry time")
   func lineLimit() async throws {
     let queue = ReadQueue(threads: 1, waiting: 0, waitingPerReader: 10, effects: effects)
     let gate = Gate()
@@ -80,7 +80,7 @@ struct ReadQueueTests {
     }
   }
 
-  @Test("Readers have their turns one after the other, and a bounded number of waiting reads each")
+  @Test("Readers take turns, with a limited number of queued reads each")
   func turns() async throws {
     let queue = ReadQueue(threads: 1, waiting: 10, waitingPerReader: 3, effects: effects)
     let gate = Gate()
@@ -102,7 +102,7 @@ struct ReadQueueTests {
     #expect(journal.readers == ["eve", "ada", "bob", "eve", "ada", "eve"])
   }
 
-  @Test("A read that is cancelled while it waits leaves the queue at once")
+  @Test("A read that is cancelled while it is queued is removed at once")
   func cancelledWait() async throws {
     let queue = ReadQueue(threads: 1, waiting: 10, waitingPerReader: 10, effects: effects)
     let gate = Gate()
@@ -112,7 +112,7 @@ struct ReadQueueTests {
       let waiting = Task { try await queue.run(for: "ada") {} }
       while queue.waitingCount == 0 { await Task.yield() }
       waiting.cancel()
-      // The thread is still taken.
+      // The thread is still in use.
       await #expect(throws: ReadOver.self) { try await waiting.value }
       #expect(queue.waitingCount == 0)
       gate.open()
@@ -121,7 +121,7 @@ struct ReadQueueTests {
     #expect(try await queue.run(for: "bob") { 1 } == 1)
   }
 
-  @Test("A read that failed gives its thread back")
+  @Test("A failed read releases its thread")
   func failure() async throws {
     struct Failure: Error {}
     let queue = ReadQueue(threads: 1, waiting: 1, waitingPerReader: 10, effects: effects)
@@ -131,7 +131,7 @@ struct ReadQueueTests {
     #expect(try await queue.run(for: "b") { 1 } == 1)
   }
 
-  @Test("A statement ends when its reader's time is over or its request is gone")
+  @Test("A statement ends when its reader's time is over or its request is cancelled")
   func interruption() throws {
     let clock = StoppedClock()
     let connection = try SQLiteConnection(path: ":memory:")
@@ -154,11 +154,11 @@ struct ReadQueueTests {
       }
       #expect(error?.isInterrupted == true)
     }
-    // The connection is as good as before.
+    // The connection is still usable.
     #expect(try connection.scalar("SELECT 7") == .integer(7))
   }
 
-  @Test("A query whose time is over is answered as such, and the next one runs")
+  @Test("A query over its time limit gets that error, and the next one runs")
   func time() async throws {
     let server = try await TestServer(isLenient: true, limits: { $0.readTime = -1 })
     let person = try await server.person()

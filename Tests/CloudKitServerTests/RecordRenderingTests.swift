@@ -5,8 +5,9 @@ import Testing
 
 @testable import CloudKitServer
 
-/// Replies are copied from what is kept; here they are compared with records encoded from values.
-@Suite("How records are shown", .everyEngine)
+/// Replies are copied from the stored bytes; here they are compared with records encoded from
+/// values.
+@Suite("Rendering records", .everyEngine)
 struct RecordRenderingTests {
   private let random = SeededRandomness(seed: TestSeed.value)
 
@@ -78,7 +79,7 @@ struct RecordRenderingTests {
 
   private static let names = (0..<12).map { "field\($0)" }
 
-  /// As the app sees it, and as it is kept.
+  /// The app's values, and the stored bytes.
   private func record(
     _ number: Int,
     _ zone: ZoneNumber,
@@ -110,7 +111,7 @@ struct RecordRenderingTests {
     return (shown, record)
   }
 
-  /// The record, made from values and encoded by Foundation.
+  /// The record, created from values and encoded by Foundation.
   private func expected(
     _ shown: [String: FieldValue],
     _ kept: StoredRecord,
@@ -151,7 +152,7 @@ struct RecordRenderingTests {
     try JSONSerialization.jsonObject(with: json) as? NSDictionary
   }
 
-  @Test("What is copied from the storage says what the values say, in every form asked for")
+  @Test("Copied bytes equal the encoded values, in every requested form")
   func difference() async throws {
     let server = try await TestServer()
     let service = server.service

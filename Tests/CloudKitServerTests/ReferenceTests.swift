@@ -26,14 +26,14 @@ struct ReferenceTests {
     let person = try await world()
     let lonely = try await person.modify([.make(.create, "a", link("b", action))])
     #expect(lonely[0].error?.serverErrorCode == code)
-    // In one batch either order works.
+    // In one batch both orders are valid.
     let batch = [
       RecordOperation.make(.create, "c", link("d", action)), .make(.create, "d"),
     ]
     #expect(try await person.modify(batch).compactMap(\.error).isEmpty)
   }
 
-  @Test("Deleting a target deletes what refers to it with DELETE_SELF, and so on")
+  @Test("Deleting a target deletes records that refer to it with DELETE_SELF, recursively")
   func cascade() async throws {
     let person = try await world().extended
     _ = try await person.modify([
@@ -48,7 +48,7 @@ struct ReferenceTests {
     #expect(try await person.lookup("d").recordName == "d")
   }
 
-  @Test("A reference in a circle is deleted once")
+  @Test("A reference in a cycle is deleted once")
   func circle() async throws {
     let person = try await world()
     _ = try await person.modify([
@@ -58,13 +58,13 @@ struct ReferenceTests {
     #expect(try await person.changes().names.isEmpty)
   }
 
-  @Test("A record that a VALIDATE reference points at stays until the reference goes")
+  @Test("A record with a VALIDATE reference cannot be deleted before the reference")
   func validate() async throws {
     let person = try await world()
     _ = try await person.modify([.make(.create, "a"), .make(.create, "b", link("a", .validate))])
     let refused = try await person.modify([.make(.forceDelete, "a")])
     #expect(refused[0].error?.serverErrorCode == .validatingReferenceError)
-    // Both at once is fine, and so is the deletion after the reference changed.
+    // Deleting both together is valid, and so is deleting after the reference changed.
     try await person.save(.forceUpdate, "b", ["to": .null])
     try await person.save(.forceDelete, "a")
     _ = try await person.modify([.make(.create, "a"), .make(.create, "c", link("a", .validate))])
@@ -72,7 +72,7 @@ struct ReferenceTests {
     #expect(both.compactMap(\.error).isEmpty)
   }
 
-  @Test("A deletion that fails takes nothing along")
+  @Test("A failed deletion deletes nothing else")
   func failedDeletion() async throws {
     let person = try await world()
     _ = try await person.modify([
@@ -83,7 +83,7 @@ struct ReferenceTests {
     #expect(Set(try await person.changes().names) == ["a", "child", "holder", "x"])
   }
 
-  @Test("A reference keeps to its zone and names an action")
+  @Test("A reference stays in its zone and has an action")
   func zoneAndAction() async throws {
     let person = try await world()
     try await person.makeZone("other")
@@ -99,7 +99,7 @@ struct ReferenceTests {
     }
   }
 
-  @Test("A parent must be there")
+  @Test("A parent must exist")
   func parent() async throws {
     let person = try await world()
     let orphan = try await person.modify([.make(.create, "a", parent: "p")])
@@ -110,7 +110,7 @@ struct ReferenceTests {
     #expect(family[0].item?.parent?.recordName == "p")
   }
 
-  @Test("At most so many records may go with one", arguments: [3, 4, 5])
+  @Test("A limited number of records may be deleted with one", arguments: [3, 4, 5])
   func referrerLimit(count: Int) async throws {
     let server = try await TestServer(limits: { $0.deleteSelfReferrers = 4 })
     let person = try await server.person()
@@ -123,7 +123,7 @@ struct ReferenceTests {
     #expect(last[0].error?.serverErrorCode == (count > 4 ? .badRequest : nil))
   }
 
-  @Test("A deletion takes along at most so many records in all", arguments: [3, 4, 5])
+  @Test("A request's cascades delete a limited number of records in all", arguments: [3, 4, 5])
   func cascadeLimit(count: Int) async throws {
     let person = try await TestServer(limits: { $0.recordsPerCascade = 4 }).person().extended
     try await person.makeZone()
@@ -143,7 +143,7 @@ struct ReferenceTests {
     }
   }
 
-  @Test("Of a batch that brings too many the last ones fail, or all where it is atomic")
+  @Test("Of a batch with too many referrers the last ones fail, or all if it is atomic")
   func referrerLimitInBatch() async throws {
     let server = try await TestServer(limits: { $0.deleteSelfReferrers = 4 })
     let person = try await server.person()
@@ -167,7 +167,7 @@ struct ReferenceTests {
     #expect(try await person.modify([again])[0].error == nil)
   }
 
-  @Test("A save is refused whose target the same batch deletes with another record")
+  @Test("A save is refused if the same batch deletes its target with another record")
   func cascadedTarget() async throws {
     let person = try await world()
     _ = try await person.modify([
@@ -187,7 +187,7 @@ struct ReferenceTests {
     #expect(try await person.lookup("s").content("to") == nil)
   }
 
-  @Test("A long chain of DELETE_SELF goes with its head")
+  @Test("A long chain of DELETE_SELF is deleted with its head")
   func longChain() async throws {
     let person = try await world()
     let names = (0..<600).map { "r\($0)" }

@@ -4,10 +4,10 @@ import Testing
 
 @testable import CloudKitServer
 
-/// What replies say to caches and browsers.
+/// Headers for caches and browsers.
 @Suite("Headers of replies")
 struct ReplyHeaderTests {
-  @Test("No cache keeps a reply that does not say so itself, and no browser guesses its type")
+  @Test("Caches keep only replies with their own header, and browsers guess no types")
   func caches() async throws {
     let server = try await TestServer(baseURL: "https://cloud.example.org")
     let ada = try await server.person()

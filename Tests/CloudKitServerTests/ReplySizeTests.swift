@@ -4,12 +4,12 @@ import Testing
 
 @testable import CloudKitServer
 
-/// How much one reply holds, whatever a request asks for.
+/// The limit of one reply, for all requests.
 @Suite("The size of a reply", .everyEngine)
 struct ReplySizeTests {
   private static let text = String(repeating: "x", count: 3000)
 
-  /// A person with six records of 3,000 bytes in each of these zones.
+  /// A user with six records of 3,000 bytes in each of these zones.
   private func world(
     zones: [String] = [TestServer.zone.zoneName],
     limits: @escaping (inout ServiceLimits) -> Void
@@ -42,16 +42,16 @@ struct ReplySizeTests {
         content: .gone(RecordKey(zone: ZoneNumber(1), name: "\(number)"), type: "Note")
       )
     }
-    // What is gone counts 256 bytes.
+    // A deletion counts 256 bytes.
     let size = FeedPage.Size(records: 200, bytes: 4 * 256 + over, weight: \.size)
     #expect(size.count(of: items) == (over > 0 ? 5 : 4))
-    // One item is a page, however small the room.
+    // A page has at least one item, also with a limit of 0.
     #expect(FeedPage.Size(records: 200, bytes: 0, weight: \.size).count(of: items) == 1)
     #expect(FeedPage.Size(records: 200, bytes: 0, weight: \.size).count(of: []) == 0)
     #expect(FeedPage.Size(records: 3, bytes: .max, weight: \.size).count(of: items) == 3)
   }
 
-  @Test("A feed comes in pages of so many bytes, each record once", arguments: [false, true])
+  @Test("A feed is paged by bytes, each record once", arguments: [false, true])
   func feed(isReversed: Bool) async throws {
     let person = try await world { $0.bytesPerPage = 6000 }
     var names: [String] = []
@@ -70,7 +70,7 @@ struct ReplySizeTests {
     #expect(names == (isReversed ? all.reversed() : all))
   }
 
-  @Test("The zones of one request share the room of one reply, and none is skipped")
+  @Test("The zones of one request share the byte limit of one reply, and none is skipped")
   func severalZones() async throws {
     let person = try await world(zones: ["a", "b", "c"]) { $0.bytesPerPage = 6000 }
     var tokens: [String: String] = [:]
@@ -98,7 +98,7 @@ struct ReplySizeTests {
     for zone in ["a", "b", "c"] { #expect(found[zone] == (0..<6).map { "\(zone)\($0)" }) }
   }
 
-  @Test("A zone is named once in a request, however its owner is spelled")
+  @Test("A zone may be named once in a request, for any spelling of its owner")
   func repeatedZone() async throws {
     let person = try await world { _ in }
     let name = try await person.userRecordName
@@ -114,7 +114,7 @@ struct ReplySizeTests {
     }
   }
 
-  @Test("A query comes in pages of so many bytes, with an order and without")
+  @Test("A query is paged by bytes, with an order and without")
   func query() async throws {
     let person = try await world { $0.bytesPerPage = 6000 }
     for sorts in [
@@ -156,7 +156,7 @@ struct ReplySizeTests {
     let names = (0..<6).map { "notes\($0)" }
     let error = try await person.failure(.lookupRecords, lookUp(names))
     #expect(error.extension?.code == .limitExceeded)
-    // One record over and over, too.
+    // The same for one record, repeated.
     let again = try await person.failure(
       .lookupRecords,
       lookUp(Array(repeating: "notes0", count: 6))
@@ -164,7 +164,7 @@ struct ReplySizeTests {
     #expect(again.extension?.code == .limitExceeded)
     let few: RecordsResponse = try await person.call(.lookupRecords, lookUp(["notes0", "notes1"]))
     #expect(few.records.allSatisfy { $0.item != nil })
-    // A save brings along the fields that it leaves alone.
+    // A save returns the fields that it does not set.
     let saves = names.map { RecordOperation.make(.forceUpdate, $0, ["n": .int64(9)]) }
     let refused = try await person.failure(
       .modifyRecords,

@@ -4,13 +4,13 @@ import Testing
 
 @testable import CloudKitServer
 
-/// What a request may cost before the server knows who sent it.
-@Suite("Bounds of requests")
+/// The limits of a request before its sender is known.
+@Suite("Limits of requests")
 struct RequestBoundsTests {
   static let database = "/database/1/c/development/public/records/query?ckAPIToken=a"
 
   @Test(
-    "A body may be as large as its path and its rights ask for",
+    "The limit of a body depends on its path and its credentials",
     arguments: [
       ("/delete-account", [:], 65_536), ("/account/sign-in", [:], 65_536),
       ("/share/x", [:], 65_536), ("/nothing", [:], 65_536), ("/", [:], 65_536),
@@ -39,7 +39,9 @@ struct RequestBoundsTests {
     #expect(RequestTarget("/x?\(text)").query["k100"] == nil)
   }
 
-  @Test("Pages and calls about accounts keep to the rate of an address, as the web services do")
+  @Test(
+    "Pages and calls about accounts are limited by the rate of an address, like the web services"
+  )
   func rate() async throws {
     let server = try await TestServer(limits: {
       $0.requestsPerSecond = 1
@@ -97,7 +99,7 @@ struct RequestBoundsTests {
     #expect(SenderAddress("") == nil)
   }
 
-  @Test("A user name too long to be one is refused without a look at the accounts")
+  @Test("A too long user name is refused without a look-up")
   func longNames() async throws {
     let server = try await TestServer()
     let name = String(repeating: "a", count: 50_000)

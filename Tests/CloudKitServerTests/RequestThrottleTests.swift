@@ -2,10 +2,10 @@ import Testing
 
 @testable import CloudKitServer
 
-/// The buckets that bound how often a sender may ask.
+/// The token buckets that limit a sender's rate.
 @Suite("Rates of senders")
 struct RequestThrottleTests {
-  @Test("However many senders come, one that keeps sending is not forgotten")
+  @Test("An active sender is not evicted, regardless of the number of others")
   func eviction() {
     let throttle = RequestThrottle(limit: 10)
     func isRefused(_ sender: String, at time: Int64) -> Bool {
@@ -19,7 +19,7 @@ struct RequestThrottleTests {
     }
   }
 
-  @Test("A full bucket is forgotten before one that is not, each by its own rate")
+  @Test("A full bucket is evicted before one that is not, each by its own rate")
   func idleness() {
     let throttle = RequestThrottle(limit: 2)
     // One token in a minute, and a thousand in a second.

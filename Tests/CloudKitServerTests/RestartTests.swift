@@ -4,9 +4,9 @@ import Foundation
 import Testing
 import WatershedSQLite
 
-@Suite("A server that stops and starts again", .everyEngine)
+@Suite("Restarts of a server", .everyEngine)
 struct RestartTests {
-  @Test("The database and the keys are their owner's alone in a folder that others look into")
+  @Test("The database and the keys are readable only for their owner in a shared folder")
   func permissions() async throws {
     try await TestEngine.$current.withValue(.sqlite) {
       try await withTemporaryFolder { folder in
@@ -25,7 +25,7 @@ struct RestartTests {
     }
   }
 
-  @Test("Everything acknowledged is there after a restart, tokens and sessions too")
+  @Test("Acknowledged changes are there after a restart, and tokens and sessions stay valid")
   func restart() async throws {
     try await withTemporaryFolder { folder in
       let first = try await TestServer(folder: folder)
@@ -54,7 +54,7 @@ struct RestartTests {
     }
   }
 
-  @Test("A server that was never told to stop loses nothing either")
+  @Test("A server that crashes loses nothing either")
   func abandoned() async throws {
     try await withTemporaryFolder { folder in
       let first = try await TestServer(folder: folder)
@@ -66,9 +66,9 @@ struct RestartTests {
     }
   }
 
-  @Test("Tokens from before a backup was put back have expired")
+  @Test("Tokens from before a backup was restored have expired")
   func restoredBackup() async throws {
-    // Whoever restores a PostgreSQL says so: there is no file that could be put back behind it.
+    // A restore of PostgreSQL reports itself: there is no file that could be replaced unnoticed.
     guard TestEngine.current == .sqlite else { return }
     try await withTemporaryFolder { folder in
       let copy = folder.appendingPathComponent("copy.sqlite")
@@ -94,20 +94,20 @@ struct RestartTests {
 
       let third = try await TestServer(folder: data, seed: 3)
       person.server = third
-      // Even when new commits have passed the old counter.
+      // Even after new commits have exceeded the old counter.
       for name in ["x", "y", "z"] { try await person.save(.create, name) }
       let error = await #expect(throws: ErrorDictionary.self) {
         try await person.changes(since: token)
       }
       #expect(error?.extension?.code == .changeTokenExpired)
       #expect(try await person.changes().names == ["a", "x", "y", "z"])
-      // What this client knows is in both histories.
+      // All changes of this token are in both histories.
       #expect(try await person.changes(since: known).names == ["x", "y", "z"])
     }
   }
 
   @Test(
-    "Tokens have expired where a copy from the present run was put back, without a restart between"
+    "Tokens expire if a copy of the present run is restored without a restart in between"
   )
   func restoredHotCopy() async throws {
     // PostgreSQL has no file of ours; see `PostgreSQLOriginTests`.
@@ -140,7 +140,7 @@ struct RestartTests {
     }
   }
 
-  @Test("A start that ends before its first commit is not taken for an older copy")
+  @Test("A start that ends before its first commit is not treated as an older copy")
   func failedStart() async throws {
     guard TestEngine.current == .sqlite else { return }
     try await withTemporaryFolder { folder in
@@ -149,7 +149,7 @@ struct RestartTests {
       try await person.makeZone()
       let token = try await person.changes().syncToken
       await first.service.shutdown()
-      // The file's writer is taken, so that the first transaction of the start fails.
+      // The file's write lock is held, so that the first transaction of the start fails.
       let other = try SQLiteConnection(
         path: folder.appendingPathComponent("watershed.sqlite").path
       )
@@ -169,7 +169,7 @@ struct RestartTests {
     }
   }
 
-  @Test("An administrator can let every token expire")
+  @Test("An administrator can expire every token")
   func newIncarnation() async throws {
     let person = try await TestServer().person().extended
     try await person.makeZone()
@@ -181,7 +181,7 @@ struct RestartTests {
     #expect(error?.extension?.code == .changeTokenExpired)
   }
 
-  @Test("A server that was killed between upload and save takes the save when it is back")
+  @Test("A server that crashed between upload and save accepts the save after its restart")
   func assets() async throws {
     try await withTemporaryFolder { folder in
       let first = try await TestServer(folder: folder)
@@ -198,7 +198,7 @@ struct RestartTests {
     }
   }
 
-  @Test("A server that is stopping asks to try again")
+  @Test("A server that is stopping replies with a retry time")
   func stopping() async throws {
     let person = try await TestServer().person()
     await person.server.service.shutdown()

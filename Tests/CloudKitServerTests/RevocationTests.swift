@@ -4,7 +4,7 @@ import Testing
 
 @testable import CloudKitServer
 
-/// What ends with a sign-in: sessions, refresh tokens, and the addresses that were given to it.
+/// What ends with a sign-in: sessions, refresh tokens, and the URLs issued to it.
 @Suite("Revocation", .everyEngine)
 struct RevocationTests {
   private func credentials(_ response: WebServiceResponse) throws -> DeviceCredentials {
@@ -48,7 +48,7 @@ struct RevocationTests {
     return reply.apnsToken
   }
 
-  /// 200 where the address listens, at once because nothing is waited for.
+  /// 200 if the URL is valid, immediately because the timeout is zero.
   private func listens(_ server: TestServer, _ token: String) throws -> Bool {
     do {
       _ = try server.service.openEventStream(path: "/events/\(token)", lastEventID: nil)
@@ -60,7 +60,7 @@ struct RevocationTests {
 
   // MARK: Sessions
 
-  @Test("Ending a device ends every user token that it ever fetched")
+  @Test("Ending a device ends every user token that it fetched")
   func everyToken() async throws {
     let server = try await TestServer()
     _ = try await server.person()
@@ -70,14 +70,14 @@ struct RevocationTests {
       device = try await refresh(server, device.refreshToken)
       tokens.append(device.webAuthToken)
     }
-    // Requests on their way have the one before.
+    // Concurrent requests use the previous one.
     for token in tokens.suffix(2) { #expect(await status(server, token) == 200) }
     let id = String(device.refreshToken.prefix { $0 != "." })
     try await server.service.revokeDevice(id)
     for token in tokens { #expect(await status(server, token) == 421) }
   }
 
-  @Test("A renewal does not bring an ended session back")
+  @Test("A renewal does not restore an ended session")
   func renewal() async throws {
     let server = try await TestServer()
     let ada = try await server.person()
@@ -95,7 +95,7 @@ struct RevocationTests {
     #expect(try storage.read { try $0.session(digest: digest) } == nil)
   }
 
-  @Test("A sign-in ends after ninety days, however much it is used")
+  @Test("A session ends after ninety days, regardless of its use")
   func age() async throws {
     let server = try await TestServer()
     let token = try #require(try await server.person().webAuthToken)
@@ -107,7 +107,7 @@ struct RevocationTests {
     #expect(await status(server, token) == 421)
   }
 
-  @Test("A password that was right a moment ago opens no account that was changed since")
+  @Test("A password that was verified a moment ago does not open an account changed since")
   func changedMeanwhile() async throws {
     let server = try await TestServer()
     _ = try await server.person()
@@ -139,7 +139,7 @@ struct RevocationTests {
     }
   }
 
-  @Test("A session that ended while it was read is not kept in memory")
+  @Test("A session that ended while it was read is not cached")
   func cacheGeneration() {
     let cache = SessionCache()
     let session = StoredSession(
@@ -158,7 +158,7 @@ struct RevocationTests {
     #expect(cache.session(digest: "d", now: 0) == session)
   }
 
-  @Test("A program that was let in gets nothing once the account's sign-ins have ended")
+  @Test("An allowed program gets nothing after the account's sessions have ended")
   func consentThatEnded() async throws {
     let server = try await TestServer()
     _ = try await server.person()
@@ -168,7 +168,7 @@ struct RevocationTests {
       case 0: try await server.service.signOutEverywhere("ada")
       case 1: try await server.service.changeAccount("ada", .init(password: "secret"))
       default:
-        // Another person has the name now.
+        // Another account has the name now.
         try await server.service.deleteAccount("ada", purgesNow: true)
         _ = try await server.person()
       }
@@ -182,7 +182,7 @@ struct RevocationTests {
     var user_code: String
   }
 
-  /// The code of a program that ada has let in.
+  /// The code of a program that ada has allowed.
   private func allowedProgram(_ server: TestServer) async throws -> String {
     let asked = await server.send(
       "POST",
@@ -210,9 +210,9 @@ struct RevocationTests {
     )
   }
 
-  // MARK: Addresses of files
+  // MARK: URLs of files
 
-  /// An upload address and a download address that a person was given.
+  /// An upload URL and a download URL of a user.
   private func fileAddresses(_ person: Person) async throws -> (up: String, down: String) {
     func url() async throws -> String {
       let reply: UploadTokensResponse = try await person.call(
@@ -244,7 +244,7 @@ struct RevocationTests {
     ]
   }
 
-  @Test("Addresses of files end with the account's sign-ins", arguments: 0..<3)
+  @Test("URLs of files end with the account's sessions", arguments: 0..<3)
   func fileAddressesOfAccount(end: Int) async throws {
     let server = try await TestServer()
     let ada = try await server.person()
@@ -260,7 +260,7 @@ struct RevocationTests {
     #expect(await statuses(server, addresses) == [403, 403])
   }
 
-  @Test("Addresses of files outlive the device's renewals, and end with the device")
+  @Test("URLs of files survive the device's renewals, and end with the device")
   func fileAddressesOfDevice() async throws {
     let server = try await TestServer()
     let ada = try await server.person()
@@ -277,7 +277,7 @@ struct RevocationTests {
     #expect(await statuses(server, others) == [200, 200])
   }
 
-  @Test("Addresses of files end with the API token that they were asked for with")
+  @Test("URLs of files end with the API token with which they were requested")
   func fileAddressesOfToken() async throws {
     let server = try await TestServer()
     var ada = try await server.person()
@@ -289,9 +289,9 @@ struct RevocationTests {
     #expect(await statuses(server, addresses) == [403, 403])
   }
 
-  // MARK: Addresses for events
+  // MARK: Event URLs
 
-  @Test("An address for events ends with the account's sign-ins, and does not come back with them")
+  @Test("An event URL ends with the account's sessions, and is not restored with new ones")
   func disabledAccount() async throws {
     let server = try await TestServer()
     let ada = try await server.person().extended
@@ -309,7 +309,7 @@ struct RevocationTests {
     #expect(await server.send("GET", "/webcourier/\(token)").status == 404)
   }
 
-  @Test("Ending a device ends its address for events, and no other device's")
+  @Test("Ending a device ends its event URL, and no other device's")
   func revokedDevice() async throws {
     let server = try await TestServer()
     _ = try await server.person()
@@ -320,7 +320,7 @@ struct RevocationTests {
       let person = Person(server: server, webAuthToken: device.webAuthToken).extended
       tokens.append(try await register(person))
       ids.append(String(device.refreshToken.prefix { $0 != "." }))
-      // The address outlives the session that it was given to, as long as the device is signed in.
+      // The URL survives the session that it was issued to, while the device is signed in.
       for _ in 0..<3 { device = try await refresh(server, device.refreshToken) }
     }
     server.clock.advance(seconds: 24 * 3600)
@@ -331,7 +331,7 @@ struct RevocationTests {
     #expect(try listens(server, tokens[1]))
   }
 
-  @Test("An address for events ends with the session of a page, or when it is not used for long")
+  @Test("An event URL ends with the session of a page, or after long disuse")
   func unused() async throws {
     let server = try await TestServer(limits: { $0.keptSessionLifetime = 1000 * 24 * 3600 })
     let ada = try await server.person().extended
@@ -351,7 +351,7 @@ struct RevocationTests {
     for _ in 0..<3 {
       server.clock.advance(seconds: 60 * 24 * 3600)
       #expect(try listens(server, kept))
-      // The write that moves the end on is in the lane before this one.
+      // The write that extends it is queued in the lane before this one.
       _ = try await server.service.auditLines()
     }
     server.clock.advance(seconds: 91 * 24 * 3600)
@@ -362,7 +362,7 @@ struct RevocationTests {
     )
   }
 
-  @Test("A person has fifty devices at most; without a person nothing is stored")
+  @Test("A user has at most fifty devices, and without a user nothing is stored")
   func quantity() async throws {
     let server = try await TestServer()
     let ada = try await server.person().extended
@@ -372,7 +372,7 @@ struct RevocationTests {
       _ = try await register(ada)
     }
     #expect(try listens(server, first))
-    // The same device again takes no room.
+    // Registering the same device again takes no place.
     #expect(try await register(ada, token: first) == first)
     server.clock.advance(seconds: 1)
     let second = try await register(ada)
@@ -388,7 +388,7 @@ struct RevocationTests {
     #expect(try !listens(server, nobodys))
   }
 
-  @Test("No token of a device is in the data folder")
+  @Test("The data folder has no device token")
   func digests() async throws {
     try await withTemporaryFolder { folder in
       let server = try await TestServer(folder: folder)

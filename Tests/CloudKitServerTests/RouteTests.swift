@@ -7,7 +7,7 @@ import Testing
 struct RouteTests {
   static let database = "/database/1/iCloud.example/development/private"
 
-  @Test("Every documented endpoint is reached by its path", arguments: Endpoint.allCases)
+  @Test("Every documented endpoint is routed by its path", arguments: Endpoint.allCases)
   func endpoints(endpoint: Endpoint) throws {
     guard case .api(let path, let found) = Route(path: "\(Self.database)/\(endpoint.rawValue)?a=b")
     else { throw Unrouted() }
@@ -18,7 +18,7 @@ struct RouteTests {
 
   struct Unrouted: Error {}
 
-  @Test("Every section is reached by its first part", arguments: Route.Section.allCases)
+  @Test("Every section is routed by its first part", arguments: Route.Section.allCases)
   func sections(section: Route.Section) {
     for path in ["/\(section.rawValue)", "//\(section.rawValue)/", "/\(section.rawValue)?x=/y"] {
       #expect(Route(path: path) == .section(section))
@@ -26,7 +26,7 @@ struct RouteTests {
   }
 
   @Test(
-    "A path that names nothing is unknown, and its metrics share one label",
+    "An unknown path has no route, and shares one metrics label",
     arguments: ["/nothing", "/database/1", "/database/1/c/development/private/records/guess"]
   )
   func unknown(path: String) {
@@ -34,7 +34,7 @@ struct RouteTests {
     #expect(Route(path: path).rules.label == "other")
   }
 
-  @Test("A body of its route's limit is read; one byte more is refused before any work")
+  @Test("A body at its route's limit is read; one byte more is refused before any work")
   func bodyLimits() async throws {
     let server = try await TestServer()
     for path in [

@@ -31,7 +31,7 @@ struct SchemaAdministrationTests {
     }
   }
 
-  @Test("Each verb does what its command promises")
+  @Test("Each verb has the documented effect")
   func verbs() async throws {
     let server = try await TestServer(administratorToken: "t")
     let file = "DEFINE SCHEMA CREATE ROLE r; RECORD TYPE Note (a INT64);"
@@ -66,7 +66,7 @@ struct SchemaAdministrationTests {
     #expect(unknown.status == 400)
   }
 
-  @Test("What cannot be is refused with the words that say why, and who may not is turned away")
+  @Test("An invalid change is refused with a reason, and so is a caller without the right")
   func refusals() async throws {
     let server = try await TestServer(administratorToken: "t")
     for (verb, body, reason) in [

@@ -19,7 +19,7 @@ struct SchemaErasingTests {
         GRANT READ TO "_world");
     """
 
-  /// A few more records than one page has.
+  /// A few more records than one page.
   private static let count = 5
 
   private func world(
@@ -54,7 +54,7 @@ struct SchemaErasingTests {
   }
 
   @Test(
-    "The fields go from every record, and records of the types",
+    "Deleted fields are removed from every record, and records of deleted types too",
     arguments: [
       DatabaseScope.private, .public,
     ]
@@ -72,7 +72,7 @@ struct SchemaErasingTests {
     }
   }
 
-  @Test("Devices are told: each record once, as a change or as gone")
+  @Test("Devices receive each record once, as changed or deleted")
   func feed() async throws {
     let person = try await world(.private)
     let token = try await person.changes().syncToken
@@ -91,7 +91,7 @@ struct SchemaErasingTests {
     #expect(names.sorted() == all.sorted())
   }
 
-  @Test("A field of the same name and another type begins empty, its index with it")
+  @Test("A field of the same name and another type starts empty, and so does its index")
   func newType() async throws {
     let person = try await world(.private)
     let old = RecordQuery(
@@ -114,7 +114,7 @@ struct SchemaErasingTests {
     try await person.lookup(name).recordChangeTag
   }
 
-  @Test("Files and references go with their fields, and sealed fields stay readable")
+  @Test("Files and references are removed with their fields, and encrypted fields stay readable")
   func links() async throws {
     let person = try await world(.private)
     try await person.save(.create, "target")
@@ -137,11 +137,11 @@ struct SchemaErasingTests {
     let rich = try await person.lookup("rich")
     #expect(rich.fields?.keys.sorted() == ["secret"])
     #expect(rich.content("secret") == .string("s"))
-    // Nothing holds the target any more.
+    // Nothing refers to the target any more.
     try await person.save(.forceDelete, "target", recordType: nil)
   }
 
-  @Test("What is in production cannot be deleted, so nothing is")
+  @Test("A type in production cannot be deleted, and nothing is erased")
   func production() async throws {
     let person = try await world(.private)
     try await person.server.service.promoteSchema(container: TestServer.container)
@@ -149,7 +149,7 @@ struct SchemaErasingTests {
     #expect(try await person.lookup("note1").content("count") == .int64(1))
   }
 
-  @Test("To validate deletes nothing")
+  @Test("Validating an import deletes nothing")
   func validation() async throws {
     let person = try await world(.private)
     try await person.server.service.importSchema(
@@ -161,9 +161,9 @@ struct SchemaErasingTests {
     #expect(try await person.lookup("tag1").recordName == "tag1")
   }
 
-  // MARK: Stops in the middle
+  // MARK: Interruptions
 
-  /// The import in a server that stops when the first page is gone, then a server on the same data.
+  /// The import in a server that stops after the first page, then a server on the same data.
   private func interrupted(
     _ scope: DatabaseScope,
     _ body: (Person) async throws -> Void
@@ -202,7 +202,7 @@ struct SchemaErasingTests {
   }
 
   @Test(
-    "A server that stopped in the middle finishes it when it is back",
+    "An interrupted erasure is finished after the restart",
     arguments: [DatabaseScope.private, .public]
   )
   func finishes(scope: DatabaseScope) async throws {
@@ -210,14 +210,14 @@ struct SchemaErasingTests {
       #expect(try await leftOvers(person, scope).count == 2 * Self.count - 3)
       try await person.server.service.housekeep()
       #expect(try await leftOvers(person, scope).isEmpty)
-      // What it has told of once it does not tell of again.
+      // Changes that were already reported are not reported again.
       let token = scope == .public ? nil : try await person.changes().syncToken
       try await person.server.service.housekeep()
       if let token { #expect(try await person.changes(since: token).names.isEmpty) }
     }
   }
 
-  @Test("A type that comes back by a save before that is without its old records")
+  @Test("A type that a save declares again before that has none of its old records")
   func returningType() async throws {
     try await interrupted(.private) { person in
       try await person.save(.create, "tag9", ["name": .string("new")], recordType: "Tag")
@@ -226,7 +226,7 @@ struct SchemaErasingTests {
     }
   }
 
-  @Test("So is one that comes back by an import")
+  @Test("A type that an import declares again before that has none of its old records")
   func returningSchema() async throws {
     try await interrupted(.private) { person in
       try await person.server.service.importSchema(Self.before, container: TestServer.container)
@@ -237,7 +237,7 @@ struct SchemaErasingTests {
     }
   }
 
-  @Test("Public records of a type that left the schema are their creators' until they are erased")
+  @Test("Public records of a deleted type belong to their creators until they are erased")
   func closedUntilErased() async throws {
     try await interrupted(.public) { person in
       let names = try await leftOvers(person, .public)
@@ -257,7 +257,7 @@ struct SchemaErasingTests {
     }
   }
 
-  @Test("A record with nothing to lose is not touched")
+  @Test("A record without deleted fields is not changed")
   func untouched() async throws {
     let person = try await world(.private)
     let tag = try await person.save(.create, "plain", ["title": .string("t")]).recordChangeTag

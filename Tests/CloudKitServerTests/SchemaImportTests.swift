@@ -7,7 +7,7 @@ import Testing
 struct SchemaImportTests {
   private static let container = TestServer.container
 
-  @Test("An import replaces the development schema, and what goes without saying is added")
+  @Test("An import replaces the development schema, and adds implied declarations")
   func replaces() async throws {
     let service = try await TestServer().service
     let before = try service.exportSchema(container: Self.container, environment: .development)
@@ -52,7 +52,7 @@ struct SchemaImportTests {
         """
     )
     let exported = try service.exportSchema(container: Self.container, environment: .development)
-    // An export imports as it is, and changes nothing.
+    // An export can be imported unchanged, and changes nothing.
     #expect(try await service.importSchema(exported, container: Self.container).isEmpty)
     let again = try await service.importSchema(
       TestSchema.text(
@@ -72,7 +72,7 @@ struct SchemaImportTests {
     )
   }
 
-  @Test("A line left out removes the index of a system field")
+  @Test("Omitting a line removes the index of a system field")
   func systemIndex() async throws {
     let service = try await TestServer().service
     let indexed = TestSchema.text("RECORD TYPE A (\"___recordID\" REFERENCE QUERYABLE, a STRING);")
@@ -86,7 +86,7 @@ struct SchemaImportTests {
     )
   }
 
-  @Test("A field keeps its type and its encryption; a number settles once")
+  @Test("A field keeps its type and its encryption; an untyped number is typed once")
   func types() async throws {
     let service = try await TestServer().service
     try await service.importSchema(
@@ -125,7 +125,7 @@ struct SchemaImportTests {
   }
 
   @Test(
-    "What the language can write and a schema cannot have is refused",
+    "A schema that only the language allows is refused",
     arguments: [
       ("RECORD TYPE A (a INT64 SEARCHABLE);", "cannot be marked SEARCHABLE"),
       ("RECORD TYPE A (a ASSET QUERYABLE);", "cannot be marked QUERYABLE"),
@@ -151,7 +151,7 @@ struct SchemaImportTests {
     )
   }
 
-  @Test("To validate is to import without doing it, and production takes no import")
+  @Test("Validating changes nothing, and production accepts no import")
   func validate() async throws {
     let service = try await TestServer().service
     let file = TestSchema.text("RECORD TYPE A (a INT64);")

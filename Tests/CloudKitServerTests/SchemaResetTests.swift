@@ -4,7 +4,7 @@ import Testing
 
 @testable import CloudKitServer
 
-@Suite("A reset of development that is cut off", .everyEngine)
+@Suite("Interrupted resets of development", .everyEngine)
 struct SchemaResetTests {
   /// Records in a zone, in the default zone and in the public database.
   private static let places: [(name: String, scope: DatabaseScope, zone: ZoneID?)] = [
@@ -43,7 +43,7 @@ struct SchemaResetTests {
     }
   }
 
-  @Test("It is finished by the server that comes next, once")
+  @Test("The next server finishes an interrupted reset, once")
   func finishes() async throws {
     try await interrupted { person in
       try await person.server.service.housekeep()
@@ -55,7 +55,7 @@ struct SchemaResetTests {
     }
   }
 
-  @Test("A database that is empty already keeps what was saved since")
+  @Test("A database that is already empty keeps later saves")
   func emptiedOnes() async throws {
     try await interrupted { person in
       let storage = person.server.service.storage
@@ -73,7 +73,7 @@ struct SchemaResetTests {
     }
   }
 
-  @Test("A save that lets the schema grow waits for it")
+  @Test("A save that extends the schema waits for the reset")
   func growth() async throws {
     try await interrupted { person in
       try await person.save(.create, "n", ["new": .int64(1)], zone: nil)
@@ -82,7 +82,7 @@ struct SchemaResetTests {
     }
   }
 
-  @Test("Users who came in between two resets keep their records")
+  @Test("Users who registered between two resets keep their records")
   func laterUsers() async throws {
     let server = try await TestServer()
     let first = try await server.person("ada")

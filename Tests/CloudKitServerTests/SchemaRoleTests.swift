@@ -7,7 +7,7 @@ import Testing
 struct SchemaRoleTests {
   private static let container = TestServer.container
 
-  @Test("Custom roles are granted by an administrator alone, and open what the schema says")
+  @Test("Only an administrator grants custom roles, and they give the schema's permissions")
   func roles() async throws {
     let server = try await TestServer()
     let (ada, bob) = (try await server.person("ada"), try await server.person("bob"))
@@ -57,7 +57,7 @@ struct SchemaRoleTests {
     try await give(["readers", "editors"])
     #expect(try await can() == [true, true, true])
 
-    // Bob writes his own record, but not what he is allowed to.
+    // Bob writes his own record, but not its roles.
     for type in [RecordOperationType.forceUpdate, .forceReplace] {
       let results = try await bob.modify(
         [.make(type, bobsName, ["roles": .int64List([1, 2])], recordType: "Users")],
@@ -80,7 +80,7 @@ struct SchemaRoleTests {
     await #expect(throws: CloudKitService.AdministrationError.self) { try await give(["nobody"]) }
   }
 
-  @Test("A role's number is never another role's, and the same on both sides")
+  @Test("A role's number is never another role's, and the same in both environments")
   func roleNumbers() async throws {
     let service = try await TestServer().service
     func numbers(_ environment: ContainerEnvironment) throws -> [String: Int64] {
@@ -96,7 +96,7 @@ struct SchemaRoleTests {
     #expect(try numbers(.production) == ["a": 1, "b": 2, "c": 3])
   }
 
-  @Test("What everybody is refused to read is not found by a query either")
+  @Test("Records that a caller may not read are not found by a query either")
   func unreadable() async throws {
     let server = try await TestServer()
     let ada = try await server.person()

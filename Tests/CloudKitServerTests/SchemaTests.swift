@@ -23,14 +23,14 @@ struct SchemaTests {
     )
     let zone = scope == .public ? nil : TestServer.zone
     let results = try await person.modify([operation], in: scope, zone: zone)
-    // A name that no type can have is one of a type that is not there.
+    // A name that no type can have is the name of a missing type.
     let isName = recordType.first?.isLetter == true
     let refusal = isName ? ServerErrorCode.badRequest : .notFound
     #expect([nil, refusal].contains(results[0].error?.serverErrorCode))
     return results[0].error?.reason
   }
 
-  @Test("The first save makes types and fields, with the indexes development gives them")
+  @Test("The first save creates types and fields, with development's default indexes")
   func growth() async throws {
     let person = try await world()
     try await person.save(
@@ -82,7 +82,7 @@ struct SchemaTests {
     )
   }
 
-  @Test("A declared type is kept to; values without a tag are brought to it")
+  @Test("A declared type is enforced, and untyped values are converted to it")
   func enforcement() async throws {
     let person = try await world()
     try await person.save(
@@ -113,7 +113,7 @@ struct SchemaTests {
     #expect(try await reason(person, ["t": FieldValue(.untagged(.fraction(1.5)))]) != nil)
   }
 
-  @Test("A new field needs a value that tells its type, and a proper name")
+  @Test("A new field needs a value that determines its type, and a valid name")
   func newFields() async throws {
     let person = try await world()
     #expect(
@@ -130,7 +130,7 @@ struct SchemaTests {
       #expect(try await reason(person, [name: FieldValue(.int64(1))]) != nil)
     }
     #expect(try await reason(person, ["a": FieldValue(.int64(1))], recordType: "1x") != nil)
-    // Nothing of a refused record's fields has entered the schema.
+    // The fields of a refused record were not added to the schema.
     #expect(
       try await reason(person, ["a": FieldValue(.int64(1)), "z": FieldValue(.unknownList)]) != nil
     )
@@ -140,7 +140,7 @@ struct SchemaTests {
         environment: .development
       )[recordType: "Note"] == nil
     )
-    // A null makes no field, and an empty list is fine once the field is there.
+    // A null creates no field, and an empty list is valid once the field exists.
     #expect(try await reason(person, ["n": FieldValue(.null)]) == nil)
     #expect(try await reason(person, ["l": FieldValue(.stringList(["a"]))]) == nil)
     #expect(try await reason(person, ["l": FieldValue(.unknownList)]) == nil)
@@ -177,7 +177,7 @@ struct SchemaTests {
     #expect(error?.reason?.contains("ENCRYPTED_STRING and cannot be queried") == true)
   }
 
-  @Test("Production takes only what its schema has")
+  @Test("Production accepts only types and fields of its schema")
   func production() async throws {
     let server = try await TestServer()
     var person = try await server.person()
@@ -216,7 +216,7 @@ struct SchemaTests {
     }
   }
 
-  @Test("Many devices that make new fields at once all succeed")
+  @Test("Many devices that create new fields concurrently all succeed")
   func concurrentGrowth() async throws {
     let person = try await world()
     try await withThrowingTaskGroup(of: Void.self) { group in

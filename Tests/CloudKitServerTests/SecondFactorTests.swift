@@ -4,16 +4,16 @@ import Testing
 
 @testable import CloudKitServer
 
-/// Codes of authenticator apps beside passwords.
+/// Codes of authenticator apps in addition to passwords.
 @Suite("Second factors", .everyEngine)
 struct SecondFactorTests {
-  /// A server, and an account whose app makes codes of a secret.
+  /// A server, and an account whose app has a secret.
   private struct World {
     var server: TestServer
     var secret: Data
     var recovery: [String]
 
-    /// The code that the app shows.
+    /// The present code of the app.
     var code: String {
       TimeCode.code(secret, step: TimeCode.step(at: server.service.now))
     }
@@ -49,7 +49,7 @@ struct SecondFactorTests {
     #expect(offer.secret == TimeCode.base32(secret))
     #expect(sealed.range(of: secret) == nil)
     var world = World(server: server, secret: secret, recovery: [])
-    // Nothing is asked for before the app has shown that it is set up.
+    // No code is required before the app is confirmed.
     #expect(await world.signIn().status == 200)
     world.recovery = try await service.confirmSecondFactor(
       of: account,
@@ -61,7 +61,7 @@ struct SecondFactorTests {
   }
 
   @Test(
-    "Codes are those of RFC 6238's appendix",
+    "Codes equal those of RFC 6238's appendix",
     arguments: [
       (59, "287082"), (1_111_111_109, "081804"), (1_111_111_111, "050471"),
       (1_234_567_890, "005924"), (2_000_000_000, "279037"), (20_000_000_000, "353130"),
@@ -72,7 +72,10 @@ struct SecondFactorTests {
     #expect(TimeCode.code(secret, step: TimeCode.step(at: seconds * 1000)) == code)
   }
 
-  @Test("Base32 is that of RFC 4648", arguments: [("", ""), ("f", "MY"), ("fooba", "MZXW6YTB")])
+  @Test(
+    "Base32 equals RFC 4648's vectors",
+    arguments: [("", ""), ("f", "MY"), ("fooba", "MZXW6YTB")]
+  )
   func base32(text: String, encoded: String) {
     #expect(TimeCode.base32(Data(text.utf8)) == encoded)
     #expect(
@@ -82,14 +85,14 @@ struct SecondFactorTests {
     )
   }
 
-  @Test("An account with a second factor opens to password and code together, each code once")
+  @Test("An account with a second factor requires password and code, each code once")
   func signIn() async throws {
     let world = try await world()
     #expect(await world.signIn().status == 401)
     #expect(await world.signIn("wrong", code: world.code).status == 401)
     #expect(await world.signIn(code: "000000").status == 401)
     #expect(await world.signIn(code: world.code).status == 200)
-    // Seen over a shoulder, it opens nothing; the next one does.
+    // A used code is refused; the next one is accepted.
     #expect(await world.signIn(code: world.code).status == 401)
     world.server.clock.advance(seconds: 30)
     let code = world.code
@@ -102,7 +105,7 @@ struct SecondFactorTests {
     #expect(await world.signIn(code: early).status == 401)
   }
 
-  @Test("Of uses of one code at once, one succeeds")
+  @Test("Of concurrent uses of one code, one succeeds")
   func atOnce() async throws {
     let world = try await world()
     let code = world.code
@@ -115,7 +118,7 @@ struct SecondFactorTests {
     #expect(statuses.filter { $0 == 200 }.count == 1)
   }
 
-  @Test("A recovery code opens the account once; new ones replace those that are left")
+  @Test("A recovery code is valid once, and new ones replace the others")
   func recovery() async throws {
     let world = try await world()
     #expect(world.recovery.count == 10)
@@ -133,21 +136,21 @@ struct SecondFactorTests {
     }
   }
 
-  @Test("Wrong codes rest the account for an hour, whichever network they come from")
+  @Test("Wrong codes lock the account for an hour, from all networks together")
   func guessing() async throws {
     let world = try await world()
     for number in 0..<10 {
       #expect(await world.signIn(code: "00000x", from: "203.0.113.\(number)").status == 401)
     }
     #expect(await world.signIn(code: world.code, from: "192.0.2.1").status == 429)
-    // A password without a code is not counted, and forgets nothing that is.
+    // A password without a code is not counted, and resets no counter.
     #expect(await world.signIn(from: "192.0.2.1").status == 401)
     #expect(await world.signIn(code: world.code, from: "192.0.2.1").status == 429)
     world.server.clock.advance(seconds: 3600)
     #expect(await world.signIn(code: world.code, from: "192.0.2.1").status == 200)
   }
 
-  @Test("Every page and call that takes a password asks for the code too")
+  @Test("Every page and call that takes a password requires the code too")
   func everyEntrance() async throws {
     let world = try await world()
     let server = world.server
@@ -182,7 +185,7 @@ struct SecondFactorTests {
     #expect(await server.send("POST", page, body: body).status == 200)
   }
 
-  @Test("A device is let in with password and code, though the device shows a code too")
+  @Test("A device needs password and code although it shows a code itself")
   func device() async throws {
     let world = try await world()
     let server = world.server
@@ -219,14 +222,14 @@ struct SecondFactorTests {
       )
     )
     #expect(granted.status == 200)
-    // No code that waits stands in the storage.
+    // No pending code is in the storage.
     let entries = try server.service.storage.read {
       try $0.entries(DirectoryRange(.deviceCode, limit: .max))
     }
     #expect(!entries.contains { $0.key.name.contains(shown.replacing("-", with: "")) })
   }
 
-  @Test("An administrator takes a factor away, and the log says so")
+  @Test("An administrator removes a factor, which is logged")
   func removal() async throws {
     let world = try await world()
     let admin = Administrator(server: world.server, token: "operator's token")
@@ -240,7 +243,7 @@ struct SecondFactorTests {
     #expect(lines.first?.by == "operator")
   }
 
-  @Test("A factor that was never confirmed ends by itself, and a confirmed one is not replaced")
+  @Test("An unconfirmed factor expires, and a confirmed one is not replaced")
   func unconfirmed() async throws {
     let server = try await TestServer()
     _ = try await server.person()

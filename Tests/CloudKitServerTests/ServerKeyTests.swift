@@ -23,7 +23,7 @@ struct ServerKeyTests {
     let saved = await client.send(try client.signed(client.path(.modifyRecords), body))
     let record = try WireCoding.decode(RecordsResponse.self, from: saved.body).records[0].get()
     #expect(record.created?.userRecordName == name)
-    // Anybody reads it; the key alone, its creator, writes it.
+    // Anyone reads it; only the key, its creator, writes it.
     let ada = try await client.server.person()
     #expect(try await ada.lookup("r", in: .public, zone: nil).content("n") == .int64(1))
     let denied = try await ada.modify([.make(.forceDelete, "r")], in: .public, zone: nil)
@@ -45,7 +45,10 @@ struct ServerKeyTests {
     #expect(await client.send(request).status == 401)
   }
 
-  @Test("Ten minutes either way the date is good, a second more is not", arguments: [1.0, -1.0])
+  @Test(
+    "A date is valid within ten minutes in either direction, and not a second more",
+    arguments: [1.0, -1.0]
+  )
   func window(direction: Double) async throws {
     let client = try await client()
     for (seconds, status) in [(0.0, 200), (600, 200), (601, 401)] {
@@ -60,7 +63,7 @@ struct ServerKeyTests {
   }
 
   @Test(
-    "Offsets and fractions of a second are read too",
+    "Offsets and fractions of a second are parsed",
     arguments: [
       "2023-11-14T22:13:20+00:00", "2023-11-14T22:13:20.123Z", "2023-11-14T23:13:20+01:00",
     ]
@@ -91,7 +94,7 @@ struct ServerKeyTests {
     #expect(try await client.answer(path, method: "GET").status == 401)
   }
 
-  @Test("A key reaches the public database alone, and looks nobody up")
+  @Test("A key can access only the public database, and cannot look up people")
   func publicOnly() async throws {
     let client = try await client()
     for scope in [DatabaseScope.private, .shared] {
@@ -104,7 +107,7 @@ struct ServerKeyTests {
     }
   }
 
-  @Test("A signature sent again gets the first reply and does nothing, after a restart too")
+  @Test("A repeated signature gets the first reply and does nothing, after a restart too")
   func replay() async throws {
     try await withTemporaryFolder { folder in
       let client = try await SigningClient(TestServer(folder: folder))
@@ -124,7 +127,7 @@ struct ServerKeyTests {
         try WireCoding.decode(RecordsResponse.self, from: again.body).records[0].get().recordName
           == name
       )
-      // The same reading is answered as it was then, whatever has changed.
+      // The same read gets the former reply, regardless of changes since.
       let lookup = try WireCoding.encode(
         LookupRecordsRequest(records: [LookupRecord(recordName: name ?? "")])
       )
@@ -137,7 +140,7 @@ struct ServerKeyTests {
     }
   }
 
-  @Test("A signed request that was refused for a passing reason is answered when it comes again")
+  @Test("A signed request that was refused for a transient reason is executed when repeated")
   func refusedForNow() async throws {
     let server = try await TestServer(limits: {
       $0.requestsPerSecond = 1
@@ -155,7 +158,7 @@ struct ServerKeyTests {
     #expect(await client.send(request).status == 200)
   }
 
-  @Test("A signature whose second number was turned around is the same signature")
+  @Test("A signature with its second number negated is the same signature")
   func malleability() async throws {
     let client = try await client()
     let body = try client.modify([.make(.create, nil)])
@@ -189,7 +192,7 @@ struct ServerKeyTests {
     return Data(result)
   }
 
-  @Test("Signatures of odd encodings are read, and bytes that are none refused")
+  @Test("Unusual encodings of signatures are read, and invalid bytes refused")
   func encodings() async throws {
     let client = try await client()
     let path = client.path(.currentUser)
@@ -206,7 +209,7 @@ struct ServerKeyTests {
     }
     func integer(_ bytes: Data) -> Data { Data([2, UInt8(bytes.count)]) + bytes }
     func sequence(_ bytes: Data) -> Data { Data([0x30, UInt8(bytes.count)]) + bytes }
-    // Neither leading zeros that must be there nor ones that must not are insisted on.
+    // Missing and superfluous leading zeros are both accepted.
     #expect(
       try await send { sequence(integer($0.prefix(32)) + integer($0.suffix(32))) } == 200
     )
@@ -230,7 +233,7 @@ struct ServerKeyTests {
     )
   }
 
-  @Test("Keys that are no keys on P-256 are refused with a sentence")
+  @Test("Keys that are not on P-256 are refused with an explanation")
   func badKeys() async throws {
     let server = try await TestServer()
     let other = P384.Signing.PrivateKey().publicKey.pemRepresentation

@@ -3,9 +3,9 @@ import CloudKitWebServices
 import Foundation
 import Testing
 
-@Suite("A request on zones of several people", .everyEngine)
+@Suite("Requests on zones of several owners", .everyEngine)
 struct SeveralOwnersTests {
-  /// Two people who share a zone of the same name with a third, who may write.
+  /// Two owners who share a zone of the same name with a third user, who may write.
   private struct World {
     var owners: [Person] = []
     var zones: [ZoneID] = []
@@ -32,7 +32,7 @@ struct SeveralOwnersTests {
     }
   }
 
-  @Test("Each record goes to its owner; the answer has the order of the request")
+  @Test("Each record is saved for its owner, and the reply has the order of the request")
   func saves() async throws {
     let world = try await World()
     let operations = [
@@ -50,7 +50,7 @@ struct SeveralOwnersTests {
     await #expect(throws: ErrorDictionary.self) { try await world.owners[1].lookup("c") }
   }
 
-  @Test("What is atomic is atomic at each owner")
+  @Test("Atomicity applies per owner")
   func atomic() async throws {
     let world = try await World()
     let items = try await world.guest.modify(
@@ -67,7 +67,7 @@ struct SeveralOwnersTests {
     await #expect(throws: ErrorDictionary.self) { try await world.owners[1].lookup("b") }
   }
 
-  @Test("Somebody whose zones are not shared fails alone")
+  @Test("Operations on an owner who shares nothing fail alone")
   func stranger() async throws {
     let world = try await World()
     var stray = world.create("x", 0)
@@ -81,7 +81,7 @@ struct SeveralOwnersTests {
     #expect(items[1].item?.recordName == "a")
   }
 
-  @Test("A batch that is sent again is answered from what was kept, at every owner")
+  @Test("A repeated batch gets the kept reply of every owner")
   func replay() async throws {
     let world = try await World()
     let guest = world.guest.extended
@@ -95,7 +95,7 @@ struct SeveralOwnersTests {
     #expect(try await send() == first)
   }
 
-  @Test("One operation per record counts records of the same name at two people as two")
+  @Test("Records of the same name of two owners are two records in a request")
   func oneOperationPerRecord() async throws {
     let world = try await World()
     await #expect(throws: ErrorDictionary.self) {

@@ -28,7 +28,7 @@ struct SeveralServersTests {
     }
   }
 
-  @Test("What one server acknowledged, every other serves at once")
+  @Test("A change that one server acknowledged is visible in every other at once")
   func shared() async throws {
     try await servers(2) { servers, _ in
       let here = try await servers[0].person()
@@ -67,7 +67,7 @@ struct SeveralServersTests {
     }
   }
 
-  @Test("A filling index misses nothing that other servers write meanwhile")
+  @Test("An index that is being filled misses no concurrent write of other servers")
   func onlineIndex() async throws {
     try await servers(2) { servers, _ in
       let here = try await servers[0].person()
@@ -108,7 +108,7 @@ struct SeveralServersTests {
     }
   }
 
-  @Test("Word of a commit reaches the other server's listeners")
+  @Test("A commit notification reaches the other server's listeners")
   func news() async throws {
     try await TestEngine.run(with: .postgreSQL) {
       try await withTemporaryFolder { folder in
@@ -138,14 +138,14 @@ struct SeveralServersTests {
     }
   }
 
-  @Test("Processes that write at once leave a feed without gaps and without repetitions")
+  @Test("Processes that write concurrently produce a feed without gaps or repetitions")
   func history() async throws {
     guard let program = ServerChild.program else {
       print("The program ServerProcess is not built here.")
       return
     }
     try await servers(1) { servers, url in
-      // The processes have the real clock; a session of the past would be over for them.
+      // The processes use the real clock; a session of the past would have expired for them.
       servers[0].clock.advance(seconds: Date().timeIntervalSince(servers[0].clock.now))
       let person = try await servers[0].person()
       try await person.makeZone()
@@ -179,11 +179,11 @@ struct SeveralServersTests {
         if name.hasPrefix("shared") {
           #expect(states.contains(state ?? ""), "\(name)")
         } else {
-          // What came and went before the first look is in no feed.
+          // Records created and deleted before the first request are in no feed.
           #expect(state ?? "deleted" == states.last, "\(name)")
         }
       }
-      // Who starts from nothing sees the same.
+      // A client without a token sees the same.
       var fresh = FeedChecker()
       try await fresh.poll(person)
       let living = checker.states.filter { $0.value != "deleted" }
@@ -193,7 +193,7 @@ struct SeveralServersTests {
   }
 }
 
-/// Follows a zone's feed as a device does.
+/// Follows a zone's feed like a device.
 private struct FeedChecker {
   var token: String?
   var states: [String: String] = [:]
@@ -215,13 +215,13 @@ private struct FeedChecker {
   }
 }
 
-/// A `ServerProcess` and what it printed.
+/// A `ServerProcess` and its output.
 private final class ServerChild {
   private let process = Process()
   private let output = FileManager.default.temporaryDirectory
     .appendingPathComponent("watershed-server-\(UUID().uuidString)")
 
-  /// Programs stand beside the test bundle.
+  /// The folder of programs is that of the test bundle.
   static let program: URL? = {
     var folder = URL(fileURLWithPath: CommandLine.arguments[0]).resolvingSymlinksInPath()
     for _ in 0..<6 {

@@ -3,9 +3,9 @@ import CloudKitWebServices
 import Foundation
 import Testing
 
-@Suite("The end of shares", .everyEngine)
+@Suite("Ending shares", .everyEngine)
 struct ShareEndingTests {
-  @Test("A participant who deletes the share leaves it; the others stay")
+  @Test("A participant who deletes the share leaves it, and the others stay")
   func leaving() async throws {
     let tree = try await SharedTree()
     let before = try await tree.guest.sharedChanges()
@@ -27,7 +27,7 @@ struct ShareEndingTests {
   }
 
   @Test(
-    "A share that is stopped, or loses its root, is gone for its participants",
+    "A share that is stopped, or loses its root, is deleted for its participants",
     arguments: ["share", "root"]
   )
   func stopping(deleted: String) async throws {
@@ -44,7 +44,7 @@ struct ShareEndingTests {
     if deleted == "share" { #expect(try await tree.owner.lookup("root").share == nil) }
   }
 
-  @Test("A zone that is not shared any more is gone for those who saw it all")
+  @Test("A zone that is no longer shared is deleted for its participants")
   func zoneStopped() async throws {
     let server = try await TestServer()
     let (owner, guest) = (try await server.person("ada"), try await server.person("bob"))
@@ -82,7 +82,7 @@ struct ShareEndingTests {
     await #expect(throws: ErrorDictionary.self) { try await tree.guest.feed(tree.zone) }
   }
 
-  @Test("A deletion beside a save of a share's root looks at none of the share's members")
+  @Test("A deletion together with a save of a share's root reads none of its members")
   func deletionBesideRoot() async throws {
     let tree = try await SharedTree(limits: { $0.recordsPerShareChange = 4 })
     for name in ["d", "e", "f", "g"] {
@@ -95,7 +95,7 @@ struct ShareEndingTests {
     #expect(try await tree.sharedNames() == ["a", "b", "d", "e", "f", "g", "root", "share"])
   }
 
-  @Test("A share whose root goes with a deletion beside its failed save leaves no members")
+  @Test("A share whose root is deleted together with its failed save leaves no members")
   func rootThatIsTakenAlong() async throws {
     let tree = try await SharedTree()
     let stale = try await tree.owner.lookup("root").recordChangeTag

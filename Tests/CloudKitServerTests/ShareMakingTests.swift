@@ -4,9 +4,9 @@ import Testing
 
 @testable import CloudKitServer
 
-@Suite("Making shares", .everyEngine)
+@Suite("Creating shares", .everyEngine)
 struct ShareMakingTests {
-  @Test("A root and its share are made in one batch, in any order")
+  @Test("A root and its share are created in one batch, in any order")
   func oneBatch() async throws {
     let owner = try await TestServer().person()
     try await owner.makeZone()
@@ -39,7 +39,7 @@ struct ShareMakingTests {
     #expect(sharing.currentUserParticipant == sharing.owner)
   }
 
-  @Test("A root that asks for its short ID first is shared under it later, as documented")
+  @Test("A root that requests its short ID first is shared under it later, as documented")
   func twoSteps() async throws {
     let server = try await TestServer()
     let owner = try await server.person()
@@ -51,7 +51,7 @@ struct ShareMakingTests {
     )
     let root = try await owner.modify([wish])[0].get()
     let guid = try #require(root.shortGUID)
-    // Not shared yet: the ID leads nowhere.
+    // Not shared yet: the ID cannot be resolved.
     await #expect(throws: ErrorDictionary.self) { try await owner.resolve(guid) }
     let share = RecordOperation(
       operationType: .create,
@@ -74,7 +74,7 @@ struct ShareMakingTests {
     #expect(page.status == 200)
   }
 
-  @Test("A root is found by its share as long as there is one")
+  @Test("A root has a reference to its share as long as there is one")
   func queryByShare() async throws {
     let tree = try await SharedTree()
     func roots(_ share: String) async throws -> [String] {
@@ -95,7 +95,7 @@ struct ShareMakingTests {
     #expect(try await roots("second") == ["two"])
   }
 
-  @Test("The short ID belongs to the root: it outlives the share")
+  @Test("The short ID belongs to the root and survives the share")
   func stableGUID() async throws {
     let tree = try await SharedTree()
     try await tree.owner.save(.forceDelete, "share", recordType: nil)
@@ -106,7 +106,7 @@ struct ShareMakingTests {
     #expect(again.shortGUID == tree.share.shortGUID)
   }
 
-  @Test("The root of a share is as its owner knows it, or there is a conflict")
+  @Test("A root with another tag than its owner's is a conflict")
   func rootTag() async throws {
     let owner = try await TestServer().person()
     try await owner.makeZone()
@@ -143,7 +143,7 @@ struct ShareMakingTests {
     #expect(try await tree.owner.lookup("root").share?.recordName == "share")
   }
 
-  @Test("A tree that holds another share's root stays out of shares")
+  @Test("A tree that contains another share's root cannot be shared")
   func rootBelowShare() async throws {
     let tree = try await SharedTree()
     try await tree.owner.save(.create, "other")
@@ -153,7 +153,7 @@ struct ShareMakingTests {
     #expect(try await tree.sharedNames() == ["a", "b", "root", "share"])
   }
 
-  @Test("A tree whose names fall with the depth is shared without one stack frame per level")
+  @Test("A deep tree is shared without one stack frame per level")
   func deepTree() async throws {
     let depth = 4000
     let owner = try await TestServer { limits in
@@ -172,7 +172,7 @@ struct ShareMakingTests {
     #expect(share.recordName == "share")
   }
 
-  @Test("A record has at most so many records above it", arguments: [-1, 0, 1])
+  @Test("A record has a limited number of ancestors", arguments: [-1, 0, 1])
   func depthLimit(over: Int) async throws {
     let owner = try await TestServer(limits: { $0.parentDepth = 6 }).person().extended
     try await owner.makeZone()
@@ -194,7 +194,7 @@ struct ShareMakingTests {
     }
   }
 
-  @Test("The index entries of a share follow when a person joins it")
+  @Test("The index entries of a share are updated when a user joins it")
   func indexedShare() async throws {
     let server = try await TestServer()
     let (owner, guest) = (try await server.person("ada"), try await server.person("bob"))
@@ -239,7 +239,7 @@ struct ShareMakingTests {
   func circle(levels: Int) async throws {
     let owner = try await TestServer().person().extended
     try await owner.makeZone()
-    // The records between are in the storage alone.
+    // The records between are only in the storage.
     for level in 0...levels {
       let parent = level == 0 ? nil : "c\(level - 1)"
       let made = try await owner.modify([.make(.create, "c\(level)", parent: parent)])

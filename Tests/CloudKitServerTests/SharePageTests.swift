@@ -3,7 +3,7 @@ import CloudKitWebServices
 import Foundation
 import Testing
 
-@Suite("The page at a share's address")
+@Suite("The page of a share")
 struct SharePageTests {
   private func page(
     _ tree: SharedTree,
@@ -23,7 +23,7 @@ struct SharePageTests {
     return String(html[start.upperBound...].prefix { $0 != "\"" })
   }
 
-  @Test("Before a sign-in it tells nothing of a share for named people")
+  @Test("Without a sign-in it reveals nothing of a private share")
   func closed() async throws {
     let tree = try await SharedTree(accepts: false)
     let (response, html) = await page(tree)
@@ -33,7 +33,7 @@ struct SharePageTests {
     #expect(html.contains("name=\"password\""))
   }
 
-  @Test("Signed in, a guest sees what it is and joins")
+  @Test("After signing in, an invited user sees the share and joins")
   func joining() async throws {
     let tree = try await SharedTree(accepts: false)
     let (_, offer) = await page(tree, "POST", form: "user=bob&password=secret")
@@ -45,7 +45,7 @@ struct SharePageTests {
     #expect(try await tree.sharedNames() == ["a", "b", "root", "share"])
   }
 
-  @Test("Who is not invited learns nothing, nor who has the wrong password")
+  @Test("An uninvited user, or a wrong password, reveals nothing")
   func refusals() async throws {
     let tree = try await SharedTree(accepts: false)
     _ = try await tree.server.person("dan")
@@ -59,7 +59,7 @@ struct SharePageTests {
     #expect(await tree.server.send("GET", "/share/0unknown").status == 404)
   }
 
-  @Test("Who is not invited may ask, and hears one answer whatever becomes of it")
+  @Test("An uninvited user may request access, and always gets the same reply")
   func asking() async throws {
     let tree = try await SharedTree()
     _ = try await tree.server.person("dan")
@@ -89,7 +89,7 @@ struct SharePageTests {
     _ = try await tree.owner.modify([opened])[0].get()
     #expect(try await ask("dan") == unheard)
     #expect(try await requesters() == ["dan@example.com"])
-    // Joining with such a seal stays impossible.
+    // Joining with such a seal is refused.
     let (_, offer) = await page(tree, "POST", form: "user=dan&password=secret")
     let (joined, _) = await page(tree, "POST", form: "seal=\(try seal(offer))")
     #expect(joined.status == 404)
@@ -97,7 +97,7 @@ struct SharePageTests {
     #expect(try await ask("dan") == unheard)
   }
 
-  @Test("A seal is good for its share and for ten minutes")
+  @Test("A seal is valid for its share and for ten minutes")
   func seals() async throws {
     let tree = try await SharedTree(accepts: false)
     let (_, offer) = await page(tree, "POST", form: "user=bob&password=secret")
@@ -114,7 +114,7 @@ struct SharePageTests {
     #expect(await page(tree, "POST", form: "seal=\(seal)").response.status == 421)
   }
 
-  @Test("A seal ends with the account's sign-ins")
+  @Test("A seal ends with the account's sessions")
   func endedSeals() async throws {
     for change in [
       CloudKitService.AccountChanges(password: "secret"), .init(isDisabled: true),
@@ -127,7 +127,7 @@ struct SharePageTests {
     }
   }
 
-  @Test("What people wrote is text in it, and nothing runs")
+  @Test("User input is escaped, and no script runs")
   func injection() async throws {
     let server = try await TestServer()
     let owner = try await server.person("ada")

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Participants of shares", .everyEngine)
 struct ShareParticipantTests {
-  @Test("Participants are found by address, and their part in it is the server's word")
+  @Test("Participants are found by address, and only the server sets their status")
   func participants() async throws {
     let tree = try await SharedTree(accepts: false)
     let bob = try await tree.guest.userRecordName
@@ -13,21 +13,21 @@ struct ShareParticipantTests {
     #expect(invited.userIdentity?.userRecordName == bob)
     #expect(invited.acceptanceStatus == .invited)
     #expect(invited.participantId != nil)
-    // A client cannot accept for somebody else.
+    // A client cannot accept for another user.
     var claim = invited
     claim.acceptanceStatus = .accepted
     let saved = try await tree.owner.updateShare(tree.share, participants: [claim])
     #expect(saved.sharing?.participants?.map(\.acceptanceStatus) == [.accepted, .invited])
     #expect(saved.sharing?.participants?.first?.type == .owner)
     #expect(saved.sharing?.participants?.last?.participantId == invited.participantId)
-    // Who is missing in the list is removed.
+    // A participant who is missing in the list is removed.
     let emptied = try await tree.owner.updateShare(saved, participants: [])
     #expect(emptied.sharing?.participants?.count == 1)
     await #expect(throws: ErrorDictionary.self) { try await tree.guest.accept(tree.share) }
   }
 
   @Test(
-    "An address that its holder typed takes no invitation until an administrator vouches for it"
+    "An unverified address matches no invitation until an administrator verifies it"
   )
   func typedAddress() async throws {
     let server = try await TestServer(registration: .open)
@@ -48,7 +48,7 @@ struct ShareParticipantTests {
     #expect(try await mallory.accept(share).participantStatus == .accepted)
   }
 
-  @Test("A share has at most a hundred participants beside its owner", arguments: [100, 101])
+  @Test("A share has at most a hundred participants besides its owner", arguments: [100, 101])
   func participantLimit(count: Int) async throws {
     let owner = try await TestServer().person()
     try await owner.makeZone()
@@ -62,7 +62,7 @@ struct ShareParticipantTests {
     }
   }
 
-  @Test("Opening a share to all removes open invitations; closing it removes everybody")
+  @Test("Making a share public removes pending invitations; making it private removes all others")
   func publicPermission() async throws {
     let tree = try await SharedTree()
     _ = try await tree.server.person("cleo")
@@ -85,7 +85,7 @@ struct ShareParticipantTests {
     }
   }
 
-  @Test("Who joined by the link does as the link allows, from one moment to the next")
+  @Test("The permission of participants who joined by the link changes with the link's")
   func publicUsersFollow() async throws {
     let tree = try await SharedTree(accepts: false)
     var share = try await tree.owner.updateShare(tree.share, publicPermission: .readWrite)
@@ -97,19 +97,19 @@ struct ShareParticipantTests {
     await #expect(throws: ErrorDictionary.self) {
       try await stranger.save(.forceUpdate, "a", in: .shared, zone: tree.zone)
     }
-    // They see the owner and themselves, nobody else.
+    // They see the owner and themselves alone.
     let seen = try await stranger.lookup("share", in: .shared, zone: tree.zone)
     #expect(seen.sharing?.participants?.map(\.type) == [.owner, .publicUser])
     #expect(seen.sharing?.owner?.userIdentity?.lookupInfo == nil)
   }
 
-  @Test("Somebody invited by an address sees their invitation before they accept")
+  @Test("A user invited by an address sees their invitation before they accept")
   func invitedByAddress() async throws {
     let server = try await TestServer()
     let owner = try await server.person()
     try await owner.makeZone()
     try await owner.save(.create, "root")
-    // Nobody of that address has an account yet.
+    // No account has the address yet.
     let share = try await owner.share("root", with: [.invited("late")])
     #expect(share.sharing?.participants?.last?.userIdentity?.userRecordName == nil)
     let late = try await server.person("late")
@@ -127,7 +127,7 @@ struct ShareParticipantTests {
 
   // MARK: Resolving
 
-  @Test("A short ID tells each caller what is theirs to know")
+  @Test("A short ID resolves to what each caller may see")
   func resolve() async throws {
     let tree = try await SharedTree(.readOnly, accepts: false)
     let guid = tree.share.shortGUID
@@ -160,7 +160,7 @@ struct ShareParticipantTests {
     #expect(visitor?.redirectURL != nil)
   }
 
-  @Test("A share that is open to all resolves without a sign-in")
+  @Test("A public share resolves without a sign-in")
   func resolveSignedOut() async throws {
     let tree = try await SharedTree(accepts: false)
     try await tree.owner.updateShare(tree.share, publicPermission: .readOnly)

@@ -4,13 +4,13 @@ import Effects
 import Foundation
 import Testing
 
-/// A naive model of who sees what: trees, shares and who takes part in them.
+/// A naive model of visibility: trees, shares and their participants.
 private struct VisibilityModel {
   /// By record: its parent.
   var records: [String: String?] = [:]
   /// By share: its root.
   var shares: [String: String] = [:]
-  /// By share: who takes part.
+  /// By share: its participants.
   var guests: [String: Set<Int>] = [:]
 
   func share(of name: String) -> String? {
@@ -42,13 +42,13 @@ private struct VisibilityModel {
   }
 }
 
-/// What a participant's device knows from the feeds alone.
+/// The state of a participant's device, from the feeds alone.
 private struct Replica {
   var records: [String: RecordDictionary] = [:]
   var databaseToken: String?
   var zoneToken: String?
 
-  /// Follows both feeds; pages of a random size.
+  /// Follows both feeds, with pages of a random size.
   mutating func sync(_ guest: Person, _ zone: ZoneID, limit: Int) async throws {
     let changes = try await guest.sharedChanges(since: databaseToken)
     databaseToken = changes.syncToken
@@ -72,9 +72,9 @@ private struct Replica {
   }
 }
 
-@Suite("Who sees what, by a naive model")
+@Suite("Visibility in shares, compared with a naive model")
 struct ShareVisibilityTests {
-  @Test("Each participant's feed, replayed, is what they may see", arguments: 1...12)
+  @Test("Each participant's feed, replayed, has the visible records", arguments: 1...12)
   func replay(seed: Int) async throws {
     let random = SeededRandomness(seed: UInt64(seed))
     func pick(_ count: Int) -> Int { Int(random.next() % UInt64(max(count, 1))) }
@@ -94,7 +94,7 @@ struct ShareVisibilityTests {
       let name = names.isEmpty ? nil : names[pick(names.count)]
       switch pick(10) {
       case 0...2:
-        // A record, perhaps below another one.
+        // A record, possibly below another one.
         made += 1
         let parent = pick(3) == 0 ? nil : name
         log.append("make r\(made) below \(parent ?? "nothing")")
@@ -105,7 +105,7 @@ struct ShareVisibilityTests {
         log.append("change \(name)")
         try await owner.save(.forceUpdate, name, ["n": .int64(Int64(log.count))])
       case 4:
-        // Elsewhere: the server refuses circles and a share within a share.
+        // Cycles and nested shares are excluded, because the server refuses them.
         guard let name else { continue }
         let parent = pick(3) == 0 ? nil : names[pick(names.count)]
         var operation = RecordOperation.make(.forceUpdate, name, parent: parent)
@@ -195,7 +195,7 @@ struct ShareVisibilityTests {
       Set(replica.records.keys) == visible,
       "seed \(seed), guest \(index): \(log.joined(separator: "; "))"
     )
-    // What is looked up is what the feed told, and nothing else is found.
+    // Look-ups find the records in the feed, and no others.
     let names = model.records.keys.sorted() + model.shares.keys.sorted()
     guard !names.isEmpty else { return }
     let reply: RecordsResponse = try await guest.call(

@@ -21,7 +21,7 @@ struct SharedDatabaseTests {
     #expect(before.zones.isEmpty)
     let accepted = try await tree.guest.accept(tree.share)
     #expect(accepted.participantStatus == .accepted)
-    // Twice is fine.
+    // Accepting twice succeeds.
     #expect(try await tree.guest.accept(tree.share).participantStatus == .accepted)
     #expect(try await zones().map(\.zoneID.ownerRecordName) == [tree.zone.ownerRecordName])
     let after = try await tree.guest.sharedChanges(since: before.syncToken)
@@ -32,7 +32,7 @@ struct SharedDatabaseTests {
     #expect(mine.sharing?.currentUserParticipant?.acceptanceStatus == .accepted)
   }
 
-  @Test("What is not shared is as good as absent: looked up, changed, deleted, referred to")
+  @Test("Unshared records are treated as missing in look-ups, changes, deletions and references")
   func hidden() async throws {
     let tree = try await SharedTree()
     let (guest, zone) = (tree.guest, tree.zone)
@@ -79,7 +79,7 @@ struct SharedDatabaseTests {
   }
 
   @Test(
-    "A hidden name, a free name in no place of theirs and what they may not write are refused alike",
+    "An invisible name, a free name elsewhere and a forbidden write are refused alike",
     arguments: [ParticipantPermission.readOnly, .readWrite]
   )
   func hiddenNames(permission: ParticipantPermission) async throws {
@@ -114,7 +114,7 @@ struct SharedDatabaseTests {
     }
   }
 
-  @Test("A participant writes where they may, and only below what is shared")
+  @Test("A participant writes only with the permission, and only below shared records")
   func writing() async throws {
     let tree = try await SharedTree()
     let made = try await tree.guest.modify(
@@ -147,7 +147,7 @@ struct SharedDatabaseTests {
     }
   }
 
-  @Test("Who may only read writes nothing")
+  @Test("A participant with read permission cannot write")
   func readOnly() async throws {
     let tree = try await SharedTree(.readOnly)
     for operation in [
@@ -160,7 +160,7 @@ struct SharedDatabaseTests {
     #expect(try await tree.sharedNames() == ["a", "b", "root", "share"])
   }
 
-  @Test("A query in the shared database sees what its reader sees, zone by zone")
+  @Test("A query in the shared database returns its reader's visible records, zone by zone")
   func query() async throws {
     let tree = try await SharedTree()
     var schema = try tree.server.service.schema(
@@ -186,7 +186,7 @@ struct SharedDatabaseTests {
     #expect(wide?.reason == "SharedDB does not support Zone Wide queries")
   }
 
-  @Test("A shared zone shows everything in it, and lets participants write anywhere")
+  @Test("A shared zone shows all its records, and lets participants write anywhere")
   func zoneWide() async throws {
     let server = try await TestServer()
     let (owner, guest) = (try await server.person("ada"), try await server.person("bob"))

@@ -3,7 +3,7 @@ import CloudKitWebServices
 import Foundation
 import Testing
 
-/// Attempts to guess passwords, from one address and from many.
+/// Password guessing, from one address and from many.
 @Suite("Sign-in attempts", .everyEngine)
 struct SignInAttemptTests {
   /// An address of the blocks for documentation (RFC 5737, RFC 3849).
@@ -29,7 +29,7 @@ struct SignInAttemptTests {
     )
   }
 
-  @Test("Of sixty sign-ins at once, no more passwords are judged than an account may fail")
+  @Test("Of sixty concurrent sign-ins, no more passwords are checked than an account may fail")
   func atOnce() async throws {
     let server = try await TestServer()
     _ = try await server.person()
@@ -41,14 +41,14 @@ struct SignInAttemptTests {
     }
     #expect(statuses.filter { $0 == 401 }.count <= 10)
     #expect(statuses.allSatisfy { $0 == 401 || $0 == 429 })
-    // The account rests for this address, whichever of the sixty were judged.
+    // The account is locked for this address, whichever of the sixty were checked.
     for _ in 0..<10 { _ = await signIn(server, "wrong", from: Self.stranger) }
     let refused = await signIn(server, "secret", from: Self.stranger)
     #expect(refused.status == 429)
     #expect(refused.headers["retry-after"] != nil)
   }
 
-  @Test("One password tried on many names stops the address, not the people")
+  @Test("One password tried on many names locks the address, not the accounts")
   func manyNames() async throws {
     let server = try await TestServer()
     _ = try await server.person()
@@ -63,7 +63,7 @@ struct SignInAttemptTests {
     #expect(await signIn(server, "secret", from: "2001:db8:0:1::2").status == 200)
   }
 
-  @Test("A stranger's wrong passwords do not lock the account's owner out")
+  @Test("Another sender's wrong passwords do not lock the account's owner out")
   func ownerElsewhere() async throws {
     let server = try await TestServer()
     _ = try await server.person()
@@ -72,7 +72,7 @@ struct SignInAttemptTests {
     #expect(await signIn(server, "secret", from: Self.owner).status == 200)
   }
 
-  @Test("An account under attack from many addresses opens to addresses that opened it before")
+  @Test("An account under attack from many addresses accepts known addresses")
   func knownAddress() async throws {
     let server = try await TestServer()
     _ = try await server.person()
@@ -88,7 +88,7 @@ struct SignInAttemptTests {
     #expect(await signIn(server, "secret", from: "192.0.2.99").status == 200)
   }
 
-  @Test("Counts of wrong passwords outlast the server")
+  @Test("Counts of wrong passwords survive a restart")
   func restart() async throws {
     try await withTemporaryFolder { folder in
       let clock = StoppedClock()
@@ -152,13 +152,13 @@ struct SignInAttemptTests {
       if await signIn(server, "wrong", from: address).status == 401 { judged += 1 }
     }
     #expect(judged == 30)
-    // A network that signed in before is not counted with its site, and other sites are open.
+    // A known network is not counted with its site, and other sites are not locked.
     #expect(await signIn(server, "secret", from: "2001:db8:0:fffe::1").status == 429)
     #expect(await signIn(server, "secret", from: "2001:db8:0:ffff::1").status == 200)
     #expect(await signIn(server, "secret", from: "2001:db8:1::1").status == 200)
   }
 
-  @Test("One password tried on many names from many networks stops their site")
+  @Test("One password tried on many names from many networks locks their site")
   func siteOverNames() async throws {
     let server = try await TestServer()
     _ = try await server.person()
@@ -171,7 +171,7 @@ struct SignInAttemptTests {
     #expect(await signIn(server, "secret", from: "2001:db8:1::1").status == 200)
   }
 
-  @Test("A new password ends the rest of the account on every network")
+  @Test("A new password ends the lock of the account on every network")
   func afterReset() async throws {
     let server = try await TestServer()
     _ = try await server.person()

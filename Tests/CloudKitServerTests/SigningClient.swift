@@ -10,7 +10,7 @@ struct SigningClient {
   var keyID = ""
   var container = TestServer.container
   var environment = ContainerEnvironment.development
-  /// Some clients leave the hash of an empty body out.
+  /// Some clients omit the hash of an empty body.
   var hashesEmptyBody = true
 
   init(_ server: TestServer) async throws {
@@ -67,7 +67,7 @@ struct SigningClient {
     await server.service.respond(to: request)
   }
 
-  /// Signs, sends, and gives status and error code.
+  /// Signs and sends a request, and returns status and error code.
   func answer(
     _ path: String,
     _ body: Data = Data(),

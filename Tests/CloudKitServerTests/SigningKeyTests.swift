@@ -5,7 +5,7 @@ import Testing
 
 @testable import CloudKitServer
 
-/// Keys that tokens and addresses are sealed with: where they are, and what a new one changes.
+/// The keys that seal tokens and URLs: where they are stored, and the effect of a new one.
 @Suite("Signing keys")
 struct SigningKeyTests {
   private static let day: Int64 = 24 * 60 * 60 * 1000
@@ -25,7 +25,7 @@ struct SigningKeyTests {
     return ring
   }
 
-  @Test("No signing key is in the database: what was sealed opens with the key file alone")
+  @Test("The database has no signing key: sealed texts need the key file")
   func place() async throws {
     try await withTemporaryFolder { folder in
       let server = try await TestServer(folder: folder)
@@ -47,7 +47,7 @@ struct SigningKeyTests {
   }
 
   @Test(
-    "What the secret of an older database can seal is a place to go on reading, and no right",
+    "The secret of an older database can seal reading positions, and no capability",
     arguments: Signer.Purpose.allCases
   )
   func olderSecret(purpose: Signer.Purpose) throws {
@@ -64,14 +64,14 @@ struct SigningKeyTests {
     #expect(opened == (isHarmless ? "x" : nil))
   }
 
-  @Test("A client of an older server goes on with its change token after the upgrade")
+  @Test("A client of an older server keeps its change token after the upgrade")
   func upgrade() async throws {
     try await withTemporaryFolder { folder in
       let old = try await TestServer(folder: folder)
       let ada = try await old.person()
       try await ada.makeZone()
       try await ada.save(.create, "a")
-      // As if that server had signed with a secret of its database.
+      // As if that server had signed with a secret in its database.
       let secret = Data(repeating: 7, count: 32)
       old.service.signer.use([SigningKey(id: "1", key: secret)])
       let token = try #require(try await ada.changes().syncToken)
@@ -88,7 +88,7 @@ struct SigningKeyTests {
   }
 
   @Test(
-    "After a rotation the former key's addresses are good for a day, its change tokens for long"
+    "After a rotation the former key's URLs are valid for a day, its change tokens for long"
   )
   func rotation() throws {
     let clock = StoppedClock()
@@ -105,7 +105,7 @@ struct SigningKeyTests {
     #expect(signer.open(token, as: String.self, for: .changeToken) == "x")
   }
 
-  @Test("After a leak nothing that the former keys sealed is a right")
+  @Test("After a leak no capability that the former keys sealed is valid")
   func leak() async throws {
     let server = try await TestServer()
     let ticket = try server.service.signer.seal("x", for: .identityTicket)
@@ -116,7 +116,7 @@ struct SigningKeyTests {
     #expect(signer.open(token, as: String.self, for: .changeToken) == "x")
   }
 
-  @Test("A key file that is another one, not a grown one, is not taken by a running server")
+  @Test("A running server refuses a key file that is another one and not an extended one")
   func replacedFile() async throws {
     try await withTemporaryFolder { folder in
       let server = try await TestServer(folder: folder)
@@ -129,7 +129,7 @@ struct SigningKeyTests {
     }
   }
 
-  @Test("A server takes the keys that another one has made")
+  @Test("A server uses the keys that another one has created")
   func otherServer() throws {
     let clock = StoppedClock()
     var ring = ring()

@@ -5,14 +5,14 @@ import WatershedPostgreSQL
 
 @testable import CloudKitServer
 
-@Suite("What the storage could not do")
+@Suite("Storage errors")
 struct StorageFailureTests {
   private func reply(to error: any Error) async throws -> (status: Int, error: ErrorDictionary) {
     let response = try await TestServer().service.failure(error, uuid: "u")
     return (response.status, try WireCoding.decode(ErrorDictionary.self, from: response.body))
   }
 
-  @Test("A full disk is said as such, and clients try again later")
+  @Test("A full disk is reported as such, with a retry time")
   func fullDisk() async throws {
     let found = try await reply(
       to: NSError(
@@ -26,12 +26,12 @@ struct StorageFailureTests {
     #expect(found.error.retryAfter == 60)
   }
 
-  @Test("Statements and files are for the log, not for clients")
+  @Test("Statements and file names are logged, and not sent to clients")
   func details() async throws {
     for error in [
       PostgreSQLError(state: "XX000", message: "secret", sql: "SELECT secret") as any Error,
       NSError(domain: NSPOSIXErrorDomain, code: 5, userInfo: [NSFilePathErrorKey: "/secret"]),
-      // Of a row: the client sent nothing that cannot be read.
+      // The cause is a row, not the client's request.
       MalformedBody(path: "secret.value", reason: "Invalid value"),
     ] {
       let found = try await reply(to: error)

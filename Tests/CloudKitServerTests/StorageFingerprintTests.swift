@@ -7,7 +7,7 @@ import Testing
 @testable import CloudKitServer
 
 /// Data is opened with its own keys and its own asset store, or not at all.
-@Suite("Keys and assets belong to the data", .everyEngine)
+@Suite("Keys and asset stores of the data", .everyEngine)
 struct StorageFingerprintTests {
   private func configuration(
     _ folder: URL,
@@ -32,7 +32,7 @@ struct StorageFingerprintTests {
     await service.shutdown()
   }
 
-  /// A second server's folder on the same database: the file itself where SQLite keeps it.
+  /// A second server's folder on the same database; with SQLite, the same file.
   private func secondServer(of first: URL, in folder: URL) throws -> URL {
     let second = folder.appendingPathComponent("second")
     try FileManager.default.createDirectory(at: second, withIntermediateDirectories: true)
@@ -50,20 +50,20 @@ struct StorageFingerprintTests {
     folder.appendingPathComponent(CloudKitService.keyFileName)
   }
 
-  @Test("A server with keys of its own does not open the data of another")
+  @Test("A server with keys of its own does not open another server's data")
   func ownKeys() async throws {
     try await withTemporaryFolder { folder in
       let first = folder.appendingPathComponent("first")
       try await start(try configuration(first))
       let second = try secondServer(of: first, in: folder)
-      // No key file: none is made.
+      // Without a key file, none is created.
       let refusal = await #expect(throws: KeyRingMismatch.self) {
         try await start(try configuration(second, database: first, seed: 2))
       }
       #expect(refusal?.problem == .missingFile)
       #expect(refusal?.description.contains("keyFile in the configuration") == true)
       #expect(!FileManager.default.fileExists(atPath: file(second).path))
-      // Another key under the same number.
+      // Another key with the same number.
       try KeyRing(first: Data(repeating: 7, count: 32)).write(file(second))
       let other = await #expect(throws: KeyRingMismatch.self) {
         try await start(try configuration(second, database: first, seed: 2))
@@ -87,7 +87,7 @@ struct StorageFingerprintTests {
       try Data("another\n".utf8).write(to: assets.appendingPathComponent("identity"))
       let other = await #expect(throws: AssetStoreMismatch.self) { try await start(try shared()) }
       #expect(other?.isEmpty == false)
-      // The same files: as a folder that both servers mount has them.
+      // The same files, like a folder that both servers mount.
       try FileManager.default.removeItem(at: assets)
       try FileManager.default.copyItem(
         at: first.appendingPathComponent(CloudKitService.assetFolderName),
@@ -97,7 +97,7 @@ struct StorageFingerprintTests {
     }
   }
 
-  @Test("Data of a server that kept no fingerprints opens, and keeps them from then on")
+  @Test("Data without fingerprints can be opened, and gets them then")
   func upgrade() async throws {
     try await withTemporaryFolder { folder in
       let server = try await TestServer(folder: folder)
@@ -111,7 +111,7 @@ struct StorageFingerprintTests {
       let known = try service.storage.changeFingerprints { $0 }
       #expect(known.fieldKeys.keys.sorted() == ["1"])
       #expect(known.assetStore != nil)
-      // Of before the fingerprints, and its key file is lost: the server had made one.
+      // Data without fingerprints whose key file is lost: the server had created one.
       try service.storage.changeFingerprints { $0 = StorageFingerprints() }
       await service.shutdown()
       try FileManager.default.removeItem(at: file(folder))
@@ -140,7 +140,7 @@ struct StorageFingerprintTests {
     }
   }
 
-  @Test("Two servers with copies of one key file rotate to different numbers, and then refuse")
+  @Test("Servers with copies of one key file rotate to different numbers, and then refuse")
   func copiedKeys() async throws {
     try await withTemporaryFolder { folder in
       let first = folder.appendingPathComponent("first")
@@ -153,7 +153,7 @@ struct StorageFingerprintTests {
         try await start(try configuration(first, keyFile: copy, seed: 2))
       }
       #expect(refusal?.problem == .missingKeys)
-      // A rotation of before a crash: in the file, and not yet in the data.
+      // A rotation before a crash: in the file, and not yet in the data.
       var ring = try #require(try KeyRing.read(file(first)))
       ring.add(Data(repeating: 3, count: 32))
       try ring.write(file(first))
@@ -165,7 +165,7 @@ struct StorageFingerprintTests {
     }
   }
 
-  @Test("A backup without a key of the data is not made, and one with other keys is not good")
+  @Test("A backup without a key of the data is refused, and one with other keys is invalid")
   func backups() async throws {
     try await withTemporaryFolder { folder in
       let data = folder.appendingPathComponent("data")

@@ -19,7 +19,7 @@ struct StorageFormatTests {
     return try SQLiteStorage(folder: folder, effects: effects, format: format)
   }
 
-  /// A server of the next version, whose tables have one more.
+  /// A server of the next version, with an additional table.
   private func next(oldestServer: Int64) -> StorageFormat {
     var format = StorageFormat.current
     format.version += 1
@@ -32,7 +32,7 @@ struct StorageFormatTests {
     return format
   }
 
-  @Test("A newer server adds what it needs, and an older one goes on beside it")
+  @Test("A newer server adds its tables, and an older one continues beside it")
   func expansion() async throws {
     try await withTemporaryFolder { folder in
       let old = try open(folder, .current)
@@ -50,7 +50,7 @@ struct StorageFormatTests {
   }
 
   @Test(
-    "When a newer server has taken away what an older one needs, the older one refuses to start"
+    "An older server refuses to start after a newer one removed what it needs"
   )
   func contraction() async throws {
     try await withTemporaryFolder { folder in
@@ -64,12 +64,12 @@ struct StorageFormatTests {
           + "\(version + 1) or newer; this one knows format \(version). Use the server that wrote "
           + "it, or a newer one."
       )
-      // And the newer one still starts.
+      // The newer one still starts.
       try open(folder, next(oldestServer: version + 1)).close()
     }
   }
 
-  @Test("Indexes that had no conditions get them, and what is kept stays")
+  @Test("Indexes without conditions get them, and other indexes are kept")
   func indexesOfOlderVersions() async throws {
     try await withTemporaryFolder { folder in
       let first = try open(folder, .current)
@@ -123,7 +123,7 @@ struct StorageFormatTests {
     }
   }
 
-  @Test("Data that is too old to be brought forward is refused with a way out")
+  @Test("Data that is too old to be migrated is refused with a remedy")
   func tooOld() async throws {
     try await withTemporaryFolder { folder in
       try open(folder, .current).close()
@@ -135,7 +135,7 @@ struct StorageFormatTests {
     }
   }
 
-  @Test("A step that fails leaves the tables as they were")
+  @Test("A step that fails leaves the tables unchanged")
   func failedStep() async throws {
     try await withTemporaryFolder { folder in
       try open(folder, .current).close()
@@ -144,7 +144,7 @@ struct StorageFormatTests {
         ["CREATE TABLE added (a bigint)", "INSERT INTO nowhere VALUES (1)"]
       }
       #expect(throws: (any Error).self) { try open(folder, broken) }
-      // The table of the failed step would be in the way of this one.
+      // The table of the failed step would make this one fail.
       try open(folder, next(oldestServer: StorageFormat.current.version)).close()
     }
   }
@@ -152,7 +152,7 @@ struct StorageFormatTests {
 
 @Suite("Data of the first version")
 struct FirstStorageVersionTests {
-  @Test("A file of the first version is brought forward with everything in it")
+  @Test("A file of the first version is migrated with all its contents")
   func migration() async throws {
     try await withTemporaryFolder { folder in
       try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)

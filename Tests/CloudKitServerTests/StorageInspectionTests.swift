@@ -3,7 +3,7 @@ import Foundation
 import Testing
 import WatershedSQLite
 
-/// What a look at a stopped server's data makes of a database that it cannot read.
+/// The result of inspecting a stopped server's database that cannot be read.
 @Suite("Inspecting storage")
 struct StorageInspectionTests {
   private func findings(
@@ -18,12 +18,12 @@ struct StorageInspectionTests {
     }
   }
 
-  @Test("A database that another program has locked is not called damaged")
+  @Test("A database that another program has locked is not reported as damaged")
   func locked() async throws {
     let findings = try await findings { database in
       let other = try SQLiteConnection(path: database.path)
       try other.execute("PRAGMA locking_mode = EXCLUSIVE")
-      // An open transaction of a writer leaves a log behind, which makes the reader ask for the lock.
+      // A writer's open transaction leaves a log, which makes the reader request the lock.
       try other.execute("BEGIN IMMEDIATE; CREATE TABLE other (a); COMMIT")
       try other.execute("BEGIN IMMEDIATE")
       return other
@@ -33,10 +33,10 @@ struct StorageInspectionTests {
     #expect(findings.first?.problem?.contains("locked") == true, "\(findings)")
   }
 
-  @Test("A database whose pages are overwritten is called damaged")
+  @Test("A database with overwritten pages is reported as damaged")
   func damaged() async throws {
     let findings = try await findings { database in
-      // Without its log, which may hold every page as it was.
+      // Without its log, which may have every page.
       for suffix in ["-wal", "-shm"] {
         try? FileManager.default.removeItem(atPath: database.path + suffix)
       }
@@ -46,7 +46,7 @@ struct StorageInspectionTests {
     #expect(findings.map(\.isDamage) == [true], "\(findings)")
   }
 
-  @Test("A sound database has no finding")
+  @Test("An intact database has no finding")
   func sound() async throws {
     let findings = try await findings { _ in nil }
     #expect(findings.first?.problem == nil, "\(findings)")

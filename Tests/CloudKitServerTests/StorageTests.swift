@@ -31,7 +31,7 @@ struct StorageTests {
     }.map(\.key.name)
   }
 
-  @Test("A batch is written when what it expects holds, and not at all when it does not")
+  @Test("A batch is written if its expectations hold, and not at all otherwise")
   func counter() throws {
     var first = batch("a", 1)
     first.expectedCounter = .zero
@@ -43,7 +43,7 @@ struct StorageTests {
     #expect(try storage.read { try $0.database(id).counter } == ChangeNumber(1))
   }
 
-  @Test("Tags can be expected, of records that are there and of records that are not")
+  @Test("A batch can expect the tags of existing and missing records")
   func tags() throws {
     try storage.commit(batch("a", 1, tag: "old"))
     let (there, absent) = (
@@ -64,7 +64,7 @@ struct StorageTests {
     }
   }
 
-  @Test("Who refers to a record can be expected")
+  @Test("A batch can expect the records that refer to another one")
   func referrers() throws {
     let target = RecordKey(zone: .defaultZone, name: "a")
     let source = RecordKey(zone: .defaultZone, name: "b")
@@ -78,7 +78,7 @@ struct StorageTests {
     try storage.commit(write)
   }
 
-  @Test("A schema's version can be expected")
+  @Test("A batch can expect a schema's version")
   func schema() throws {
     func write(_ version: Int64) -> WriteBatch {
       var batch = WriteBatch()
@@ -101,7 +101,7 @@ struct StorageTests {
     #expect(stored?.version == 2)
   }
 
-  @Test("Partitions never see each other")
+  @Test("Partitions are isolated from each other")
   func partitions() throws {
     let other = try storage.partition(
       PartitionKey(container: "c", environment: .development, scope: .private, owner: "_p")
@@ -126,7 +126,9 @@ struct StorageTests {
     #expect(try names().isEmpty)
   }
 
-  @Test("Entries come in the order of keys, then names, then zones, from any place and both ways")
+  @Test(
+    "Index entries are in the order of keys, names and zones, from any position in both directions"
+  )
   func walks() throws {
     let zones = [ZoneNumber.defaultZone, ZoneNumber(1), ZoneNumber(2)]
     var write = WriteBatch(partition: id)
@@ -178,14 +180,14 @@ struct StorageTests {
     }
   }
 
-  @Test("Events come in the order of commits, complete, and are forgotten when they are old")
+  @Test("Events are complete and in the order of commits, and old ones are removed")
   func events() throws {
     func event(_ number: Int) throws {
       var write = batch("r\(number)", Int64(number))
       write.event = WriteBatch.EventWrite(time: Int64(number), body: Data("\(number)".utf8))
       try storage.commit(write)
     }
-    /// PostgreSQL tells of a commit when all that began before it have ended, in other databases too.
+    /// PostgreSQL shows a commit when all earlier transactions have ended, in other databases too.
     func told(_ count: Int, after position: EventPosition) throws -> [StoredEvent] {
       var found: [StoredEvent] = []
       repeat { found = try storage.events(after: position, limit: 10) } while found.count < count
@@ -197,14 +199,14 @@ struct StorageTests {
     #expect(all.map { String(decoding: $0.body, as: UTF8.self) } == ["1", "2", "3", "4", "5"])
     #expect(try storage.events(after: all[1].position, limit: 2) == Array(all[2...3]))
     try storage.forgetEvents(before: 100)
-    // Not the newest: its number must not be given out again.
+    // Not the newest: its number must not be used again.
     try event(6)
     let later = try told(1, after: all[4].position)
     #expect(later.map { String(decoding: $0.body, as: UTF8.self) } == ["6"])
     #expect(try storage.newestEvent() >= later[0].position)
   }
 
-  @Test("A batch that was decided before traces were collected does not take the horizon back")
+  @Test("A batch decided before tombstones were collected does not lower the horizon")
   func horizon() throws {
     var zone = StoredZone(number: ZoneNumber(1), name: "z", change: ChangeNumber(1))
     var make = WriteBatch(partition: id)
@@ -225,7 +227,7 @@ struct StorageTests {
     let kept = try storage.read { try $0.zones(in: id, named: ["z"]).first }
     #expect(kept?.change == ChangeNumber(10))
     #expect(kept?.horizon == ChangeNumber(9))
-    // A zone of the same name that is made again begins without traces.
+    // A zone of the same name that is created again begins without tombstones.
     late.expectedCounter = ChangeNumber(10)
     late.counter = ChangeNumber(11)
     late.zones = [StoredZone(number: ZoneNumber(11), name: "z", change: ChangeNumber(11))]
@@ -233,7 +235,7 @@ struct StorageTests {
     #expect(try storage.read { try $0.zones(in: id, named: ["z"]).first }?.horizon == .zero)
   }
 
-  @Test("Erasing a partition refuses what was decided before it")
+  @Test("Erasing a partition refuses earlier decisions")
   func erasing() throws {
     try storage.commit(batch("a", 1))
     var erase = WriteBatch(partition: id)

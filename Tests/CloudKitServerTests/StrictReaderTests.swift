@@ -3,9 +3,9 @@ import CloudKitWebServices
 import Foundation
 import Testing
 
-/// What the strictest readers in use need of replies: no key they don't know, and none missing that
-/// they look for.
-@Suite("Strict readers", .everyEngine)
+/// Requirements of the strictest clients in use: no unknown key in a reply, and no expected one
+/// missing.
+@Suite("Strict clients", .everyEngine)
 struct StrictReaderTests {
   private func json(_ response: WebServiceResponse) throws -> [String: Any] {
     try #require(try JSONSerialization.jsonObject(with: response.body) as? [String: Any])
@@ -28,7 +28,7 @@ struct StrictReaderTests {
 
   // MARK: Errors
 
-  @Test("An item's error has the item's key, and a zone's whole ID")
+  @Test("An item's error has the item's key, and a zone's full ID")
   func errorKeys() async throws {
     let person = try await TestServer().person()
     let me = try await person.userRecordName
@@ -66,7 +66,7 @@ struct StrictReaderTests {
     }
   }
 
-  @Test("A subscription's error has the subscription's key; its ID is of 1 to 255 bytes")
+  @Test("A subscription's error has the subscription's key; its ID has 1 to 255 bytes")
   func subscriptionErrors() async throws {
     let person = try await TestServer().person()
     func made(_ id: String, _ rest: String) async throws -> [String: Any] {
@@ -91,7 +91,7 @@ struct StrictReaderTests {
     }
   }
 
-  @Test("A device's name that is too long to keep is not kept")
+  @Test("A device's name that is too long is not stored")
   func longDevice() async throws {
     let person = try await TestServer().person()
     try await person.makeZone()
@@ -102,7 +102,7 @@ struct StrictReaderTests {
     }
   }
 
-  @Test("Nothing is uploaded for a zone that is not there")
+  @Test("An upload for a missing zone is refused")
   func uploadNowhere() async throws {
     let person = try await TestServer().person()
     try await person.makeZone()
@@ -115,7 +115,7 @@ struct StrictReaderTests {
     }
   }
 
-  @Test("What could not be resolved or accepted says which it was")
+  @Test("An error of resolve or accept names its share")
   func unresolvedShares() async throws {
     let person = try await TestServer().person()
     for endpoint in [Endpoint.resolveShares, .acceptShares] {
@@ -139,7 +139,7 @@ struct StrictReaderTests {
 
   // MARK: Zones
 
-  @Test("A zone tells whether it can be shared, as a whole and record by record")
+  @Test("A zone has its capabilities to be shared as a whole and by record")
   func eligibility() async throws {
     let server = try await TestServer()
     let owner = try await server.person()
@@ -162,14 +162,14 @@ struct StrictReaderTests {
     #expect(try await eligible(owner, .private)["notes"] == [true, false])
     #expect(try await eligible(guest, .shared)["notes"] == [false, false])
     #expect(try await eligible(guest, .public) == ["_defaultZone": [false, false]])
-    // A feed names zones and says no more of them.
+    // A feed has only the names of zones.
     let changed = try await items(owner, .databaseChanges, "{}", key: "zones")
     #expect(try keys(changed[0]) == ["zoneID", "deleted"])
   }
 
   // MARK: References
 
-  @Test("A reference names its zone by the owner's record name, however it was written")
+  @Test("A reference has its zone with the owner's record name, however it was written")
   func references() async throws {
     let server = try await TestServer()
     let owner = try await server.person()
@@ -215,13 +215,13 @@ struct StrictReaderTests {
       }
       #expect(fields["n"]?["value"] as? Int == 1)
     }
-    // Ours knows without being told, and a feed of many references is shorter for it.
+    // Our own clients do not need it, which makes a feed of many references shorter.
     let extended = try await items(owner.extended, .lookupRecords, lookup, key: "records")[0]
     let field = (extended["fields"] as? [String: [String: Any]])?["r3"]
     #expect(try keys(field?["value"]) == ["action", "recordName"])
   }
 
-  @Test("A reference into somebody else's zone of the same name is refused")
+  @Test("A reference to another owner's zone of the same name is refused")
   func foreignReference() async throws {
     let server = try await TestServer()
     let owner = try await server.person()
@@ -236,9 +236,9 @@ struct StrictReaderTests {
     #expect(results[0].error?.serverErrorCode == .badRequest)
   }
 
-  // MARK: People
+  // MARK: Users
 
-  @Test("People in a share have the keys that are known of them; those in users/* have all")
+  @Test("Users in a share have their known keys; those in users/* have all")
   func identities() async throws {
     let server = try await TestServer()
     let owner = try await server.person()
@@ -290,9 +290,9 @@ struct StrictReaderTests {
     }
   }
 
-  // MARK: What they write
+  // MARK: Requests
 
-  @Test("`null` in a field's place removes it, and words for truth values and numbers are INT64")
+  @Test("`null` as a field removes it, and texts for Booleans and numbers are INT64")
   func oddFields() async throws {
     let person = try await TestServer().person()
     try await person.makeZone()
@@ -314,11 +314,11 @@ struct StrictReaderTests {
     #expect(record.content("c") == .int64(7))
   }
 
-  @Test("An address is found whatever the case of its ASCII letters, and no other letters")
+  @Test("An address is found regardless of the case of its ASCII letters, and of no others")
   func addresses() async throws {
     let server = try await TestServer()
     let person = try await server.person()
-    // The last begins with the sign of kelvins.
+    // The last begins with the Kelvin sign.
     let accounts = [("kim", "kim"), ("anne", "Änne"), ("other", "\u{212A}im")]
     for (name, address) in accounts {
       try await server.service.createAccount(
@@ -349,9 +349,9 @@ struct StrictReaderTests {
     #expect(Set(people.users.compactMap { $0.item?.userRecordName }).count == 2)
   }
 
-  // MARK: Requests of no shape
+  // MARK: Invalid requests
 
-  @Test("A person's own record stays as long as they do")
+  @Test("A user's own record exists as long as the user")
   func userRecord() async throws {
     let person = try await TestServer().person()
     let me = try await person.userRecordName
@@ -369,7 +369,7 @@ struct StrictReaderTests {
     #expect(response.status == 404)
   }
 
-  @Test("A poll is a GET, and nothing else takes what waits there")
+  @Test("A poll is a GET, and no other request consumes a notification")
   func pollMethod() async throws {
     let person = try await TestServer().person()
     try await person.makeZone()
@@ -388,7 +388,7 @@ struct StrictReaderTests {
     #expect(try await listener.next()?.ck?.met?.sid == "s")
   }
 
-  @Test("Words that a list lacks are named, each where it stands")
+  @Test("Unknown words in a list are named with their positions")
   func unknownWords() async throws {
     let person = try await TestServer().person()
     try await person.makeZone()
@@ -411,7 +411,7 @@ struct StrictReaderTests {
     }
   }
 
-  @Test("A body that is packed is refused by name")
+  @Test("A compressed body is refused with the name of its encoding")
   func contentEncoding() async throws {
     let person = try await TestServer().person()
     for (coding, status) in [("gzip", 400), ("identity", 200)] {

@@ -4,7 +4,7 @@ import Testing
 
 @testable import CloudKitServer
 
-/// What subscriptions cost the saves that they are matched with.
+/// The cost of matching subscriptions with saves.
 @Suite("Matching subscriptions")
 struct SubscriptionMatcherTests {
   private static let schema = TestSchema.text(
@@ -36,7 +36,7 @@ struct SubscriptionMatcherTests {
     )
   }
 
-  @Test("A matcher is kept, and made again when the subscription or the type is another one")
+  @Test("A matcher is cached, and created again when the subscription or the type changes")
   func kept() throws {
     let matchers = SubscriptionMatchers()
     let context = RequestContext(

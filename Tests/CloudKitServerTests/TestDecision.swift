@@ -5,7 +5,7 @@ import Testing
 @testable import CloudKitServer
 
 extension Person {
-  /// What the server decides about operations in the private database, without the commit: a test
+  /// The server's decision about operations in the private database, without the commit: a test
   /// commits it later, or as another server would.
   func decide(
     _ operations: [RecordOperation],

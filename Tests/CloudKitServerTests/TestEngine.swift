@@ -6,19 +6,19 @@ import Synchronization
 import Testing
 import WatershedPostgreSQL
 
-/// What a test's servers keep their data in.
+/// The storage engine of a test's servers.
 enum TestEngine: String, CaseIterable, Sendable {
   case sqlite
   case postgreSQL
 
-  /// The engine of the test that runs.
+  /// The engine of the running test.
   @TaskLocal static var current = TestEngine.sqlite
 
   static var isPostgreSQLInstalled: Bool { PostgreSQLServer.shared != nil }
 
   static var available: [TestEngine] { isPostgreSQLInstalled ? allCases : [.sqlite] }
 
-  /// A new place in PostgreSQL, or the one that belongs to a folder; nil for SQLite.
+  /// A new schema in PostgreSQL, or the one of a folder; nil for SQLite.
   static func databaseURL(for folder: URL?) throws -> String? {
     guard current == .postgreSQL, let server = PostgreSQLServer.shared else { return nil }
     if let folder, let known = schemas.withLock({ $0[folder] }) { return server.url(schema: known) }
@@ -28,10 +28,10 @@ enum TestEngine: String, CaseIterable, Sendable {
     return server.url(schema: schema)
   }
 
-  /// What the running test has taken.
+  /// The resources of the running test.
   @TaskLocal static var lease = TestLease()
 
-  /// For other processes: where a folder's servers keep their data.
+  /// For other processes: the database of a folder's servers.
   static func knownURL(for folder: URL) -> String? {
     schemas.withLock { $0[folder] }.flatMap { PostgreSQLServer.shared?.url(schema: $0) }
   }
@@ -48,7 +48,7 @@ enum TestEngine: String, CaseIterable, Sendable {
 }
 
 extension TestEngine {
-  /// Runs a test with an engine, and gives back what it took of PostgreSQL.
+  /// Runs a test with an engine, and returns its schemas of PostgreSQL.
   static func run(
     with engine: TestEngine,
     _ body: @Sendable () async throws -> Void
@@ -68,7 +68,7 @@ extension TestEngine {
     } catch {
       outcome = .failure(error)
     }
-    // What a server has still to write must not turn up in the next test.
+    // A server's pending writes must not appear in the next test.
     for service in lease.services.withLock({ $0 }) where await service.isReady() {
       await service.shutdown()
     }
@@ -84,7 +84,7 @@ final class TestLease: Sendable {
   let services = Mutex<[CloudKitService]>([])
 }
 
-/// Few tests at a time use PostgreSQL, so that few schemas serve them all.
+/// Limits the tests that use PostgreSQL concurrently, so that few schemas are enough.
 private actor TestGate {
   static let shared = TestGate(width: 4)
 
@@ -106,8 +106,8 @@ private actor TestGate {
   }
 }
 
-/// Schemas that are made once and emptied between tests: making the tables takes longer than most
-/// tests.
+/// Schemas that are created once and emptied between tests: creating the tables takes longer than
+/// most tests.
 private final class TestSchemas: Sendable {
   static let shared = PostgreSQLServer.shared.map { TestSchemas($0) }
 
@@ -170,6 +170,6 @@ struct EveryEngine: SuiteTrait, TestTrait, TestScoping {
 }
 
 extension Trait where Self == EveryEngine {
-  /// One behaviour, whatever the data is kept in.
+  /// Runs a test with every engine, because the behavior must be the same.
   static var everyEngine: Self { EveryEngine() }
 }

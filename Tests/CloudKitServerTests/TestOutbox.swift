@@ -3,11 +3,11 @@ import Foundation
 import Synchronization
 import Testing
 
-/// Takes mails as a mail server does, and keeps them for the test.
+/// A mail server that keeps the mails for the test.
 final class TestOutbox: MailSender {
   private struct State {
     var mails: [MailMessage] = []
-    /// What the next mails are refused with.
+    /// The errors for the next mails.
     var failures: [MailFailure] = []
   }
 

@@ -3,11 +3,11 @@ import CloudKitWebServices
 import Foundation
 import Testing
 
-/// What tests of schemas say often.
+/// Common parts of schema tests.
 enum TestSchema {
   static func text(_ body: String) -> String { "DEFINE SCHEMA \(body)" }
 
-  /// Why a change of a schema is refused; empty where it is not.
+  /// Why a change of a schema is refused; empty if it is not.
   static func refusals(_ body: () async throws -> SchemaDifference) async -> [String] {
     do {
       _ = try await body()
@@ -21,7 +21,7 @@ enum TestSchema {
 }
 
 extension Person {
-  /// The same person in production.
+  /// The same user in production.
   var inProduction: Person {
     get async throws {
       var person = self

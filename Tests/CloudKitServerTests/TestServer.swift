@@ -5,7 +5,7 @@ import Testing
 
 @testable import CloudKitServer
 
-/// A clock that stands still until a test moves it; sleepers never wake.
+/// A clock that a test advances; sleeping tasks never wake.
 final class StoppedClock: EffectClock, @unchecked Sendable {
   // Unchecked: `lock` guards the date.
   private let lock = NSLock()
@@ -84,7 +84,7 @@ struct TestServer {
     apiToken = try await service.bootstrapAPIToken()
   }
 
-  /// Makes an account where there is none of the name, and signs in.
+  /// Creates an account unless it exists, and signs in.
   func person(_ name: String = "ada") async throws -> Person {
     if try !service.hasAccount(named: name) {
       try await service.createAccount(
@@ -99,7 +99,7 @@ struct TestServer {
     return Person(server: self, webAuthToken: token)
   }
 
-  /// Somebody who is not signed in.
+  /// A client without a user.
   var visitor: Person { Person(server: self, webAuthToken: nil) }
 
   func send(_ method: String, _ path: String, body: Data = Data()) async -> WebServiceResponse {
@@ -107,14 +107,14 @@ struct TestServer {
   }
 }
 
-/// Someone who sends requests, on one device.
+/// A user or client who sends requests, on one device.
 struct Person {
   var server: TestServer
   var webAuthToken: String?
   var isExtended = false
   var clientID: String?
   var apiToken: String?
-  /// Of a share that anybody may read.
+  /// The token of a public share.
   var publicAccessToken: String?
   var environment = ContainerEnvironment.development
   var origin: String?
@@ -163,7 +163,7 @@ struct Person {
     )
   }
 
-  /// Sends and decodes; an error dictionary is thrown.
+  /// Sends and decodes; throws an error dictionary.
   func call<Reply: Decodable>(
     _ endpoint: Endpoint,
     _ request: some Encodable,
@@ -235,7 +235,7 @@ struct Person {
     return try await call(.modifyRecords, request, in: scope, as: RecordsResponse.self).records
   }
 
-  /// One operation; an error item is thrown.
+  /// Sends one operation; throws an item's error.
   @discardableResult
   func save(
     _ type: RecordOperationType = .create,
@@ -336,7 +336,7 @@ extension ZoneChanges {
   var names: [String] { records.compactMap { $0.item?.recordName } }
 }
 
-/// A folder that goes away with the test.
+/// A folder that is removed after the test.
 func withTemporaryFolder<Result>(
   _ body: (URL) async throws -> Result
 ) async throws -> Result {

@@ -3,7 +3,7 @@ import CloudKitWebServices
 import Foundation
 import Testing
 
-/// What people do with shares in tests.
+/// Users' actions on shares in tests.
 extension Person {
   var userRecordName: String {
     get async throws {
@@ -12,7 +12,7 @@ extension Person {
     }
   }
 
-  /// Makes a share: of the zone, or of the tree below a root.
+  /// Creates a share: of the zone, or of the tree below a root.
   @discardableResult
   func share(
     _ root: String?,
@@ -113,7 +113,7 @@ extension Person {
 }
 
 extension ShareParticipant {
-  /// Somebody invited by the address that test accounts have.
+  /// A participant invited by the address that test accounts have.
   static func invited(
     _ name: String,
     _ permission: ParticipantPermission = .readWrite
@@ -130,13 +130,13 @@ extension ShareParticipant {
 }
 
 extension ZoneID {
-  /// The zone as its participants name it.
+  /// The zone with its owner, as participants name it.
   func owned(by person: Person) async throws -> ZoneID {
     ZoneID(zoneName: zoneName, ownerRecordName: try await person.userRecordName)
   }
 }
 
-/// A tree, shared: root above a and b, and c beside it.
+/// A shared tree: root above a and b, and c beside it.
 struct SharedTree {
   let server: TestServer
   let owner: Person

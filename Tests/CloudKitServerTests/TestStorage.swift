@@ -5,9 +5,9 @@ import Testing
 
 @testable import CloudKitServer
 
-/// What tests of the storage itself begin with.
+/// Common parts of storage tests.
 extension TestEngine {
-  /// Runs a test with a storage on PostgreSQL, and tells where that is.
+  /// Runs a test with a storage on PostgreSQL, and passes its URL.
   static func runOnPostgreSQL(
     _ body: @Sendable (_ storage: PostgreSQLStorage, _ url: String) throws -> Void
   ) async throws {
@@ -21,7 +21,7 @@ extension TestEngine {
 }
 
 extension Effects {
-  /// Time stands still, and what is random is the same each time.
+  /// A stopped clock, and the same random numbers each time.
   static var still: Effects {
     Effects(
       clock: StoppedClock(),
@@ -32,7 +32,7 @@ extension Effects {
 }
 
 extension PartitionKey {
-  /// Somebody's private database.
+  /// A user's private database.
   static let somebodys = PartitionKey(
     container: "c",
     environment: .development,

@@ -14,7 +14,7 @@ struct UserRecordNameTests {
     ).recordName
   }
 
-  @Test("A user who was made after a backup has the same name when the backup is put back")
+  @Test("A user created after a backup has the same name after the backup is restored")
   func restored() async throws {
     try await withTemporaryFolder { folder in
       let backup = folder.appendingPathComponent("backup")

@@ -3,7 +3,7 @@ import CloudKitWebServices
 import Foundation
 import Testing
 
-@Suite("A zone says that it is shared as a whole", .everyEngine)
+@Suite("Zones that are shared as a whole", .everyEngine)
 struct ZoneShareTests {
   private func list(_ person: Person, _ scope: DatabaseScope) async throws -> [ZoneDictionary] {
     let reply: ZonesResponse = try await person.call(.listZones, [String: String](), in: scope)
@@ -41,7 +41,7 @@ struct ZoneShareTests {
     return reply.zones.compactMap(\.item)
   }
 
-  @Test("To its owner and to those who take part, wherever a zone is told, and no longer")
+  @Test("Its owner and participants see that a zone is shared as a whole, until it no longer is")
   func everywhere() async throws {
     let server = try await TestServer()
     let (owner, guest) = (try await server.person("ada"), try await server.person("bob"))
@@ -66,7 +66,7 @@ struct ZoneShareTests {
     #expect(shares(try await list(guest, .shared)) == ["notes": reference])
     #expect(try await lookup(guest, zone, .shared).share == reference)
     #expect(shares(try await changed(guest.extended, .shared)) == ["notes": reference])
-    // Strict readers of the feed know no such key.
+    // Strict clients of the feed accept no such key.
     #expect(shares(try await changed(owner, .private)) == ["notes": nil, "other": nil])
     #expect(shares(try await changed(guest, .shared)) == ["notes": nil])
 
@@ -75,7 +75,7 @@ struct ZoneShareTests {
     #expect(try await lookup(owner, TestServer.zone, .private).share == nil)
   }
 
-  @Test("A zone with shared records in it is not shared as a whole")
+  @Test("A zone with shared records in it cannot be shared as a whole")
   func hierarchies() async throws {
     let tree = try await SharedTree()
     #expect(try await list(tree.owner, .private).map(\.share) == [nil])

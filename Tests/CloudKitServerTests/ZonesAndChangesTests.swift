@@ -23,7 +23,7 @@ struct ZonesAndChangesTests {
 
   // MARK: Zones
 
-  @Test("Zones are made, listed, looked up and deleted; making one twice is fine")
+  @Test("Zones are created, listed, looked up and deleted; creating one twice succeeds")
   func zones() async throws {
     let person = try await TestServer().person()
     #expect(try await zoneNames(person) == ["_defaultZone"])
@@ -43,13 +43,13 @@ struct ZonesAndChangesTests {
     await #expect(throws: ErrorDictionary.self) { try await person.deleteZone("a") }
   }
 
-  @Test("A zone needs a name that is not the service's", arguments: ["", "_x", "é"])
+  @Test("A zone needs a name that is not reserved", arguments: ["", "_x", "é"])
   func zoneNames(name: String) async throws {
     let person = try await TestServer().person()
     await #expect(throws: ErrorDictionary.self) { try await person.makeZone(name) }
   }
 
-  @Test("A database has at most so many zones", arguments: [1, 2, 3])
+  @Test("A database has a limited number of zones", arguments: [1, 2, 3])
   func zoneLimit(count: Int) async throws {
     let person = try await TestServer(limits: { $0.zonesPerDatabase = 2 }).person()
     for number in 1..<count { try await person.makeZone("z\(number)") }
@@ -73,7 +73,7 @@ struct ZonesAndChangesTests {
     )
   }
 
-  @Test("Two people never see each other's zones")
+  @Test("Users never see each other's zones")
   func separatePeople() async throws {
     let server = try await TestServer()
     let (ada, bob) = (try await server.person("ada"), try await server.person("bob"))
@@ -100,11 +100,11 @@ struct ZonesAndChangesTests {
     try await person.deleteZone("b")
     let third = try await databaseChanges(person, since: second.syncToken)
     #expect(third.zones.map { $0.item?.deleted } == [true])
-    // Who starts from nothing does not hear of it.
+    // A client without a token does not receive it.
     #expect(try await databaseChanges(person).zones.count == 1)
   }
 
-  @Test("A database's changes come in pages")
+  @Test("A database's changes are paged")
   func databasePages() async throws {
     let person = try await TestServer().person()
     for number in 0..<5 { try await person.makeZone("z\(number)") }
@@ -124,7 +124,7 @@ struct ZonesAndChangesTests {
 
   // MARK: Zone changes
 
-  @Test("A record changed several times appears once, where it changed last")
+  @Test("A record changed several times appears once, at its last change")
   func latestStateOnce() async throws {
     let person = try await TestServer().person()
     try await person.makeZone()
@@ -137,7 +137,7 @@ struct ZonesAndChangesTests {
     #expect(try await person.changes(reverse: true).names == ["a", "c", "b"])
   }
 
-  @Test("A tombstone tells the record's type only to who asked for extensions")
+  @Test("A tombstone has the record's type only for clients that requested extensions")
   func tombstones() async throws {
     let person = try await TestServer().person()
     try await person.makeZone()
@@ -150,7 +150,7 @@ struct ZonesAndChangesTests {
     #expect(exact.records[0].item?.recordType == "Note")
   }
 
-  @Test("Pages, forward and newest first, tell every record exactly once", arguments: [1, 2, 3, 7])
+  @Test("Pages, forward and newest first, have every record exactly once", arguments: [1, 2, 3, 7])
   func pages(size: Int) async throws {
     let person = try await TestServer().person()
     try await person.makeZone()
@@ -166,12 +166,12 @@ struct ZonesAndChangesTests {
         if page.moreComing != true { break }
       }
       #expect(seen == (reverse ? names.reversed() : names))
-      // Either way the listing ends where the zone stands.
+      // In both orders the listing ends at the zone's newest change.
       #expect(try await person.changes(since: token).names.isEmpty)
     }
   }
 
-  @Test("What changes between two pages is told in a later one")
+  @Test("Changes between two pages are in a later one")
   func changesBetweenPages() async throws {
     let person = try await TestServer().person()
     try await person.makeZone()
@@ -183,7 +183,7 @@ struct ZonesAndChangesTests {
     #expect(second.names == ["c", "a", "b"])
   }
 
-  @Test("Types and keys can be chosen; deletions are told whatever the type")
+  @Test("Types and keys can be selected; deletions are reported for all types")
   func choices() async throws {
     let person = try await TestServer().person()
     try await person.makeZone()
@@ -220,7 +220,7 @@ struct ZonesAndChangesTests {
 
   // MARK: Tokens
 
-  @Test("A token is refused where it is garbage, tampered with, or another's")
+  @Test("A token that is invalid, changed, or another user's is refused")
   func misusedTokens() async throws {
     let server = try await TestServer()
     let (ada, bob) = (try await server.person("ada"), try await server.person("bob"))
@@ -233,14 +233,14 @@ struct ZonesAndChangesTests {
         try await ada.extended.changes(since: wrong)
       }
       #expect(error?.serverErrorCode == .badRequest)
-      // A server whose secret was lost finds all tokens like this: clients start from the beginning.
+      // A server whose secret was lost sees all tokens like this: clients start from the beginning.
       #expect(error?.extension?.code == .changeTokenExpired)
       #expect(error?.extension?.cause == .otherIncarnation)
     }
     #expect(try await ada.changes(since: mine).names.isEmpty)
   }
 
-  @Test("A token of a zone that was deleted and made again has expired")
+  @Test("A token of a zone that was deleted and created again has expired")
   func recreatedZone() async throws {
     let person = try await TestServer().person()
     try await person.makeZone()
@@ -263,7 +263,7 @@ struct ZonesAndChangesTests {
     #expect(exact?.extension?.cause == .otherZone)
   }
 
-  @Test("A zone ended from outside tells why, to who asked for extensions")
+  @Test("A zone that an administrator ended has the reason, for clients with extensions")
   func endedZone() async throws {
     let person = try await TestServer().person().extended
     let cases: [(StoredZone.Ending, ErrorExtensionCode?)] = [
@@ -286,7 +286,7 @@ struct ZonesAndChangesTests {
   }
 
   @Test(
-    "Zones that one batch wrote are all listed where a page of the database's feed ends between"
+    "All zones that one batch wrote are listed, also across a page of the database's feed"
   )
   func zonesOfOneBatch() async throws {
     let person = try await TestServer().person()
