@@ -4,12 +4,12 @@ import OpenCloudKit
 import Synchronization
 import Testing
 
-/// What an app's people see of it when somebody asks to take part.
-@Suite("Asking to take part, from both sides")
+/// Requesting access to a share, as an app's users see it.
+@Suite("Access requests, from both sides")
 struct AccessRequestStoryTests {
   private let zone = CKRecordZone(zoneName: "lists")
 
-  /// Saves a list that is shared with nobody yet, whose owner hears requests.
+  /// Saves a list without participants, whose owner accepts requests.
   private func share(_ ada: CKContainer, opens: Bool = true) async throws -> CKShare {
     try await ada.privateCloudDatabase.save(zone)
     let root = CKRecord(
@@ -30,7 +30,7 @@ struct AccessRequestStoryTests {
     try #require(try await ada.privateCloudDatabase.record(for: share.recordID) as? CKShare)
   }
 
-  /// Asks with an operation, as apps do.
+  /// Requests access with an operation, as apps do.
   private func ask(_ urls: [URL], _ person: CKContainer) async throws -> [URL: Bool] {
     let operation = CKShareRequestAccessOperation(shareURLs: urls)
     let results = Mutex<[URL: Bool]>([:])
@@ -45,7 +45,7 @@ struct AccessRequestStoryTests {
     return results.withLock { $0 }
   }
 
-  @Test("The owner lets in who asked, and they find the share", arguments: Way.allCases)
+  @Test("The owner accepts a requester, who then finds the share", arguments: Way.allCases)
   func letIn(way: Way) async throws {
     try await way.run { place in
       let ada = try await place.device(of: "ada")
@@ -78,7 +78,7 @@ struct AccessRequestStoryTests {
     }
   }
 
-  @Test("Refused people may ask again, blocked ones may not", arguments: Way.allCases)
+  @Test("Denied users may request again, blocked ones may not", arguments: Way.allCases)
   func refused(way: Way) async throws {
     try await way.run { place in
       let ada = try await place.device(of: "ada")
@@ -108,14 +108,14 @@ struct AccessRequestStoryTests {
     }
   }
 
-  @Test("A save that says nothing of requests leaves them alone", arguments: Way.allCases)
+  @Test("A save without request settings does not change them", arguments: Way.allCases)
   func otherSaves(way: Way) async throws {
     try await way.run { place in
       let ada = try await place.device(of: "ada")
       let ben = try await place.device(of: "ben")
       let share = try await share(ada)
       _ = try await ask([try #require(share.url)], ben)
-      // The title, over whatever the server has.
+      // The title, regardless of the server's version.
       share[CKShare.SystemFieldKey.title] = "Groceries"
       _ = try await ada.privateCloudDatabase.modifyRecords(
         saving: [share],
@@ -129,7 +129,7 @@ struct AccessRequestStoryTests {
     }
   }
 
-  @Test("Requests and blocked people are in the share's archive, and go with it")
+  @Test("Requests and blocked users are in the share's archive")
   func archive() async throws {
     try await Way.process.run { place in
       let ada = try await place.device(of: "ada")
@@ -154,7 +154,7 @@ struct AccessRequestStoryTests {
     }
   }
 
-  @Test("A zone tells of the share that it is shared by as a whole", arguments: Way.allCases)
+  @Test("A zone has a reference to the share of the whole zone", arguments: Way.allCases)
   func zoneShare(way: Way) async throws {
     try await way.run { place in
       let ada = try await place.device(of: "ada")

@@ -3,10 +3,10 @@ import CloudKitServer
 import Foundation
 import Testing
 
-/// The download of a person's own data, whose length is known at its end.
-@Suite("A person's own data over HTTP")
+/// The download of a user's own data, whose length is known only at its end.
+@Suite("A user's own data over HTTP")
 struct AccountExportOverHTTPTests {
-  @Test("No browser guesses the type of the adapter's pages, and no cache keeps them")
+  @Test("Browsers do not guess the type of the adapter's pages, and caches do not store them")
   func headers() async throws {
     try await withTemporaryFolder { folder in
       try await TestCloud.run(in: folder) { cloud in
@@ -19,7 +19,7 @@ struct AccountExportOverHTTPTests {
     }
   }
 
-  @Test("The archive comes in chunks, without a length, and its path is in no log line")
+  @Test("The archive is sent in chunks, without a length, and its path is in no log line")
   func chunks() async throws {
     try await withTemporaryFolder { folder in
       try await TestCloud.run(in: folder) { cloud in

@@ -8,10 +8,10 @@ import NIOCore
 import Synchronization
 import Testing
 
-/// The adapter alone, before a service that only tells what reached it.
+/// The adapter alone, with a service that only returns the request.
 @Suite("The HTTP adapter")
 struct AdapterTests {
-  @Test("Path, query, headers and body reach the service as they were sent")
+  @Test("Path, query, headers and body reach the service unchanged")
   func passesRequestsUnchanged() async throws {
     let seen = Mutex<WebServiceRequest?>(nil)
     try await withServer { request in
@@ -44,7 +44,7 @@ struct AdapterTests {
   }
 
   @Test(
-    "A body at the limit passes; one byte more gets the error dictionary with status 413",
+    "A body at the limit is accepted; one byte more gets the error dictionary with status 413",
     arguments: [(99, 200), (100, 200), (101, 413), (300_000, 413)]
   )
   func limitsBodies(size: Int, status: Int) async throws {
@@ -63,12 +63,12 @@ struct AdapterTests {
         #expect(error.serverErrorCode == .quotaExceeded)
         #expect(error.uuid == reply.headers["x-apple-request-uuid"])
       }
-      // The same client goes on being served.
+      // The same client can send further requests.
       #expect(try await send(HTTPClientRequest(url: address + "/healthz")).status == 200)
     }
   }
 
-  @Test("A route's own limit refuses a body that the server as a whole would take")
+  @Test("A route's own limit refuses a body that the server's limit allows")
   func limitsBodiesByRoute() async throws {
     let server = try await CloudKitHTTPServer(
       logger: .quiet,
@@ -132,7 +132,7 @@ struct AdapterTests {
     }
   }
 
-  @Test("A long poll holds nobody up and ends when the server stops")
+  @Test("A long poll blocks no other request and ends when the server stops")
   func endsLongPollsAtStop() async throws {
     let (waiting, started) = AsyncStream.makeStream(of: Void.self)
     let server = try await makeServer { request in
@@ -151,7 +151,7 @@ struct AdapterTests {
     #expect(try await poll.text == "null")
   }
 
-  @Test("A long poll whose client has gone is cancelled, so that no notification goes astray")
+  @Test("A long poll whose client has disconnected is cancelled, so that no notification is lost")
   func cancelsAbandonedLongPolls() async throws {
     let (waiting, started) = AsyncStream.makeStream(of: Void.self)
     let (cancelled, ended) = AsyncStream.makeStream(of: Void.self)
@@ -170,7 +170,7 @@ struct AdapterTests {
     }
   }
 
-  @Test("A request that runs when the server stops is answered before it ends")
+  @Test("A request that runs when the server stops is completed first")
   func finishesRunningRequests() async throws {
     let (waiting, started) = AsyncStream.makeStream(of: Void.self)
     let (gate, open) = AsyncStream.makeStream(of: Void.self)
@@ -191,7 +191,7 @@ struct AdapterTests {
     }
   }
 
-  @Test("Two servers on one port: the second says so in a sentence")
+  @Test("The second of two servers on one port fails with an explanation")
   func namesThePortInUse() async throws {
     try await withServer { _ in
       WebServiceResponse(status: 204)
@@ -207,7 +207,7 @@ struct AdapterTests {
     }
   }
 
-  @Test("The landing page names the containers, escapes them, and allows no script")
+  @Test("The landing page lists the containers, escaped, and allows no script")
   func showsALandingPage() async throws {
     let page = LandingPage(containers: [
       .init(identifier: "iCloud.<b>&\"", signInURL: "/sign-in?a=1&b=2")
@@ -226,7 +226,7 @@ struct AdapterTests {
     #expect(!reply.text.contains("<b>"))
   }
 
-  @Test("Health is a small JSON answer")
+  @Test("The health endpoint replies with a small JSON object")
   func answersHealth() async throws {
     try await withServer { _ in
       WebServiceResponse(status: 404)

@@ -2,12 +2,12 @@ import Foundation
 import Glibc
 import Synchronization
 
-/// A line between clients and a server on this machine, which can be cut.
+/// A TCP proxy between clients and a server on this machine, which can be interrupted.
 final class BreakableLine: Sendable {
   private struct State {
     var target: UInt16 = 0
     var sockets: Set<Int32> = []
-    /// So many bytes of replies get through, and then none.
+    /// The bytes of replies that are still forwarded.
     var budget: Int?
     var isOver = false
   }
@@ -16,7 +16,7 @@ final class BreakableLine: Sendable {
 
   private let listener: Int32
   private let state = Mutex(State())
-  /// Where clients connect.
+  /// The port to which clients connect.
   let port: UInt16
 
   var url: String { "http://127.0.0.1:\(port)" }
@@ -37,24 +37,24 @@ final class BreakableLine: Sendable {
     Thread.detachNewThread { [self] in accept() }
   }
 
-  /// Leads to a port from now on.
+  /// Forwards to another port from now on.
   func lead(to port: Int) {
     state.withLock { $0.target = UInt16(truncatingIfNeeded: port) }
   }
 
-  /// Breaks every connection that is open.
+  /// Closes every open connection.
   func cut() {
     state.withLock { state in
       for socket in state.sockets { shutdown(socket, Int32(SHUT_RDWR)) }
     }
   }
 
-  /// Breaks every connection once so many more bytes of replies got through.
+  /// Closes every connection after `count` more bytes of replies.
   func cut(afterBytes count: Int) {
     state.withLock { $0.budget = count }
   }
 
-  /// Whether the bytes that were to get through did.
+  /// Whether the bytes to be forwarded were forwarded.
   var wasCut: Bool { state.withLock { $0.budget == nil } }
 
   func stop() {
@@ -135,7 +135,7 @@ final class BreakableLine: Sendable {
     }
   }
 
-  /// How many of so many bytes get through, and whether the line breaks after them.
+  /// How many of the bytes are forwarded, and whether the connection is closed after them.
   private func spend(_ count: Int) -> (allowed: Int, isLast: Bool) {
     state.withLock { state in
       guard let budget = state.budget else { return (count, false) }

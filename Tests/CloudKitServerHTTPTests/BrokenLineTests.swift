@@ -3,8 +3,8 @@ import Foundation
 import OpenCloudKit
 import Testing
 
-/// A client, a server, and a line between them that breaks.
-@Suite("Broken lines")
+/// A client, a server, and a connection between them that is interrupted.
+@Suite("Interrupted connections")
 struct BrokenLineTests {
   private let zone = CKRecordZone(zoneName: "notes")
 
@@ -12,14 +12,14 @@ struct BrokenLineTests {
     CKRecord.ID(recordName: name, zoneID: zone.zoneID)
   }
 
-  /// Lends a server behind a line.
+  /// Runs the body with a server behind a breakable connection.
   private func withLine(_ body: (TestCloud, BreakableLine) async throws -> Void) async throws {
     try await withTemporaryFolder { folder in
       let line = try BreakableLine()
       defer { line.stop() }
       try await TestCloud.run(in: folder) { cloud in
         line.lead(to: cloud.server.address.port)
-        // What the server hands out leads over the line too.
+        // The URLs that the server issues lead through the connection too.
         cloud.service.baseURL = line.url
         try await body(cloud, line)
       }
@@ -38,7 +38,7 @@ struct BrokenLineTests {
     )
   }
 
-  @Test("A file that was cut off midway is gone on with, and arrives whole")
+  @Test("A file that was interrupted is resumed, and arrives completely")
   func resuming() async throws {
     try await withLine { cloud, line in
       let bytes = Data((0..<900_000).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 9) })
@@ -61,13 +61,13 @@ struct BrokenLineTests {
       #expect(line.wasCut)
       let asset = try #require(copy["file"] as? CKAsset)
       #expect(try Data(contentsOf: #require(asset.fileURL)) == bytes)
-      // The second try brought the rest and not the whole.
+      // The second attempt transferred the rest and not the whole.
       line.cut(afterBytes: .max)
       TemporaryAssets.discard(filesOf: [copy])
     }
   }
 
-  @Test("A stream that breaks goes on after its last number: nothing is missed, nothing told twice")
+  @Test("An interrupted event stream continues after its last number, without loss or repetition")
   func stream() async throws {
     try await withLine { cloud, line in
       let phone = device("phone", cloud, cloud.url).privateCloudDatabase
@@ -101,7 +101,7 @@ struct BrokenLineTests {
         case .changed(_, let zoneID, _): zoneID?.zoneName ?? "?"
         }
       }
-      // At its first listening a device is told to look at everything it subscribed to.
+      // At its first listening a device is notified to fetch everything it subscribed to.
       #expect(try await Set([next(), next(), next()]) == ["a", "b", "c"])
       try await save("a")
       #expect(try await next() == "a")
@@ -115,7 +115,7 @@ struct BrokenLineTests {
     }
   }
 
-  @Test("A server that starts anew makes its listeners look, since it may have missed something")
+  @Test("After a restart of the server its listeners fetch, since they may have missed changes")
   func restart() async throws {
     try await withTemporaryFolder { folder in
       let line = try BreakableLine()
@@ -129,7 +129,7 @@ struct BrokenLineTests {
         try await near.save(subscription)
         let channel = try device("laptop", cloud, line.url).pushChannel()
         #expect(try await channel.next() == .connected)
-        // At its first listening a device is told to look.
+        // At its first listening a device is notified to fetch.
         let first = try await channel.next()
         #expect(first == .changed(scope: .private, zoneID: nil, subscriptionID: "all"))
         kept.yield(channel)

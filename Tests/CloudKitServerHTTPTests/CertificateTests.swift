@@ -5,10 +5,10 @@ import Testing
 
 @testable import CloudKitServerHTTP
 
-/// TLS: which versions and suites, and certificates that are renewed while the server runs.
+/// TLS: versions and suites, and certificates that are renewed while the server runs.
 @Suite("Certificates")
 struct CertificateTests {
-  /// Self-signed for localhost, of 2026, good for a hundred years.
+  /// Self-signed for localhost, of 2026, valid for a hundred years.
   static let first = (
     certificate: """
     -----BEGIN CERTIFICATE-----
@@ -66,27 +66,27 @@ struct CertificateTests {
       )
       try await body(tls) { certificate, key in
         for (text, path) in [(certificate, tls.certificatePath), (key, tls.keyPath)] {
-          // Written anew and moved over the old one, as certbot and its like do.
+          // Written to a new file and renamed, as certbot and similar programs do.
           try Data(text.utf8).write(to: URL(fileURLWithPath: path), options: .atomic)
         }
       }
     }
   }
 
-  @Test("TLS begins at 1.2, with forward secrecy and authenticated encryption")
+  @Test("TLS starts at 1.2, with forward secrecy and authenticated encryption")
   func versions() async throws {
     try await withFiles { tls, write in
       try write(Self.first.certificate, Self.first.key)
       let configuration = try tls.load()
       #expect(configuration.minimumTLSVersion == .tlsv12)
-      // ECDHE with AES-GCM or ChaCha20-Poly1305, by their numbers at IANA.
+      // ECDHE with AES-GCM or ChaCha20-Poly1305, by their IANA numbers.
       let modern: Set<UInt16> = [0xC02B, 0xC02C, 0xC02F, 0xC030, 0xCCA8, 0xCCA9]
       #expect(Set(configuration.cipherSuiteValues.map(\.rawValue)).isSubset(of: modern))
       #expect(!configuration.cipherSuiteValues.isEmpty)
     }
   }
 
-  @Test("A certificate that is replaced is used by the next connections; half of a pair is not")
+  @Test("New connections use a replaced certificate; a certificate without its key is not used")
   func renewal() async throws {
     try await withFiles { tls, write in
       try write(Self.first.certificate, Self.first.key)

@@ -4,12 +4,12 @@ import Foundation
 import OpenCloudKit
 import Testing
 
-/// Our own client against our own server, with nothing between them but sockets.
+/// Our own client with our own server, over sockets.
 @Suite("OpenCloudKit over HTTP")
 struct ClientOverHTTPTests {
   private let zone = CKRecordZone(zoneName: "notes")
 
-  @Test("A record and its asset arrive on another device over sockets")
+  @Test("A record and its asset reach another device over sockets")
   func recordsAndAssetsArrive() async throws {
     try await withTemporaryFolder { folder in
       let file = folder.appendingPathComponent("picture")
@@ -58,7 +58,7 @@ struct ClientOverHTTPTests {
     }
   }
 
-  @Test("A server that is away is CloudKit's network error, and calls go on when it is back")
+  @Test("An unreachable server is CloudKit's network error, and calls succeed when it is back")
   func survivesAbsence() async throws {
     try await withTemporaryFolder { folder in
       let (devices, found) = AsyncStream.makeStream(of: (CKContainer, Int).self)

@@ -9,14 +9,14 @@ import Testing
 
 @testable import CloudKitServerHTTP
 
-/// What connections may cost: buffers, slow bodies, unread answers, and their number.
-@Suite("Bounds of connections")
+/// The limits of connections: buffers, slow bodies, unread replies, and their number.
+@Suite("Limits of connections")
 struct ConnectionBoundsTests {
   private static let ok = CloudKitHTTPServer.Handlers { _ in
     WebServiceResponse(status: 200, body: Data("ok".utf8))
   }
 
-  @Test("A body over its path's limit is refused with status 413, whatever the server's limit")
+  @Test("A body over its path's limit is refused with status 413, below the server's limit")
   func pathLimit() async throws {
     try await withTemporaryFolder { folder in
       try await TestCloud.run(in: folder) { cloud in
@@ -31,7 +31,9 @@ struct ConnectionBoundsTests {
     }
   }
 
-  @Test("Bodies share the process's buffers: what finds no room comes again, and room comes back")
+  @Test(
+    "Bodies share the memory budget: a body without room is refused, and released bytes are reused"
+  )
   func buffers() async throws {
     try await withServer(.init(bufferLimit: 1000), Self.ok) { port in
       try await RawLine.withLine(to: port) { line in
@@ -65,7 +67,10 @@ struct ConnectionBoundsTests {
     #expect(budget.total == 0)
   }
 
-  @Test("A body that comes too slowly ends its connection", arguments: ["/x", "/assets/upload/x"])
+  @Test(
+    "A body that is received too slowly ends its connection",
+    arguments: ["/x", "/assets/upload/x"]
+  )
   func slowBody(path: String) async throws {
     let handlers = CloudKitHTTPServer.Handlers(
       respond: { _ in WebServiceResponse(status: 200) },
@@ -83,7 +88,7 @@ struct ConnectionBoundsTests {
     }
   }
 
-  @Test("An answer that is not read is given up")
+  @Test("A reply that is not read is discarded")
   func unread() async throws {
     let (ends, ended) = AsyncStream.makeStream(of: Void.self)
     let handlers = CloudKitHTTPServer.Handlers(
@@ -112,30 +117,32 @@ struct ConnectionBoundsTests {
     }
   }
 
-  @Test("A client takes so many bytes in each window, and all of an answer in its time")
+  @Test("A client must read a number of bytes in each window, and a reply within its time")
   func pace() {
     let start = NIODeadline.uptimeNanoseconds(1_000_000_000_000)
     func at(_ seconds: Int64) -> NIODeadline { start + .seconds(seconds) }
     var pace = ReaderPace(window: .seconds(60), leastBytes: 100)
-    // Nothing waits.
+    // No bytes wait.
     #expect(pace.check(waiting: 0, at: start, deadline: nil) == .idle)
     #expect(pace.wrote(waiting: 1000, at: start) == at(60))
-    // Further bytes behind those that wait do not put the measurement off.
+    // Further bytes do not postpone the measurement.
     #expect(pace.wrote(waiting: 1000, at: at(50)) == at(60))
     #expect(pace.check(waiting: 1000, at: at(59), deadline: nil) == .waits(until: at(60)))
     #expect(pace.check(waiting: 900, at: at(60), deadline: nil) == .waits(until: at(120)))
     var patient = pace
     #expect(patient.check(waiting: 800, at: at(120), deadline: at(120)) == .tooSlow)
     #expect(pace.check(waiting: 801, at: at(120), deadline: nil) == .tooSlow)
-    // A client that has taken everything is measured anew with the next piece.
+    // After the client has read everything, the next piece starts a new measurement.
     pace.caughtUp()
     #expect(pace.check(waiting: 0, at: at(180), deadline: nil) == .idle)
     #expect(pace.wrote(waiting: 50, at: at(200)) == at(260))
   }
 
-  @Test("Answers that wait for clients share the process's room: what finds none comes again")
+  @Test(
+    "Waiting replies share the memory budget: a reply without room is refused with a retry time"
+  )
   func replyRoom() async throws {
-    // More than the sockets of both sides hold.
+    // More than the socket buffers of both sides.
     let large = Data(repeating: UInt8(ascii: "x"), count: 30_000_000) + Data("ok".utf8)
     let handlers = CloudKitHTTPServer.Handlers { request in
       WebServiceResponse(
@@ -159,7 +166,7 @@ struct ConnectionBoundsTests {
           #expect(short.hasPrefix("HTTP/1.1 200 "))
         }
       }
-      // The room comes back when the first client has gone.
+      // The room is released when the first client has disconnected.
       var status = "HTTP/1.1 503 "
       while status == "HTTP/1.1 503 " {
         status = try await RawLine.withLine(to: port) { line in
@@ -171,7 +178,7 @@ struct ConnectionBoundsTests {
     }
   }
 
-  @Test("A read whose client has left is cancelled")
+  @Test("A read whose client has disconnected is cancelled")
   func leftClient() async throws {
     let path = "/database/1/c/production/public/records/query"
     let (ends, ended) = AsyncStream.makeStream(of: Bool.self)
@@ -179,7 +186,7 @@ struct ConnectionBoundsTests {
     let handlers = CloudKitHTTPServer.Handlers { _ in
       let (never, continuation) = AsyncStream.makeStream(of: Void.self)
       begun.yield()
-      // Ends with the task's cancellation alone.
+      // Ends only with the task's cancellation.
       for await _ in never {}
       continuation.finish()
       ended.yield(Task.isCancelled)
@@ -192,12 +199,12 @@ struct ConnectionBoundsTests {
       }
       #expect(await ends.first { _ in true } == true)
     }
-    // A write is done to its end.
+    // A write is completed.
     #expect(Route(path: path).isRead)
     #expect(!Route(path: "/database/1/c/production/public/records/modify").isRead)
   }
 
-  @Test("Pipelined requests are answered as fast as the client reads, not into memory")
+  @Test("Pipelined requests are handled as fast as the client reads, and not buffered in memory")
   func pipelined() async throws {
     let answered = Mutex(0)
     let body = Data(repeating: UInt8(ascii: "x"), count: 70_000) + Data("ok".utf8)
@@ -208,7 +215,7 @@ struct ConnectionBoundsTests {
       }
     )
     let requests = 400
-    // What the sockets of both sides may hold is a few megabytes; all answers are 28.
+    // The socket buffers of both sides are a few megabytes; all replies are 28.
     let outstanding = 250
     try await withServer(.init(), handlers) { port in
       try await RawLine.withLine(to: port) { line in
@@ -224,7 +231,7 @@ struct ConnectionBoundsTests {
     }
   }
 
-  @Test("No more connections are served than the configuration says")
+  @Test("The number of connections is limited by the configuration")
   func connections() async throws {
     try await withServer(.init(connectionLimit: 1), Self.ok) { port in
       try await RawLine.withLine(to: port) { first in
@@ -243,7 +250,7 @@ struct ConnectionBoundsTests {
     }
   }
 
-  @Test("A network has its share of the connections; trusted proxies and this machine have theirs")
+  @Test("A network's connections are limited, except those of trusted proxies and this machine")
   func networks() throws {
     var configuration = CloudKitHTTPServer.Configuration(
       connectionLimit: 10,
@@ -298,7 +305,7 @@ struct ConnectionBoundsTests {
   )
 
   @Test(
-    "Metrics, containers and links with tokens are for programs of this machine alone",
+    "Metrics, containers and links with tokens are only shown to programs on this machine",
     arguments: [
       ("Host: 127.0.0.1:1\r\n", true), ("Host: localhost\r\n", true),
       ("Host: 127.0.0.1\r\nX-Forwarded-For: 8.8.8.8\r\n", false),
@@ -311,7 +318,7 @@ struct ConnectionBoundsTests {
     let page = LandingPage(containers: [
       .init(identifier: "iCloud.tenant", signInURL: "/sign-in?ckAPIToken=SECRET")
     ])
-    // A proxy that adds no header is told by its address, and by the server's public one.
+    // A proxy without a header is known by its address, and by the server's public one.
     var named = CloudKitHTTPServer.Configuration()
     named.hasPublicAddress = true
     for (configuration, isDirect) in [(Self.proxied, false), (named, false), (.init(), true)] {
@@ -349,7 +356,7 @@ struct ConnectionBoundsTests {
       var statuses: [Int] = []
       for path in ["/admin/1/server/status", "/metrics", "/database/1/c/production/public/x"] {
         var request = HTTPClientRequest(url: "http://127.0.0.1:\(port)\(path)")
-        // Nothing about a caller of the administration's listener is asked.
+        // The administration listener does not check the caller's address.
         request.headers.add(name: "x-forwarded-for", value: "192.0.2.1")
         statuses.append(try await send(request).status)
       }
@@ -358,7 +365,7 @@ struct ConnectionBoundsTests {
     try await server.stop()
   }
 
-  @Test("An address to listen on is read, and nothing else")
+  @Test("A listening address is parsed, and any other text is refused")
   func administrationAddresses() {
     #expect(
       AdministrationListener("127.0.0.1:8081")
@@ -370,7 +377,7 @@ struct ConnectionBoundsTests {
     }
   }
 
-  @Test("The page at / is served under the server's own names only")
+  @Test("The page at / is served only under the server's own names")
   func rootHost() async throws {
     try await withTemporaryFolder { folder in
       try await TestCloud.run(

@@ -3,12 +3,12 @@ import CloudKitServerHTTP
 import Foundation
 import Testing
 
-/// Bytes on a connection that are HTTP, almost HTTP, or nothing of the kind; `make fuzz` sends more.
+/// Bytes on a connection that are HTTP, nearly HTTP, or random; `make fuzz` sends more.
 @Suite("Fuzzed connections")
 struct ConnectionFuzzTests {
   private static let environment = ProcessInfo.processInfo.environment
   private static let seed = environment["WATERSHED_FUZZ_SEED"].flatMap { UInt64($0) } ?? 1
-  /// A connection costs a hundred times what a request in the process does.
+  /// A connection costs a hundred times as much as a request in the process.
   private static let rounds =
     environment["WATERSHED_FUZZ"].flatMap { Int($0) }.map { max($0 / 100, 100) } ?? 150
 
@@ -21,7 +21,7 @@ struct ConnectionFuzzTests {
       self.query = query
     }
 
-    /// SplitMix64: the same bytes for a seed, whatever the platform.
+    /// SplitMix64: the same bytes for a seed, on every platform.
     private mutating func next() -> UInt64 {
       state &+= 0x9E37_79B9_7F4A_7C15
       var word = state
@@ -69,7 +69,7 @@ struct ConnectionFuzzTests {
       ])
     }
 
-    /// A few requests in a row, whole or broken.
+    /// Some requests in sequence, complete or not.
     mutating func bytes() -> String {
       var text = ""
       for _ in 0...(next() % 3) {
@@ -91,7 +91,7 @@ struct ConnectionFuzzTests {
     }
   }
 
-  @Test("Whatever comes on a connection, the server answers or ends it, and serves the next one")
+  @Test("For any bytes on a connection the server replies or closes it, and serves the next one")
   func connections() async throws {
     try await withTemporaryFolder { folder in
       try await TestCloud.run(in: folder) { cloud in
@@ -100,7 +100,7 @@ struct ConnectionFuzzTests {
         for round in 0..<Self.rounds {
           let bytes = fuzz.bytes()
           let reply = try? await RawLine.withLine(to: cloud.server.address.port) { line in
-            // In two pieces, cut anywhere.
+            // In two pieces, split anywhere.
             let cut = bytes.index(bytes.startIndex, offsetBy: bytes.count / 2)
             try await line.send(String(bytes[..<cut]))
             try await line.send(String(bytes[cut...]))

@@ -7,10 +7,10 @@ import Logging
 import NIOCore
 import Testing
 
-/// Connections byte by byte, as clients of all kinds use them.
+/// Connections byte by byte, as various clients use them.
 @Suite("Connections")
 struct ConnectionTests {
-  @Test("Requests sent before the answers come are answered one after the other")
+  @Test("Pipelined requests get their replies in order")
   func pipelining() async throws {
     try await withLine(
       handlers: .init { WebServiceResponse(status: 200, body: Data($0.path.utf8)) }
@@ -26,7 +26,7 @@ struct ConnectionTests {
   }
 
   @Test(
-    "The connection ends with an answer where the client says so, and where it is of the old kind",
+    "The connection is closed after a reply if the client asks for it, or uses HTTP/1.0",
     arguments: [
       "GET /x HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n",
       "GET /x HTTP/1.0\r\nHost: h\r\n\r\n",
@@ -43,7 +43,7 @@ struct ConnectionTests {
     }
   }
 
-  @Test("A client that hangs up its sending side reads its answer")
+  @Test("A client that closes its sending side can read its reply")
   func halfClosed() async throws {
     try await withLine(
       handlers: .init { _ in WebServiceResponse(status: 200, body: Data("x".utf8)) }
@@ -55,7 +55,7 @@ struct ConnectionTests {
     }
   }
 
-  @Test("What is no HTTP is refused, and the connection ends")
+  @Test("Invalid HTTP is refused, and the connection closed")
   func nonsense() async throws {
     try await withLine(handlers: .init { _ in WebServiceResponse(status: 200) }) {
       try await $0.send("\u{16}\u{3}\u{1} no HTTP\r\n\r\n")
@@ -64,7 +64,7 @@ struct ConnectionTests {
     }
   }
 
-  @Test("Who asks for leave to send a body gets it, or the refusal in its place")
+  @Test("A client with Expect: 100-continue gets 100, or the refusal instead")
   func leave() async throws {
     let echo = CloudKitHTTPServer.Handlers { WebServiceResponse(status: 200, body: $0.body) }
     try await withLine(bodyLimit: 10, handlers: echo) {
@@ -81,7 +81,7 @@ struct ConnectionTests {
     }
   }
 
-  @Test("A header that repeats what somebody sent stays one header")
+  @Test("A header with text from a request stays one header")
   func splitting() async throws {
     let handlers = CloudKitHTTPServer.Handlers { _ in
       WebServiceResponse(status: 204, headers: ["x-echo": "a\r\nset-cookie: b"])
@@ -93,7 +93,7 @@ struct ConnectionTests {
     }
   }
 
-  @Test("A connection on which nothing comes is closed")
+  @Test("An idle connection is closed")
   func idleness() async throws {
     try await withLine(idleSeconds: 0, handlers: .init { _ in WebServiceResponse(status: 204) }) {
       let all = try await $0.readToEnd()
@@ -101,7 +101,7 @@ struct ConnectionTests {
     }
   }
 
-  @Test("An upload that is refused unread is let in, and the next request is served")
+  @Test("The body of a refused upload is read, and the next request is served")
   func refusedUpload() async throws {
     let handlers = CloudKitHTTPServer.Handlers(
       respond: { _ in WebServiceResponse(status: 204) },
@@ -125,7 +125,7 @@ struct ConnectionTests {
   }
 
   @Test(
-    "A file that cannot be read to its end breaks the connection, so that nobody takes it for whole"
+    "A file that cannot be read completely closes the connection, so that clients detect it"
   )
   func brokenDownload() async throws {
     struct Lost: Error {}
@@ -150,7 +150,7 @@ struct ConnectionTests {
     }
   }
 
-  @Test("An upload whose client goes away ends for whoever reads it")
+  @Test("An upload whose client disconnects ends for its reader")
   func abandonedUpload() async throws {
     let (ends, ended) = AsyncStream.makeStream(of: Bool.self)
     let handlers = CloudKitHTTPServer.Handlers(
@@ -171,7 +171,7 @@ struct ConnectionTests {
     #expect(await ends.first { _ in true } == false)
   }
 
-  @Test("A stream of events on a connection that has served requests ends with the server")
+  @Test("An event stream on a connection that has served requests ends with the server")
   func streamAfterRequests() async throws {
     try await withTemporaryFolder { folder in
       try await TestCloud.run(in: folder) { cloud in
@@ -197,7 +197,7 @@ struct ConnectionTests {
     }
   }
 
-  @Test("Dates of headers are those of the standard")
+  @Test("Dates in headers have the standard's format")
   func dates() async throws {
     try await withLine(handlers: .init { _ in WebServiceResponse(status: 204) }) {
       try await $0.send(get("/x"))

@@ -5,7 +5,7 @@ import Foundation
 import NIOCore
 import Testing
 
-/// The service over real sockets, spoken to as any client of the protocol would.
+/// The service over sockets, called like any client of the protocol.
 @Suite("The service over HTTP")
 struct EndToEndTests {
   private static let makeZone = """
@@ -22,7 +22,7 @@ struct EndToEndTests {
       """
   }
 
-  @Test("Zones, records, look-ups, queries and changes make one round through the service")
+  @Test("Zones, records, look-ups, queries and changes work through the service")
   func recordsMakeARound() async throws {
     try await withCloud { cloud in
       let zone = try await cloud.call("zones/modify", Self.makeZone)
@@ -74,7 +74,7 @@ struct EndToEndTests {
     }
   }
 
-  @Test("An asset comes back byte for byte by its download URL")
+  @Test("An asset is downloaded byte for byte by its URL")
   func assetsMakeARound() async throws {
     try await withCloud { cloud in
       _ = try await cloud.call("zones/modify", Self.makeZone)
@@ -133,7 +133,7 @@ struct EndToEndTests {
     }
   }
 
-  @Test("What is wrong with a request is said in the error dictionary, with its status")
+  @Test("An invalid request gets the error dictionary, with its status")
   func refusalsAreDictionaries() async throws {
     try await withCloud { cloud in
       let malformed = try await cloud.call("records/modify", #"{"operations":["#)
@@ -156,7 +156,7 @@ struct EndToEndTests {
     }
   }
 
-  @Test("Without a person private data answers 421, and its sign-in page hands over a token")
+  @Test("Without a user private data replies 421, and its sign-in page returns a token")
   func signInGivesAToken() async throws {
     try await withCloud { cloud in
       let refused = try await cloud.call("users/caller", "", database: "public", webAuthToken: nil)
@@ -173,7 +173,7 @@ struct EndToEndTests {
     }
   }
 
-  @Test("What was acknowledged is there after a stop and a new start, tokens included")
+  @Test("Acknowledged changes and tokens survive a restart")
   func dataSurvivesARestart() async throws {
     try await withTemporaryFolder { folder in
       let (tokens, keep) = AsyncStream.makeStream(of: (api: String, web: String).self)
@@ -195,7 +195,7 @@ struct EndToEndTests {
     }
   }
 
-  @Test("Two servers in one process know nothing of each other")
+  @Test("Two servers in one process are independent")
   func serversAreApart() async throws {
     try await withCloud { first in
       try await withCloud { second in
@@ -208,7 +208,7 @@ struct EndToEndTests {
     }
   }
 
-  @Test("A browser may ask from its page: preflight, origin and exposed headers")
+  @Test("A browser can send requests from its page: preflight, origin and exposed headers")
   func answersBrowsers() async throws {
     try await withCloud { cloud in
       var preflight = HTTPClientRequest(url: cloud.url + "/database/1/x/development/private/a/b")
@@ -229,7 +229,7 @@ struct EndToEndTests {
     }
   }
 
-  @Test("Many requests at once are all answered")
+  @Test("Many concurrent requests all get replies")
   func answersManyAtOnce() async throws {
     try await withCloud { cloud in
       _ = try await cloud.call("zones/modify", Self.makeZone)

@@ -5,7 +5,7 @@ import Foundation
 import NIOCore
 import Testing
 
-/// Notifications as server-sent events, over real sockets.
+/// Notifications as server-sent events, over sockets.
 @Suite("The event stream over HTTP")
 struct EventStreamTests {
   /// Reads events from a response until one has the text.
@@ -26,7 +26,7 @@ struct EventStreamTests {
     return try await HTTPClient.shared.execute(request, timeout: .minutes(1))
   }
 
-  @Test("A commit reaches an open stream, a broken one goes on where it was, a stop ends it")
+  @Test("A commit reaches an open stream, an interrupted one resumes, and a stop ends it")
   func stream() async throws {
     try await withTemporaryFolder { folder in
       try await TestCloud.run(in: folder) { cloud in

@@ -6,10 +6,10 @@ import Logging
 import Synchronization
 import Testing
 
-/// What tools that shut senders out read in the server's log.
+/// The lines of the server's log for tools that block senders.
 @Suite("Log lines of failures")
 struct FailureLogTests {
-  @Test("The log names the address of each failure, and nothing that a sender typed")
+  @Test("The log has the address of each failure, and no text from its sender")
   func lines() async throws {
     let lines = Mutex<[Data]>([])
     let logger = Logger(label: "test") { label in

@@ -6,29 +6,29 @@ import Synchronization
 
 @testable import CloudKitServerHTTP
 
-/// A mail server of this machine that does what a test asks of it, and keeps what it was told.
+/// A mail server on this machine whose behavior a test sets, and which records what it receives.
 final class FakeMailServer: Sendable {
   struct Behaviour: Sendable {
-    /// Its name in `EHLO`'s reply, with the extensions that it offers before TLS and within.
+    /// The lines of `EHLO`'s reply: the extensions that it offers before TLS and within.
     var extensions: [String] = ["STARTTLS"]
     var secureExtensions: [String] = ["AUTH PLAIN LOGIN", "SIZE 100000"]
-    /// TLS from the first byte on.
+    /// Whether TLS starts with the connection.
     var isSecureAtOnce = false
-    /// Replies to commands, by their first word, in place of the usual ones.
+    /// Replies to commands, by their first word, instead of the usual ones.
     var replies: [String: String] = [:]
-    /// The command that gets no answer; `CONNECT` is the connection itself.
+    /// The command that gets no reply; `CONNECT` is the connection itself.
     var silence: String?
-    /// What is sent in the clear behind the reply to STARTTLS.
+    /// Unencrypted bytes after the reply to STARTTLS.
     var injected = ""
     var greeting = "220 mail.example ESMTP"
   }
 
-  /// What one connection sent.
+  /// The client's input on one connection.
   struct Session: Sendable {
     var commands: [String] = []
-    /// Commands that came before TLS.
+    /// Commands before TLS.
     var clear: [String] = []
-    /// The bytes behind DATA as they came, without the end.
+    /// The received bytes of DATA, without the end.
     var document = ""
   }
 
@@ -75,7 +75,7 @@ private final class SessionList: Sendable {
 
   var all: [FakeMailServer.Session] { sessions.withLock { $0 } }
 
-  /// Begins a session and gives its place.
+  /// Begins a session and returns its index.
   func begin() -> Int {
     sessions.withLock { sessions in
       sessions.append(FakeMailServer.Session())
@@ -166,7 +166,7 @@ private final class FakeMailHandler: ChannelInboundHandler {
       isData = behaviour.replies[word] == nil
     case "QUIT": context.close(promise: nil)
     default:
-      // The two answers of AUTH LOGIN.
+      // The two replies of AUTH LOGIN.
       let isFirst = command == Data("ada".utf8).base64EncodedString()
       answer("LOGIN", isFirst ? "334 UGFzc3dvcmQ6" : "235 in", context)
     }

@@ -4,7 +4,7 @@ import Logging
 import NIOCore
 import NIOFoundationCompat
 
-/// What came back over the socket.
+/// A reply received over the socket.
 struct HTTPReply: Sendable {
   var status: Int
   /// By lower-case name.
@@ -14,7 +14,7 @@ struct HTTPReply: Sendable {
   var text: String { String(decoding: body, as: UTF8.self) }
 }
 
-/// The client of all tests; a refused connection is an answer, so it is not tried again.
+/// The client of all tests; a refused connection is a result, so it is not retried.
 private let client: HTTPClient = {
   var configuration = HTTPClient.Configuration.singletonConfiguration
   configuration.connectionPool.retryConnectionEstablishment = false
@@ -32,7 +32,7 @@ func send(_ request: HTTPClientRequest) async throws -> HTTPReply {
 }
 
 extension Logger {
-  /// Tests print what they find, not what a server logs.
+  /// Tests print findings, not a server's log.
   static var quiet: Logger {
     Logger(label: "quiet") { _ in SwiftLogNoOpLogHandler() }
   }

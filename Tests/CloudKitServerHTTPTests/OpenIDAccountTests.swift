@@ -3,9 +3,9 @@ import CloudKitWebServices
 import Foundation
 import Testing
 
-@Suite("Accounts of people who sign in at an OpenID Connect issuer")
+@Suite("Accounts of users of an OpenID Connect issuer")
 struct OpenIDAccountTests {
-  @Test("Who has no account here is told, where new ones are by invitation; one lets them in")
+  @Test("A user without an account gets an explanation, and can register with an invitation")
   func invitations() async throws {
     try await withIssuer(registration: .invitation) { _, cloud in
       let browser = try await TestBrowser(cloud)
@@ -28,7 +28,7 @@ struct OpenIDAccountTests {
     }
   }
 
-  @Test("The issuer's people can be let in where others need an invitation")
+  @Test("The issuer's users can register where others need an invitation")
   func issuersPeople() async throws {
     try await withIssuer(registration: .closed, adjust: { $0.registration = .open }) { _, cloud in
       let isSignedIn = try await TestBrowser.signsIn(cloud)
@@ -36,7 +36,7 @@ struct OpenIDAccountTests {
     }
   }
 
-  @Test("A verified address opens the account that has it, where the configuration says so")
+  @Test("A verified address selects the account that has it, if the configuration allows it")
   func linking() async throws {
     try await withIssuer(registration: .closed, adjust: { $0.linksByEmail = true }) {
       issuer,
@@ -57,7 +57,7 @@ struct OpenIDAccountTests {
       issuer.behave { $0.claims["email_verified"] = true }
       let token = try #require(try await TestBrowser.token(browser.signIn()))
       #expect(try await cloud.call("users/caller", "{}", webAuthToken: token).status == 200)
-      // Whoever had made the account with this address is out of it.
+      // The user who created the account with this address has lost access.
       #expect(try await cloud.call("users/caller", "{}", webAuthToken: old).status == 421)
       await #expect(throws: ErrorDictionary.self) {
         try await cloud.service.signIn(
@@ -66,13 +66,13 @@ struct OpenIDAccountTests {
           container: TestCloud.container
         )
       }
-      // Another person with the same address is another person.
+      // Another user with the same address is another user.
       issuer.behave { $0.claims["sub"] = "person-8" }
       #expect(try await browser.signIn().status == 403)
     }
   }
 
-  @Test("Without that setting an address opens nothing, and a taken name is not taken over")
+  @Test("Without that setting an address selects no account, and a taken name is not used")
   func noLinking() async throws {
     try await withIssuer(registration: .open) { issuer, cloud in
       try await cloud.service.createAccount(
@@ -84,7 +84,7 @@ struct OpenIDAccountTests {
       #expect(isSignedIn)
       let names = try Set(cloud.service.accountDescriptions().map(\.userName))
       #expect(names == [TestCloud.userName, "ada", "ada@example.org"])
-      // A name that looks like an address is not one that others are found by.
+      // A name that looks like an address does not make the account findable by it.
       issuer.behave {
         $0.claims = ["sub": "person-9", "preferred_username": "boss@example.org"]
       }
@@ -97,7 +97,7 @@ struct OpenIDAccountTests {
     }
   }
 
-  @Test("What only the userinfo endpoint tells is asked for there")
+  @Test("Claims that only the userinfo endpoint has are requested there")
   func userInformation() async throws {
     try await withIssuer(registration: .open) { issuer, cloud in
       issuer.behave {
@@ -111,7 +111,7 @@ struct OpenIDAccountTests {
     }
   }
 
-  @Test("A shut account stays shut, and a purged one comes back as a new one")
+  @Test("A disabled account stays disabled, and a purged one becomes a new account")
   func shutAccounts() async throws {
     try await withIssuer(registration: .open) { _, cloud in
       let browser = try await TestBrowser(cloud)
@@ -128,9 +128,9 @@ struct OpenIDAccountTests {
     }
   }
 
-  // MARK: Their last deed
+  // MARK: Deletion
 
-  @Test("Who has no password here deletes the account by proving anew there who they are")
+  @Test("A user without a password here deletes the account after authenticating there again")
   func deletion() async throws {
     try await withIssuer(registration: .open) { issuer, cloud in
       let browser = try await TestBrowser(cloud)
@@ -159,7 +159,7 @@ struct OpenIDAccountTests {
   }
 
   @Test(
-    "A sign-in of long ago or of no known time deletes nothing, and nobody gets an account to delete it"
+    "An old sign-in, or one of unknown time, deletes nothing, and creates no account"
   )
   func staleProof() async throws {
     try await withIssuer(registration: .open) { issuer, cloud in
@@ -187,7 +187,7 @@ struct OpenIDAccountTests {
     }
   }
 
-  @Test("The page deletes an account by its password too, and by no other")
+  @Test("The page deletes an account by its password too, and not by another account's")
   func deletionByPassword() async throws {
     try await withIssuer(registration: .open) { _, cloud in
       let browser = try await TestBrowser(cloud)
@@ -201,13 +201,13 @@ struct OpenIDAccountTests {
     }
   }
 
-  @Test("Who has no password here opens the page of the account by a new proof, and gets the data")
+  @Test("A user without a password here opens the account page by a new authentication there")
   func ownPage() async throws {
     try await withIssuer(registration: .open) { issuer, cloud in
       let browser = try await TestBrowser(cloud)
       let page = cloud.url + "/my-account"
       #expect(try await browser.get(page).text.contains("Sign in with Test"))
-      // Nobody gets an account by looking for one.
+      // Opening the page creates no account.
       let nobody = try await browser.finish(browser.post(page, "with=identity"))
       #expect(nobody.status == 403)
       let token = try #require(try await TestBrowser.token(browser.signIn()))
@@ -226,7 +226,7 @@ struct OpenIDAccountTests {
       let session = try #require(
         opened.text.firstMatch(of: /name="session" type="hidden" value="([^"]+)"/)?.1
       )
-      // What belongs to a password is changed with it alone.
+      // Settings that belong to a password can only be changed with it.
       for deed in ["password&new=another+one", "address&email=a@example.org", "begin"] {
         let refused = try await browser.post(page, "session=\(session)&do=\(deed)&password=")
         #expect(refused.status == 401, "\(deed)")
@@ -241,9 +241,9 @@ struct OpenIDAccountTests {
     }
   }
 
-  // MARK: Their programs
+  // MARK: Programs
 
-  @Test("A program is let in by somebody who signs in there, after a look at the code")
+  @Test("A user who signs in there allows a program, after the code was shown")
   func activation() async throws {
     try await withIssuer(registration: .open) { _, cloud in
       let program = try await WaitingProgram(cloud)
@@ -255,7 +255,7 @@ struct OpenIDAccountTests {
         browser.post(page, "code=\(program.userCode)&with=identity")
       )
       #expect(back.text.contains("You are ada.") && back.text.contains(program.userCode))
-      // Another site may have sent the browser there and back: nobody is in yet.
+      // Another site may have sent the browser there and back: no program is allowed yet.
       #expect(try await program.ask().text("error") == "authorization_pending")
 
       let ticket = try #require(TestBrowser.ticket(back))
@@ -274,7 +274,7 @@ struct OpenIDAccountTests {
     }
   }
 
-  @Test("A ticket of one page serves no other")
+  @Test("A ticket of one page is invalid on another")
   func ticketsOfOtherPages() async throws {
     try await withIssuer(registration: .open) { _, cloud in
       let program = try await WaitingProgram(cloud)
@@ -290,7 +290,7 @@ struct OpenIDAccountTests {
   }
 }
 
-/// A program that shows a code and waits.
+/// A program that shows a code and polls.
 private struct WaitingProgram {
   let cloud: TestCloud
   let userCode: String

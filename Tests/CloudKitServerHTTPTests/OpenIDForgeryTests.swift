@@ -5,9 +5,9 @@ import Logging
 import Synchronization
 import Testing
 
-@Suite("What an OpenID Connect issuer did not say")
+@Suite("Forged replies of an OpenID Connect issuer")
 struct OpenIDForgeryTests {
-  /// A token that must not be taken, and what the log says.
+  /// A token that must be refused, and the log's text.
   struct Forgery: Sendable, CustomTestStringConvertible {
     var testDescription: String
     var reason: String
@@ -67,7 +67,7 @@ struct OpenIDForgeryTests {
     ]
   }
 
-  @Test("What the issuer did not say of this attempt opens nothing", arguments: Forgery.all)
+  @Test("A token that the issuer did not issue for this attempt is refused", arguments: Forgery.all)
   func forgeries(_ forgery: Forgery) async throws {
     let lines = Mutex<[String]>([])
     let logger = Logger(label: "test") { label in
@@ -92,7 +92,7 @@ struct OpenIDForgeryTests {
     }
   }
 
-  @Test("An answer serves once, for the browser that set out, and as it was given")
+  @Test("A reply is valid once, for the browser that began, and unchanged")
   func replays() async throws {
     try await withIssuer(registration: .open) { issuer, cloud in
       let browser = try await TestBrowser(cloud)
@@ -107,12 +107,12 @@ struct OpenIDForgeryTests {
       let stranger = try await TestBrowser(cloud)
       #expect(try await stranger.get(back).status == 400)
       #expect(try await browser.get(back.replacing("state=", with: "state=A")).status == 400)
-      // None of it has used up the browser's own.
+      // These attempts have not used up the browser's own reply.
       #expect(try await TestBrowser.token(browser.get(back)) != nil)
     }
   }
 
-  @Test("A code that the issuer does not know, and somebody else's code, open nothing")
+  @Test("An unknown code, and another user's code, are refused")
   func codes() async throws {
     try await withIssuer(registration: .open) { _, cloud in
       let browser = try await TestBrowser(cloud)
@@ -125,7 +125,7 @@ struct OpenIDForgeryTests {
       let mine = try #require(
         TestIssuer.items(URLComponents(string: own)?.query ?? "")["code"]
       )
-      // The verifier belongs to another attempt: the issuer refuses it.
+      // The verifier belongs to another attempt, so the issuer refuses the code.
       #expect(try await browser.get(own.replacing(mine, with: code)).status == 401)
     }
   }

@@ -8,7 +8,7 @@ import Testing
 @Suite("Signing in at an OpenID Connect issuer")
 struct OpenIDTests {
   @Test(
-    "A person comes back signed in, the first time with a new account",
+    "A user returns signed in, the first time with a new account",
     arguments: [false, true]
   )
   func happyPath(usesRSA: Bool) async throws {
@@ -28,7 +28,7 @@ struct OpenIDTests {
       #expect(account.givenName == "Ada")
       #expect(!account.isAdministrator)
 
-      // The second time it is the same account, whatever the person is called by now.
+      // The second time it is the same account, with another name at the issuer.
       issuer.behave { $0.claims["preferred_username"] = "countess" }
       let again = try #require(try await TestBrowser.token(browser.signIn()))
       let same = try await cloud.call("users/caller", "{}", webAuthToken: again)
@@ -37,7 +37,7 @@ struct OpenIDTests {
     }
   }
 
-  @Test("Where nobody else is offered, the page offers nobody else")
+  @Test("Without an issuer the page shows no button for one")
   func withoutIssuer() async throws {
     try await withTemporaryFolder { folder in
       try await TestCloud.run(in: folder) { cloud in
@@ -50,7 +50,7 @@ struct OpenIDTests {
     }
   }
 
-  @Test("The page that asked gets the answer after a click, and no other page")
+  @Test("Only the requesting page gets the token, after a click")
   func handOver() async throws {
     try await withIssuer(registration: .open) { issuer, cloud in
       let token = try await cloud.service.createAPIToken(
@@ -69,7 +69,7 @@ struct OpenIDTests {
     }
   }
 
-  @Test("The issuer is told this server's own address to send people back to, and nothing secret")
+  @Test("The issuer gets this server's own return URL, and no secret")
   func redirect() async throws {
     try await withIssuer(registration: .open) { _, cloud in
       let browser = try await TestBrowser(cloud)
@@ -89,9 +89,9 @@ struct OpenIDTests {
     }
   }
 
-  // MARK: The issuer's own troubles
+  // MARK: Errors of the issuer
 
-  /// A clock that a test moves.
+  /// A clock that a test advances.
   private final class Hands: Sendable {
     private let ahead = Mutex(0.0)
 
@@ -100,7 +100,9 @@ struct OpenIDTests {
     func advance(seconds: Double) { ahead.withLock { $0 += seconds } }
   }
 
-  @Test("The issuer's keys are fetched again after an hour, so that a withdrawn one is not good")
+  @Test(
+    "The issuer's keys are fetched again after an hour, so that a withdrawn one becomes invalid"
+  )
   func agedKeys() async throws {
     let issuer = try await TestIssuer()
     issuer.behave { $0.claims["exp"] = 9_000_000_000 }
@@ -121,7 +123,7 @@ struct OpenIDTests {
     try await issuer.stop()
   }
 
-  @Test("A key that the issuer has changed is fetched once")
+  @Test("A key that the issuer has replaced is fetched once")
   func changedKeys() async throws {
     try await withIssuer(registration: .open) { issuer, cloud in
       let browser = try await TestBrowser(cloud)
@@ -134,7 +136,7 @@ struct OpenIDTests {
     }
   }
 
-  @Test("While the issuer is away people are told so, and passwords work")
+  @Test("While the issuer is unreachable users get an explanation, and passwords work")
   func issuerAway() async throws {
     try await withIssuer(registration: .open) { issuer, cloud in
       let browser = try await TestBrowser(cloud)
@@ -157,7 +159,7 @@ struct OpenIDTests {
     }
   }
 
-  @Test("An issuer that names itself otherwise is not the one of the configuration")
+  @Test("An issuer with another name than in the configuration is refused")
   func misnamed() async throws {
     try await withIssuer(registration: .open) { issuer, cloud in
       issuer.behave { $0.issuer = "https://evil.example" }

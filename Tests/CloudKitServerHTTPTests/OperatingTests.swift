@@ -9,7 +9,7 @@ import Testing
 
 @testable import CloudKitServerHTTP
 
-@Suite("Running it")
+@Suite("Operating the server")
 struct OperatingTests {
   private func get(_ url: String, headers: [String: String] = [:]) async throws -> HTTPReply {
     var request = HTTPClientRequest(url: url)
@@ -17,7 +17,7 @@ struct OperatingTests {
     return try await send(request)
   }
 
-  @Test("Health, readiness and metrics are there; the figures count requests by endpoint")
+  @Test("Health, readiness and metrics are served, and the metrics count requests by endpoint")
   func watching() async throws {
     try await withCloud { cloud in
       #expect(try await get(cloud.url + "/health").status == 200)
@@ -33,7 +33,7 @@ struct OperatingTests {
     }
   }
 
-  @Test("Logs show no token, no capability and no code")
+  @Test("Logs have no tokens, no capabilities and no codes")
   func redaction() {
     let paths = [
       "/database/1/c/development/private/records/query?ckAPIToken=SECRET&ckWebAuthToken=SECRET",
@@ -50,7 +50,7 @@ struct OperatingTests {
     #expect(RedactedPath.text("/a/b?container=c&ckjsVersion=2") == "/a/b?container=c&ckjsVersion=2")
   }
 
-  @Test("A line of the log is one object, with the request's ID")
+  @Test("A line of the JSON log is one object, with the request's ID")
   func jsonLogs() throws {
     let lines = Mutex<[Data]>([])
     let logger = Logger(label: "test") { label in
@@ -64,7 +64,7 @@ struct OperatingTests {
     #expect(object["status"] as? Int == 200)
     #expect(object["requestID"] as? String == "x\n\"y")
     #expect(object["level"] as? String == "info")
-    // The time of day alone would not say on which day.
+    // The time of day without the date would be ambiguous.
     let time = try #require(object["time"] as? String)
     let style = Date.ISO8601FormatStyle(includingFractionalSeconds: true)
     #expect(abs(try style.parse(time).timeIntervalSinceNow) < 86_400, "\(time)")
@@ -87,7 +87,7 @@ struct OperatingTests {
     #expect(TrustedProxies.none.client(peer: peer, forwardedFor: forwarded) == peer)
   }
 
-  @Test("A proxy that passes requests on and is not named is told of once")
+  @Test("A proxy that forwards requests and is not configured is logged once")
   func unnamedProxy() throws {
     let lines = Mutex<[String]>([])
     let logger = Logger(label: "test") { label in
@@ -96,7 +96,7 @@ struct OperatingTests {
       }
     }
     let notice = UnnamedProxyNotice(try #require(TrustedProxies(["10.0.0.0/8"])), logger)
-    // Named, not a proxy, and one that makes the header up.
+    // A configured proxy, a client that is no proxy, and one that forges the header.
     notice.look(peer: "10.1.2.3", forwardedFor: "1.2.3.4")
     notice.look(peer: "192.168.1.1", forwardedFor: nil)
     notice.look(peer: "203.0.113.9", forwardedFor: "1.2.3.4")
@@ -108,7 +108,7 @@ struct OperatingTests {
     #expect(written.first?.contains("192.168.1.1") == true)
   }
 
-  @Test("A file larger than the body limit goes through in pieces, both ways, and by ranges")
+  @Test("A file larger than the body limit is streamed in both directions, and by ranges")
   func largeAssets() async throws {
     try await withCloud { cloud in
       _ = try await cloud.call(

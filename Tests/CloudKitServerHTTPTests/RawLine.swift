@@ -2,13 +2,13 @@ import Foundation
 import NIOCore
 import NIOPosix
 
-/// A connection whose bytes a test writes by itself.
+/// A connection on which a test writes the bytes itself.
 struct RawLine {
   private var inbound: NIOAsyncChannelInboundStream<ByteBuffer>.AsyncIterator
   private let outbound: NIOAsyncChannelOutboundWriter<ByteBuffer>
   private var rest = ""
 
-  /// Connects to `127.0.0.1`, lends the line to the body, and hangs up.
+  /// Connects to `127.0.0.1`, passes the connection to the body, and disconnects.
   static func withLine<Result: Sendable>(
     to port: Int,
     _ body: (inout RawLine) async throws -> Result
@@ -31,10 +31,10 @@ struct RawLine {
 
   func send(_ text: String) async throws { try await outbound.write(ByteBuffer(string: text)) }
 
-  /// Says that nothing more will be sent.
+  /// Closes the sending side.
   func finish() { outbound.finish() }
 
-  /// What comes up to a text and with it; all there is where the line ends before.
+  /// The received bytes up to and including a text, or all if the connection ends before.
   mutating func read(through end: String) async throws -> String {
     while true {
       if let range = rest.range(of: end) {
@@ -49,6 +49,6 @@ struct RawLine {
     }
   }
 
-  /// What comes until the other side hangs up.
+  /// The received bytes until the peer disconnects.
   mutating func readToEnd() async throws -> String { try await read(through: "\u{0}") }
 }

@@ -4,13 +4,13 @@ import Foundation
 import Synchronization
 import Testing
 
-/// A server of the S3 protocol, moto from PyPI, on a port of its own.
+/// A server of the S3 protocol, moto from PyPI, on its own port.
 private final class MotoServer: @unchecked Sendable {
   // Unchecked: one test starts and stops it.
   let endpoint: String
   private let process: Process
 
-  /// Whether moto is there; `scripts/setup` installs it where Python has a virtual environment.
+  /// The Python with moto; `scripts/setup` installs it if Python has a virtual environment.
   static let python: String? = {
     let places = [
       ProcessInfo.processInfo.environment["WATERSHED_PYTHON"], ".venv/bin/python3",
@@ -62,7 +62,7 @@ private final class MotoServer: @unchecked Sendable {
   }
 
   func stop() {
-    // Not SIGTERM: a process that a pool's thread starts inherits that it is blocked.
+    // Not SIGTERM: a process started by a pool's thread inherits that it is blocked.
     kill(process.processIdentifier, SIGKILL)
     process.waitUntilExit()
   }
@@ -100,7 +100,7 @@ struct S3Tests {
   }
 
   @Test(
-    "A file goes up, whole or in parts, comes down by ranges, is listed and removed",
+    "A file is uploaded, whole or in parts, downloaded by ranges, listed and removed",
     .enabled(if: MotoServer.python != nil, "needs moto from PyPI: scripts/setup installs it"),
     arguments: [0, 5, 8 * 1_048_576, 8 * 1_048_576 + 1, 20 * 1_048_576]
   )
@@ -132,7 +132,7 @@ struct S3Tests {
   }
 
   @Test(
-    "An upload that is given up leaves nothing, and a wrong key is said",
+    "A cancelled upload leaves nothing, and a wrong key is reported",
     .enabled(if: MotoServer.python != nil, "needs moto from PyPI: scripts/setup installs it")
   )
   func cancelled() async throws {

@@ -4,7 +4,7 @@ import Testing
 
 @testable import CloudKitServerHTTP
 
-/// The client of mail servers, against one that does what a test asks of it.
+/// The SMTP client, with a server whose behavior a test sets.
 @Suite("SMTP")
 struct SMTPTests {
   private static let mail = MailMessage(
@@ -15,7 +15,7 @@ struct SMTPTests {
     date: Date(timeIntervalSince1970: 1_700_000_000)
   )
 
-  /// Sends one mail to a server that behaves so, which is trusted unless a test says otherwise.
+  /// Sends one mail to a server with this behavior, whose certificate is trusted by default.
   private func send(
     _ mail: MailMessage = mail,
     _ behaviour: FakeMailServer.Behaviour = FakeMailServer.Behaviour(),
@@ -60,7 +60,7 @@ struct SMTPTests {
     var session: FakeMailServer.Session
   }
 
-  /// Sends a mail that is not taken.
+  /// Sends a mail that is refused.
   private func refusal(
     _ mail: MailMessage = mail,
     _ behaviour: FakeMailServer.Behaviour = FakeMailServer.Behaviour(),
@@ -78,7 +78,7 @@ struct SMTPTests {
   private struct Taken: Error {}
 
   @Test(
-    "A mail goes over STARTTLS with a password, and nothing but the request for TLS is in the clear"
+    "A mail is sent over STARTTLS with a password, and only the request for TLS is unencrypted"
   )
   func startTLS() async throws {
     let session = try await send()
@@ -90,7 +90,7 @@ struct SMTPTests {
         "MAIL FROM:<watershed@example.org> SIZE=\(Self.size)", "RCPT TO:<ada@example.org>", "DATA",
       ]
     )
-    // As it was sent: points at the starts of lines are doubled.
+    // On the wire: dots at the starts of lines are doubled.
     #expect(session.document.hasSuffix("One line\r\n..a point first\r\n...\r\n\r\n"))
   }
 
@@ -98,7 +98,7 @@ struct SMTPTests {
     MailDocument(mail, from: "watershed@example.org", name: "Watershed").bytes.count
   }
 
-  @Test("A mail goes over TLS from the first byte on, and by AUTH LOGIN where there is no PLAIN")
+  @Test("A mail is sent over TLS from the start, and with AUTH LOGIN if there is no PLAIN")
   func implicitTLS() async throws {
     var behaviour = FakeMailServer.Behaviour()
     behaviour.isSecureAtOnce = true
@@ -113,7 +113,7 @@ struct SMTPTests {
     )
   }
 
-  @Test("A relay of this machine takes mail without TLS and without a password")
+  @Test("A relay on this machine accepts mail without TLS and without a password")
   func relay() async throws {
     var behaviour = FakeMailServer.Behaviour()
     behaviour.extensions = []
@@ -144,7 +144,7 @@ struct SMTPTests {
   }
 
   @Test(
-    "Without TLS, with a certificate that nobody trusts, or for another name, no password is sent"
+    "Without TLS, or with an untrusted certificate or another name, no password is sent"
   )
   func untrusted() async throws {
     var behaviour = FakeMailServer.Behaviour()
@@ -160,7 +160,7 @@ struct SMTPTests {
     #expect(refused.session.commands.isEmpty)
   }
 
-  @Test("What a server sends in the clear behind its word for TLS is not read as if it came within")
+  @Test("Unencrypted bytes after the reply to STARTTLS are not read as encrypted ones")
   func injection() async throws {
     var behaviour = FakeMailServer.Behaviour()
     behaviour.injected = "250-mail.example\r\n250 AUTH PLAIN\r\n235 in\r\n"
@@ -169,7 +169,7 @@ struct SMTPTests {
     #expect(refused.failure.reason.contains("before TLS"))
   }
 
-  @Test("An address or a header that would begin another command reaches no server")
+  @Test("An address or a header that would begin another command is never sent")
   func injectedCommands() async throws {
     for address in [
       "ada@example.org>\r\nRCPT TO:<eve@example.org", "ada@example.org> X", "ada@exa\nmple.org",
@@ -201,7 +201,7 @@ struct SMTPTests {
   }
 
   @Test(
-    "A refusal says what the server said, whether to try again, and whether it is about the server",
+    "A refusal has the server's reply, whether to retry, and whether it concerns the server",
     arguments: [
       Answer(command: "AUTH", reply: "535 no", isTemporary: true, isOfServer: true),
       Answer(command: "MAIL", reply: "550 who", isTemporary: true, isOfServer: true),
@@ -235,14 +235,14 @@ struct SMTPTests {
   }
 
   @Test(
-    "A reply that does not come ends the attempt",
+    "A missing reply ends the attempt",
     arguments: ["CONNECT", "EHLO", "RCPT", "END"]
   )
   func silence(command: String) async throws {
     var behaviour = FakeMailServer.Behaviour()
     behaviour.silence = command
     let refused = try await refusal(Self.mail, behaviour) { settings in
-      // Each wait that is not tested has its answer at once.
+      // Each wait that is not tested gets its reply immediately.
       settings.replyTimeout = command == "END" ? 60 : 1
       settings.deliveryTimeout = command == "END" ? 0.05 : 60
     }
@@ -250,7 +250,7 @@ struct SMTPTests {
     #expect(refused.failure.isTemporary)
   }
 
-  @Test("A server that does not listen is said with its name and port")
+  @Test("A server that does not listen is reported with its name and port")
   func nobody() async throws {
     let server = try await FakeMailServer()
     try await server.stop()
@@ -266,7 +266,7 @@ struct SMTPTests {
     #expect(error?.reason.contains("127.0.0.1:\(server.port)") == true)
   }
 
-  @Test("Addresses with other letters go to servers that take them, and to no others")
+  @Test("Non-ASCII addresses are sent to servers that support them, and to no others")
   func otherLetters() async throws {
     var mail = Self.mail
     mail.to = "jürgen@bücher.example"
@@ -279,7 +279,7 @@ struct SMTPTests {
     #expect(session.commands.contains("RCPT TO:<jürgen@bücher.example>"))
   }
 
-  @Test("A mail that is larger than the server takes is not sent")
+  @Test("A mail that is larger than the server accepts is not sent")
   func size() async throws {
     var behaviour = FakeMailServer.Behaviour()
     behaviour.secureExtensions = ["AUTH PLAIN", "SIZE \(Self.size - 1)"]
@@ -296,7 +296,7 @@ struct SMTPTests {
     return try text.utf8.compactMap { try reader.take($0) }
   }
 
-  @Test("Replies are read over several lines, and what is none is refused")
+  @Test("Replies of several lines are parsed, and invalid ones refused")
   func reader() throws {
     #expect(
       try replies("250-a\r\n250-b c\r\n250 d\r\n354\r\n") == [
@@ -341,12 +341,12 @@ struct SMTPTests {
       lines.allSatisfy { $0.utf8.count <= 76 && $0.utf8.allSatisfy { (0x20..<0x7F).contains($0) } }
     )
     #expect(lines[10].hasPrefix("Gr=C3=BC=C3=9Fe aus K=C3=B6ln =3D xxx"))
-    // A space at the end of a line would be lost on the way.
+    // A space at the end of a line could be lost in transit.
     #expect(lines.contains { $0.hasSuffix("x=20") })
     #expect(lines.suffix(2) == ["End", ""])
   }
 
-  @Test("Subjects and names with other letters are encoded words that decode to what they were")
+  @Test("Non-ASCII subjects and names are encoded words that can be decoded")
   func encodedWords() throws {
     let subject = String(repeating: "Schöne Grüße 👋🏽 ", count: 12)
     let lines = document(subject: subject, name: "Jürgen \"J\" Ü")

@@ -4,10 +4,10 @@ import Foundation
 import OpenCloudKit
 import Testing
 
-/// One story told twice, over sockets and inside the process: what a client sees is the same.
-@Suite("Both transports behave alike")
+/// The same calls over sockets and inside the process: the client's results are equal.
+@Suite("Equal behavior of both transports")
 struct SameBehaviourTests {
-  @Test("Saves, conflicts, batches, changes and errors are alike over HTTP and in process")
+  @Test("Saves, conflicts, batches, changes and errors are equal over HTTP and in process")
   func story() async throws {
     try await withTemporaryFolder { folder in
       let (stories, told) = AsyncStream.makeStream(of: [String].self)

@@ -5,10 +5,10 @@ import Testing
 
 @testable import CloudKitServer
 
-/// Our own client at an account with a second factor.
+/// Our own client with an account that has a second factor.
 @Suite("A second factor over HTTP")
 struct SecondFactorOverHTTPTests {
-  @Test("An app learns that a code is needed by an exact code, and signs in with it")
+  @Test("An app gets an exact error code when a code is required, and signs in with it")
   func signIn() async throws {
     try await withTemporaryFolder { folder in
       try await TestCloud.run(in: folder) { cloud in

@@ -4,7 +4,7 @@ import OpenCloudKit
 import Synchronization
 import Testing
 
-/// Two people and what one of them shares, from the invitation to the end.
+/// Two users and a share, from the invitation to the end.
 @Suite("Sharing, from both sides")
 struct SharedStoryTests {
   private let zone = CKRecordZone(zoneName: "lists")
@@ -20,7 +20,7 @@ struct SharedStoryTests {
     return record
   }
 
-  /// Saves a list with an item, shared with a person.
+  /// Saves a list with an item, shared with a user.
   private func share(
     _ ada: CKContainer,
     with person: String?,
@@ -44,7 +44,7 @@ struct SharedStoryTests {
     return (share, root, item)
   }
 
-  /// Opens a link and accepts what it leads to, with operations.
+  /// Opens a link and accepts its share, with operations.
   @discardableResult
   private func accept(_ share: CKShare, _ person: CKContainer) async throws -> CKShare {
     let url = try #require(share.url)
@@ -71,7 +71,7 @@ struct SharedStoryTests {
     return try #require(accepted.withLock { $0 })
   }
 
-  /// The only zone that somebody shares with a person.
+  /// The only zone that is shared with a user.
   private func sharedZone(_ person: CKContainer) async throws -> CKRecordZone.ID {
     let changes = try await person.sharedCloudDatabase.databaseChanges(since: nil)
     #expect(changes.modifications.count == 1)
@@ -85,7 +85,7 @@ struct SharedStoryTests {
   }
 
   @Test(
-    "An invitation is seen before it is accepted, and what is shared after",
+    "An invitation is visible before it is accepted, and the shared records after",
     arguments: Way.allCases
   )
   func invitation(way: Way) async throws {
@@ -126,7 +126,7 @@ struct SharedStoryTests {
     }
   }
 
-  @Test("What a participant edits and adds is there for the owner", arguments: Way.allCases)
+  @Test("The owner sees a participant's edits and additions", arguments: Way.allCases)
   func edits(way: Way) async throws {
     try await way.run { place in
       let ada = try await place.device(of: "ada")
@@ -152,7 +152,7 @@ struct SharedStoryTests {
       #expect(try await ben.userRecordID() == copy.lastModifiedUserRecordID)
       let bread = try await ada.privateCloudDatabase.record(for: id("bread"))
       #expect(bread.parent?.recordID == id("list"))
-      // A save over what the participant saved is a conflict for the owner, and the other way round.
+      // A save over a participant's save is a conflict for the owner, and the reverse.
       made.item["title"] = "Cheese"
       let error = await #expect(throws: CKError.self) {
         try await ada.privateCloudDatabase.save(made.item)
@@ -170,7 +170,10 @@ struct SharedStoryTests {
     }
   }
 
-  @Test("Who may only read is refused, and so is who takes no part", arguments: Way.allCases)
+  @Test(
+    "A participant with read permission, and a user who is no participant, cannot write",
+    arguments: Way.allCases
+  )
   func readOnly(way: Way) async throws {
     try await way.run { place in
       let ada = try await place.device(of: "ada")
@@ -197,7 +200,10 @@ struct SharedStoryTests {
     }
   }
 
-  @Test("Who leaves sees nothing more, and the owner sees them gone", arguments: Way.allCases)
+  @Test(
+    "A participant who leaves sees no more records, and the owner sees the removal",
+    arguments: Way.allCases
+  )
   func leaving(way: Way) async throws {
     try await way.run { place in
       let ada = try await place.device(of: "ada")
@@ -214,7 +220,10 @@ struct SharedStoryTests {
     }
   }
 
-  @Test("Who stops sharing keeps the records, and nobody else does", arguments: Way.allCases)
+  @Test(
+    "An owner who stops sharing keeps the records, and participants lose them",
+    arguments: Way.allCases
+  )
   func stopping(way: Way) async throws {
     try await way.run { place in
       let ada = try await place.device(of: "ada")
@@ -234,7 +243,7 @@ struct SharedStoryTests {
   }
 
   @Test(
-    "Everybody with the link may read, until the owner takes that back",
+    "Everyone with the link may read, until the owner ends it",
     arguments: Way.allCases
   )
   func publicLink(way: Way) async throws {
@@ -266,7 +275,7 @@ struct SharedStoryTests {
     }
   }
 
-  @Test("A shared zone is shared whole, with what comes later", arguments: Way.allCases)
+  @Test("A shared zone is shared completely, with later records", arguments: Way.allCases)
   func zoneWide(way: Way) async throws {
     try await way.run { place in
       let ada = try await place.device(of: "ada")
@@ -297,7 +306,7 @@ struct SharedStoryTests {
     }
   }
 
-  @Test("A participant is told of changes in what is shared", arguments: Way.allCases)
+  @Test("A participant is notified of changes in shared records", arguments: Way.allCases)
   func notifications(way: Way) async throws {
     try await way.run { place in
       let ada = try await place.device(of: "ada")
@@ -322,10 +331,10 @@ struct SharedStoryTests {
     }
   }
 
-  // MARK: People
+  // MARK: Users
 
   @Test(
-    "People are found by address and record, each with the name they go by",
+    "Users are found by address and record, each with their name",
     arguments: Way.allCases
   )
   func people(way: Way) async throws {
@@ -361,7 +370,7 @@ struct SharedStoryTests {
     }
   }
 
-  @Test("One's own user record takes fields; another's is closed", arguments: Way.allCases)
+  @Test("One's own user record can be changed, another user's cannot", arguments: Way.allCases)
   func userRecord(way: Way) async throws {
     try await way.run { place in
       let ada = try await place.device(of: "ada")

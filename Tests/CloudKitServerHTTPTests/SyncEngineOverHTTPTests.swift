@@ -7,7 +7,7 @@ import Testing
 struct SyncEngineOverHTTPTests {
   private static let zoneID = CKRecordZone.ID(zoneName: "notes")
 
-  /// Texts by record name, and word of each event.
+  /// Texts by record name, with a stream of events.
   private final class Notes: CKSyncEngineDelegate {
     private let texts = Mutex<[String: String]>([:])
     private let handled = AsyncStream<Void>.makeStream()
@@ -67,7 +67,7 @@ struct SyncEngineOverHTTPTests {
     )
   }
 
-  @Test("What one process writes comes to another one by itself")
+  @Test("Records that one process writes are synced to another automatically")
   func automatic() async throws {
     try await withTemporaryFolder { folder in
       try await TestCloud.run(in: folder) { cloud in
@@ -86,7 +86,7 @@ struct SyncEngineOverHTTPTests {
     }
   }
 
-  @Test("A large file travels in pieces, and its record says how far it is")
+  @Test("A large file is sent in pieces, with progress of its record")
   func progress() async throws {
     try await withTemporaryFolder { folder in
       let file = folder.appendingPathComponent("film")

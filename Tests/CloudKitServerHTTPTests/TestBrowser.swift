@@ -6,13 +6,13 @@ import Foundation
 import Logging
 import NIOCore
 
-/// Somebody's browser: it keeps a cookie and goes where it is sent, one step at a time.
+/// A user's browser: it keeps a cookie and follows redirects, one step at a time.
 final class TestBrowser {
   private let cloud: TestCloud
-  /// The sign-in page that it was sent to.
+  /// The sign-in page to which it was redirected.
   let page: String
   private var cookie: String?
-  /// Where it came back to last.
+  /// The URL to which it last returned.
   private(set) var lastReturn: String?
 
   private static let client: HTTPClient = {
@@ -21,7 +21,7 @@ final class TestBrowser {
     return HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
   }()
 
-  /// Is sent to the sign-in page for an API token, by default one that sends the token to an address.
+  /// Opens the sign-in page of an API token, by default one that sends the token to a URL.
   init(_ cloud: TestCloud, apiToken: String? = nil, origin: String? = nil) async throws {
     self.cloud = cloud
     let token: String
@@ -54,7 +54,7 @@ final class TestBrowser {
     try await post(page + more, "with=identity&keep=on")
   }
 
-  /// Goes to the issuer and gives the address that it sends people back to.
+  /// Opens the issuer's page and returns the URL to which that redirects.
   func visitIssuer() async throws -> String {
     let begun = try await begin()
     let back = try await get(begun.headers["location"] ?? "")
@@ -69,12 +69,12 @@ final class TestBrowser {
 
   func signIn() async throws -> HTTPReply { try await finish(try await begin()) }
 
-  /// Whether somebody with a new browser comes back signed in.
+  /// Whether a user with a new browser returns signed in.
   static func signsIn(_ cloud: TestCloud) async throws -> Bool {
     try await token(TestBrowser(cloud).signIn()) != nil
   }
 
-  /// The token in the address that an app is called back at.
+  /// The token in an app's callback URL.
   static func token(_ reply: HTTPReply) -> String? {
     guard reply.status == 303, let address = reply.headers["location"],
       address.hasPrefix("https://app.example/after?")
@@ -84,7 +84,7 @@ final class TestBrowser {
     ]
   }
 
-  /// What the form on a page says of who came back.
+  /// The hidden field of a page's form that identifies the returned user.
   static func ticket(_ reply: HTTPReply) -> String? {
     let field = reply.text.firstMatch(of: /name="ticket" type="hidden" value="([^"]+)"/)
     return field.map { String($0.1) }
@@ -118,7 +118,7 @@ final class TestBrowser {
   }
 }
 
-/// An issuer, and a server where people can sign in there.
+/// Runs the body with an issuer, and a server at which its users can sign in.
 func withIssuer(
   registration: RegistrationPolicy,
   logger: Logger = .quiet,

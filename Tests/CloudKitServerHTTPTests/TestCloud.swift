@@ -7,7 +7,7 @@ import Logging
 import NIOCore
 import Testing
 
-/// A service with one person, in a folder of its own, behind a socket on a free port.
+/// A service with one user, in its own folder, on a socket with a free port.
 struct TestCloud: Sendable {
   static let container = "iCloud.org.example.tests"
 
@@ -64,7 +64,7 @@ struct TestCloud: Sendable {
 
   var url: String { server.address.text }
 
-  /// Calls a verb of the private database as the person.
+  /// Calls a verb of the private database as the user.
   func call(
     _ verb: String,
     _ body: String,
@@ -89,7 +89,7 @@ struct TestCloud: Sendable {
   func post(_ url: String, _ body: Data) async throws -> HTTPReply {
     var request = HTTPClientRequest(url: url)
     request.method = .POST
-    // What browsers send for a simple request; the type never matters.
+    // As browsers send a simple request; the type is ignored.
     request.headers.add(name: "Content-Type", value: "text/plain")
     request.body = .bytes(ByteBuffer(data: body))
     return try await send(request)
@@ -100,7 +100,7 @@ struct TestCloud: Sendable {
   }
 }
 
-/// A reply read as JSON, its parts found by path.
+/// A reply parsed as JSON, with values found by path.
 struct JSONReply {
   let reply: HTTPReply
   private let object: Any?
@@ -112,7 +112,7 @@ struct JSONReply {
 
   var status: Int { reply.status }
 
-  /// The value at a path such as `records/0/recordName`; nil where there is none.
+  /// The value at a path such as `records/0/recordName`; nil if there is none.
   subscript(path: String) -> Any? {
     path.split(separator: "/").reduce(object) { value, key in
       if let index = Int(key) {
@@ -128,7 +128,7 @@ struct JSONReply {
   func count(_ path: String) -> Int? { (self[path] as? [Any])?.count }
 }
 
-/// A folder that is gone after the body.
+/// A folder that is removed after the body.
 func withTemporaryFolder(_ body: (URL) async throws -> Void) async throws {
   let folder = FileManager.default.temporaryDirectory
     .appendingPathComponent("watershed-http-\(UUID().uuidString)")

@@ -5,12 +5,12 @@ import CryptoExtras
 import Foundation
 import Synchronization
 
-/// An OpenID Connect issuer on a port of its own, which signs what a test tells it to.
+/// An OpenID Connect issuer on its own port, which signs the claims that a test sets.
 final class TestIssuer: Sendable {
   static let clientID = "watershed"
   static let clientSecret = "a secret: 100%"
 
-  /// How the next tokens are made.
+  /// How the next tokens are created.
   struct Behaviour: Sendable {
     var claims: [String: JSONValue] = [
       "sub": "person-7", "email": "ada@example.org", "email_verified": true,
@@ -18,15 +18,15 @@ final class TestIssuer: Sendable {
     ]
     /// Replaces the header's algorithm.
     var algorithm: String?
-    /// Changes the token when it is made.
+    /// Changes the signed token.
     var spoil: @Sendable (String) -> String = { $0 }
-    /// Told only by the userinfo endpoint.
+    /// Claims that only the userinfo endpoint returns.
     var more: [String: JSONValue] = [:]
     var issuer: String?
-    /// What the page where people sign in answers instead of a code.
+    /// The error that the sign-in page returns instead of a code.
     var refusal: String?
     var publishesKeys = true
-    /// Whether it tells when somebody signed in, where it was asked how long ago that may be.
+    /// Whether it returns the time of the authentication, if its age was limited.
     var saysWhen = true
     var usesRSA = false
   }
@@ -99,7 +99,7 @@ final class TestIssuer: Sendable {
     state.withLock { change(&$0.behaviour) }
   }
 
-  /// From now on another key signs.
+  /// Signs with another key from now on.
   func changeKey() {
     state.withLock {
       $0.ellipticKey = P256.Signing.PrivateKey()
@@ -140,7 +140,7 @@ final class TestIssuer: Sendable {
     }
   }
 
-  /// Signs whoever comes in at once and sends them back.
+  /// Signs in any user immediately and redirects back.
   private func authorize(_ query: [String: String]) -> WebServiceResponse {
     let code = UUID().uuidString
     let refusal = state.withLock { state in

@@ -6,7 +6,7 @@ import Testing
 
 @Suite("The log in text")
 struct TextLogTests {
-  @Test("A message is one line, and what it quotes moves no cursor")
+  @Test("A message is one line, and quoted text contains no terminal controls")
   func lines() {
     let lines = Mutex<[String]>([])
     var logger = Logger(label: "watershed") { label in

@@ -4,7 +4,7 @@ import Foundation
 import OpenCloudKit
 import Testing
 
-/// The two ways in which a client reaches a service.
+/// The two transports between a client and a service.
 enum Way: String, CaseIterable, CustomTestStringConvertible {
   case sockets
   case process
@@ -16,7 +16,7 @@ enum Way: String, CaseIterable, CustomTestStringConvertible {
     }
   }
 
-  /// Lends a service that several people use by this way.
+  /// Runs the body with a service that several users use through this transport.
   func run(_ body: (Place) async throws -> Void) async throws {
     try await withTemporaryFolder { folder in
       try await TestCloud.run(in: folder) { cloud in
@@ -25,12 +25,12 @@ enum Way: String, CaseIterable, CustomTestStringConvertible {
     }
   }
 
-  /// A service and the way to it.
+  /// A service and its transport.
   struct Place {
     let cloud: TestCloud
     let way: Way
 
-    /// A device of a person, who gets an account with the first one.
+    /// A device of a user, whose account is created with the first one.
     func device(of person: String, named name: String? = nil) async throws -> CKContainer {
       let service = cloud.service
       if try !service.hasAccount(named: person) {

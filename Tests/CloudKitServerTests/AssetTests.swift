@@ -44,7 +44,7 @@ struct AssetTests {
     return person
   }
 
-  @Test("A record without a name can use an upload, whatever name the upload's reply had")
+  @Test("A record without a name can use an upload, with any name in the upload's reply")
   func namelessRecord() async throws {
     let person = try await world()
     let reply: UploadTokensResponse = try await person.call(

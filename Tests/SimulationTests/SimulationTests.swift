@@ -3,7 +3,7 @@ import Foundation
 import Simulation
 import Testing
 
-/// Whole worlds of devices and a server: in each of them, whatever goes wrong, nothing may be lost.
+/// Whole worlds of devices and a server: with any faults, nothing may be lost.
 ///
 /// `WATERSHED_WORLDS` asks for another number of worlds than a quick run has time for, and `WATERSHED_SEED`
 /// for another first seed than that of the day's second.

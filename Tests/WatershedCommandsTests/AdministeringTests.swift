@@ -1,10 +1,10 @@
 import Foundation
 import Testing
 
-/// What administrators do from afar and with care: signing in, containers, keys, schemas, people.
+/// Remote and confirmed commands of administrators: signing in, containers, keys, schemas, users.
 @Suite("Administering a server")
 struct AdministeringTests {
-  /// A server that runs, and a home of its own for kept tokens.
+  /// A running server, and a home folder for saved tokens.
   private struct World {
     var data: String
     var home: URL
@@ -46,7 +46,7 @@ struct AdministeringTests {
     }
   }
 
-  @Test("An administrator signs in from afar with a password, and the token is kept below $HOME")
+  @Test("An administrator signs in remotely with a password, and the token is saved below $HOME")
   func login() async throws {
     try await withServer { world in
       let secret = "correct horse battery"
@@ -82,7 +82,7 @@ struct AdministeringTests {
       #expect(FileManager.default.fileExists(atPath: file.path))
       let listed = try await remote(["users", "list"])
       #expect(listed.exitCode == 0, "\(listed.errors)")
-      // An administrator's management token reaches the public database.
+      // An administrator's management token gives access to the public database.
       let made = try await remote([
         "cktool", "create-record", "--team-id", "T", "--container-id", "iCloud.a",
         "--environment", "development", "--database-type", "public", "--record-type", "Note",
@@ -106,7 +106,7 @@ struct AdministeringTests {
     }
   }
 
-  @Test("A new incarnation and a new key are begun by a command, beside the server and without it")
+  @Test("A command begins a new incarnation and a new key, with and without a running server")
   func server() async throws {
     func incarnation(_ world: World) async throws -> String? {
       let status = try await world.run("server", "status", "--output", "json")
@@ -130,7 +130,7 @@ struct AdministeringTests {
     }
   }
 
-  @Test("The server's own API token is shown again, and lists show the first characters of each")
+  @Test("The server's own API token is shown again, and lists show the prefix of each")
   func ownAPIToken() async throws {
     try await withServer { world in
       let place = ["tokens", "own", "--container-id", "iCloud.a", "--output", "text"]
@@ -143,7 +143,7 @@ struct AdministeringTests {
     }
   }
 
-  @Test("The operator's token is renewed in its file, and the former one opens nothing")
+  @Test("The operator's token is renewed in its file, and the former one is invalid")
   func operatorsToken() async throws {
     try await withServer { world in
       let file = URL(fileURLWithPath: world.data).appendingPathComponent("admin-token")
@@ -161,7 +161,7 @@ struct AdministeringTests {
     }
   }
 
-  @Test("A container that is not there is an error, and is not made by asking about it")
+  @Test("A missing container is an error, and is not created by a request for it")
   func containers() async throws {
     try await withServer { world in
       let place = ["--container-id", "iCloud.misspelt"]
@@ -184,7 +184,7 @@ struct AdministeringTests {
     }
   }
 
-  @Test("What an import would delete is named and asked for; cktool's scripts are not asked")
+  @Test("Deletions of an import are listed and need confirmation, except in cktool's scripts")
   func imports() async throws {
     try await withServer { world in
       let file = world.home.appendingPathComponent("app.ckdb")
@@ -238,7 +238,7 @@ struct AdministeringTests {
     }
   }
 
-  @Test("People have passwords and addresses by the pages' rules")
+  @Test("Users have passwords and addresses by the pages' rules")
   func people() async throws {
     try await withServer { world in
       let short = try await world.run("users", "add", "eve", "--password-stdin", input: "x\n")
@@ -280,7 +280,7 @@ struct AdministeringTests {
     }
   }
 
-  @Test("A private key is refused before it is sent; every code that is printed is explained")
+  @Test("A private key is refused before it is sent, and every printed code has an explanation")
   func keys() async throws {
     try await withServer { world in
       let key = "-----BEGIN EC PRIVATE KEY-----\nAAAA\n-----END EC PRIVATE KEY-----\n"
@@ -314,10 +314,10 @@ struct AdministeringTests {
     }
   }
 
-  @Test("A backup that the server may not write says who writes it, and is no fault of the program")
+  @Test("A backup into a folder that the server may not write explains the cause")
   func backupPlace() async throws {
     try await withServer { world in
-      // A file is in the way: so a test can say it as root too.
+      // A file at the path: a test can cause this error as root too.
       let file = world.home.appendingPathComponent("file")
       try Data().write(to: file)
       let outcome = try await world.run(
@@ -330,7 +330,7 @@ struct AdministeringTests {
     }
   }
 
-  @Test("config check names every mistake at once; what a server runs with is a warning")
+  @Test("config check lists every error at once, and warnings for what a server accepts")
   func configuration() async throws {
     try await withTemporaryFolder { folder in
       let file = folder.appendingPathComponent("c.json")
@@ -380,7 +380,7 @@ struct AdministeringTests {
     }
   }
 
-  @Test("config check finds a key that is another certificate's")
+  @Test("config check detects a key that belongs to another certificate")
   func certificates() async throws {
     let openssl = URL(fileURLWithPath: "/usr/bin/openssl")
     guard FileManager.default.isExecutableFile(atPath: openssl.path) else {

@@ -17,7 +17,7 @@ struct AdoptTests {
   }
 
   @Test(
-    "A dry run prints a diff and changes nothing; a run changes once and lists the manifest's needs"
+    "A dry run prints a diff and changes nothing; a run changes once and lists manifest changes"
   )
   func package() throws {
     try withPackage { folder in
@@ -56,7 +56,7 @@ struct AdoptTests {
     }
   }
 
-  @Test("A file that is not there is refused with its name")
+  @Test("A missing file is refused with its name")
   func missing() throws {
     let outcome = try Watershed.run("adopt", "/nowhere/a.swift")
     #expect(outcome.status != 0)

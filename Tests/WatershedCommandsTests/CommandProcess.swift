@@ -31,8 +31,8 @@ final class CommandProcess: @unchecked Sendable {
 
   /// Starts the program; `environment` is added to this process's own.
   ///
-  /// `input` is read instead of nothing. A program that reads an input that the test holds waits
-  /// until it ends. Without a reader, whatever it writes fails from the first byte on.
+  /// `input` is the standard input, empty by default. A program that reads an input that the test
+  /// keeps open waits for its end. Without a reader, every write to the output fails.
   init(
     _ arguments: [String],
     program: URL = Watershed.program,
@@ -65,17 +65,17 @@ final class CommandProcess: @unchecked Sendable {
     }
   }
 
-  /// Runs to the end.
+  /// Runs the program to its end.
   static func run(_ arguments: String...) async throws -> Outcome {
     try await CommandProcess(arguments).finish()
   }
 
-  /// The next line of the output, as soon as it is there; nil at the end.
+  /// The next line of the output, as soon as it is written; nil at the end.
   func nextLine() async throws -> String? {
     try await onThread { [self] in readLine() }
   }
 
-  /// The next line of what the program says beside its output; nil at the end.
+  /// The next line of standard error; nil at the end.
   func nextErrorLine() async throws -> String? {
     try await onThread { [self] in
       var line = Data()
@@ -100,12 +100,12 @@ final class CommandProcess: @unchecked Sendable {
     }
   }
 
-  /// Ends the process as a crash does: no handler runs, nothing is flushed.
+  /// Kills the process: no handler runs, nothing is flushed.
   func kill() {
     _ = Foundation.kill(process.processIdentifier, SIGKILL)
   }
 
-  /// Asks the process to stop, as `kill` does.
+  /// Sends SIGTERM, as `kill` does.
   func terminate() { process.terminate() }
 
   /// Sends the process a signal.
@@ -114,7 +114,7 @@ final class CommandProcess: @unchecked Sendable {
   /// Asks the process to stop, as Ctrl-C does.
   func interrupt() { process.interrupt() }
 
-  /// Waits for the end and gives what was not read yet.
+  /// Waits for the end and returns the output that was not read yet.
   func finish() async throws -> Outcome {
     async let rest = onThread { [self] in
       outputHasReader ? output.fileHandleForReading.readDataToEndOfFile() : Data()
@@ -131,7 +131,7 @@ final class CommandProcess: @unchecked Sendable {
     )
   }
 
-  /// Reading a pipe blocks; a thread of its own keeps the pool free.
+  /// Reading a pipe blocks, so it has a thread of its own instead of one of the pool.
   private func onThread<Result: Sendable>(
     _ body: @escaping @Sendable () -> Result
   ) async throws -> Result {
@@ -141,7 +141,7 @@ final class CommandProcess: @unchecked Sendable {
   }
 }
 
-/// Makes the data of a server that has run once and stopped.
+/// Creates the data of a server that has run once and stopped.
 func makeData(in folder: String, _ flags: String...) async throws {
   let server = try CommandProcess(["serve", "--json", "--port", "0", "--data", folder] + flags)
   _ = try #require(try await server.nextLine())
@@ -149,7 +149,7 @@ func makeData(in folder: String, _ flags: String...) async throws {
   #expect(try await server.finish().exitCode == 0)
 }
 
-/// A folder that is gone after the body.
+/// A folder that is removed after the body.
 func withTemporaryFolder(_ body: (URL) async throws -> Void) async throws {
   let folder = FileManager.default.temporaryDirectory
     .appendingPathComponent("watershed-commands-\(UUID().uuidString)")

@@ -3,7 +3,7 @@ import Testing
 
 @Suite("watershed demo")
 struct DemoTests {
-  @Test("The brief's posts are saved on one device and rain on the other", arguments: [1, 2])
+  @Test("The sample posts are saved on one device and imported on the other", arguments: [1, 2])
   func posts(seed: Int) throws {
     let outcome = try Watershed.run("demo", "--json", "--seed", "\(seed)")
     #expect(outcome.status == 0, "\(outcome.output)\n\(outcome.errors)")
@@ -16,7 +16,7 @@ struct DemoTests {
     #expect(records.contains("}, recordType=CDMR>"))
   }
 
-  @Test("The demo needs no file beside the program, and its model is that of the examples")
+  @Test("The demo needs no file besides the program, and its model is that of the examples")
   func standsAlone() async throws {
     try await withTemporaryFolder { folder in
       let demo = try CommandProcess(["demo", "--json"], currentFolder: folder)
@@ -37,7 +37,7 @@ struct DemoTests {
     for line in example.split(separator: "\n") { #expect(source.contains(line)) }
   }
 
-  @Test("Another seed is other data")
+  @Test("Another seed generates other data")
   func seeds() throws {
     let texts = try ["7", "8"].map { seed in
       let outcome = try Watershed.run("demo", "--json", "--seed", seed)
@@ -48,7 +48,7 @@ struct DemoTests {
     #expect(texts[0] != texts[1])
   }
 
-  @Test("A model that is not there is said in one sentence, exit code 2")
+  @Test("A missing model is reported in one sentence, with exit code 2")
   func missingModel() throws {
     let outcome = try Watershed.run("demo", "--model", "/nowhere/A.xcdatamodeld")
     #expect(outcome.status == 2)
@@ -56,7 +56,7 @@ struct DemoTests {
   }
 
   @Test(
-    "Every real model is mirrored, or refused by name; it never traps",
+    "Every published model is mirrored, or refused by name; it never traps",
     .enabled(if: !Corpus.models.isEmpty, Corpus.absence),
     arguments: Corpus.models
   )
@@ -77,7 +77,7 @@ struct DemoTests {
   }
 
   @Test(
-    "Every real model is saved, opened again and found the same",
+    "Every published model is saved, and unchanged when opened again",
     .enabled(if: !Corpus.models.isEmpty, Corpus.absence),
     arguments: Corpus.models
   )
@@ -92,7 +92,7 @@ struct DemoTests {
 
 @Suite("watershed model records")
 struct ModelRecordsTests {
-  @Test("The brief's model becomes the records that the brief prints")
+  @Test("The model of posts is printed as its CloudKit schema")
   func posts() throws {
     let outcome = try Watershed.run("model", "records", "Examples/Posts.xcdatamodeld")
     #expect(outcome.status == 0)
@@ -105,7 +105,7 @@ struct ModelRecordsTests {
     #expect(outcome.output.contains("CD_content_ckAsset"))
   }
 
-  @Test("A file that is no model is named, exit code 2")
+  @Test("An invalid model file is named, with exit code 2")
   func nonsense() throws {
     let outcome = try Watershed.run("model", "records", "README.md")
     #expect(outcome.status == 2)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import WatershedCommands
 
-/// Settings for one developer's machine, and what becomes of them where others reach the server.
+/// Settings for one developer's machine, on a server that other machines reach.
 @Suite("Exposed servers")
 struct ExposureTests {
   private func configuration(_ environment: [String: String]) throws -> ServerConfiguration {
@@ -105,7 +105,7 @@ struct ExposureTests {
     #expect(open.userQuota == nil)
   }
 
-  @Test("Names with control characters come to a terminal spelled out")
+  @Test("Control characters in names are escaped on a terminal")
   func terminals() {
     let name = "eve\u{1B}]0;pwned\u{7}\u{9B}31m\u{202E}x\u{7F}"
     #expect(

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// The README's section on hosting, walked from the first start to a server put back from a backup.
+/// The README's section on hosting, from the first start to a restored backup.
 @Suite("Hosting a server")
 struct HostingTests {
   private func run(_ arguments: String...) async throws -> CommandProcess.Outcome {
@@ -29,7 +29,7 @@ struct HostingTests {
     try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int
   }
 
-  @Test("From the first start over its first administrator to a backup that is put back")
+  @Test("The documented commands host a server from its first start to a restored backup")
   func walk() async throws {
     try await withTemporaryFolder { folder in
       let data = folder.appendingPathComponent("data").path
@@ -45,7 +45,7 @@ struct HostingTests {
       let server = try CommandProcess(arguments)
       let banner = try #require(try await server.nextLine())
       #expect(banner.contains(#""environment":"production""#))
-      // Nobody knows a password yet: there is an invitation, and no account.
+      // There is no password yet: the banner has an invitation, and no account.
       #expect(banner.contains("https://cloud.example.org/sign-up?invitation="))
       #expect(!banner.contains("password"))
       #expect(try mode(data) == 0o700)
@@ -76,7 +76,7 @@ struct HostingTests {
     }
   }
 
-  @Test("A data folder that others may look into is found by the doctor")
+  @Test("The doctor reports a data folder that others may read")
   func openFolder() async throws {
     try await withTemporaryFolder { folder in
       let data = folder.appendingPathComponent("data").path

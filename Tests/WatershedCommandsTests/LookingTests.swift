@@ -1,8 +1,8 @@
 import Foundation
 import Testing
 
-/// Commands that look make nothing, and find the server that the configuration describes.
-@Suite("Looking without making")
+/// Commands that read create nothing, and find the configured server.
+@Suite("Reading commands")
 struct LookingTests {
   private static let commands: [[String]] = [
     ["users", "list"], ["doctor"], ["users", "add", "eve"], ["tokens", "list"], ["audit"],
@@ -21,7 +21,7 @@ struct LookingTests {
   }
 
   @Test(
-    "The doctor changes nothing in a stopped server's folder, and finds keys that are not its own"
+    "The doctor changes nothing in a stopped server's folder, and detects foreign keys"
   )
   func doctor() async throws {
     try await withTemporaryFolder { folder in
@@ -74,13 +74,13 @@ struct LookingTests {
         ).finish()
         #expect(variable.exitCode == 0, "\(variable.output) \(variable.errors)")
       }
-      // The environment's server is weaker than a flag that names data of this machine.
+      // A flag for data of this machine takes precedence over the environment's server.
       let local = try await CommandProcess(
         ["users", "list", "--data", data],
         environment: ["WATERSHED_SERVER": "http://127.0.0.1:1"]
       ).finish()
       #expect(local.exitCode == 0, "\(local.errors)")
-      // A link of a stopped server leads to where it will be.
+      // A stopped server's link has the URL at which it will be reached.
       let invited = try await CommandProcess.run(
         "users",
         "invite",

@@ -4,7 +4,7 @@ import Testing
 
 @testable import WatershedCommands
 
-/// The key `smtp`: what it comes to, what is refused, and a mail by hand.
+/// The key `smtp`: its defaults, invalid values, and a test mail.
 @Suite("The mail server of a configuration")
 struct MailConfigurationTests {
   private func configuration(_ environment: [String: String]) throws -> ServerConfiguration {
@@ -20,7 +20,7 @@ struct MailConfigurationTests {
     try configuration(environment).problems
   }
 
-  @Test("Host and sender are enough: STARTTLS on port 587, under the name of the public address")
+  @Test("Host and sender are enough: STARTTLS on port 587, with the name of the public URL")
   func defaults() throws {
     let section = try #require(try configuration([:]).smtp)
     let settings = section.settings(publicURL: "https://cloud.example.org/")
@@ -34,7 +34,7 @@ struct MailConfigurationTests {
   }
 
   @Test(
-    "What keeps mails from being sent, or a password from being secret, is a problem of the key"
+    "A setting that prevents mails, or reveals a password, is a problem of its key"
   )
   func refusals() throws {
     let cases: [(environment: [String: String], words: String)] = [
@@ -70,7 +70,7 @@ struct MailConfigurationTests {
     #expect(shown.smtp?.password == "…")
   }
 
-  @Test("A mail by hand says what stood in its way")
+  @Test("A test mail reports why it was not sent")
   func byHand() async throws {
     try await withTemporaryFolder { folder in
       let file = folder.appendingPathComponent("c.json")
@@ -84,7 +84,7 @@ struct MailConfigurationTests {
       )
       #expect(none.exitCode == 1)
       #expect(none.errors.contains("BAD_CONFIGURATION"))
-      // Nothing listens on port 1 of this machine, which no program may take without rights.
+      // Nothing listens on port 1 of this machine, which needs privileges.
       try Data(
         #"{"smtp":{"host":"127.0.0.1","port":1,"security":"none","from":"w@example.org"}}"#.utf8
       ).write(to: file)

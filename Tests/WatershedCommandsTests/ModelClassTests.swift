@@ -3,7 +3,7 @@ import Testing
 
 @Suite("watershed model generate")
 struct ModelGenerateTests {
-  @Test("Classes are written once, checked, and left alone when nothing changed")
+  @Test("Classes are written once, checked, and not rewritten when nothing changed")
   func generate() throws {
     let folder = FileManager.default.temporaryDirectory
       .appendingPathComponent("generate-\(UUID().uuidString)")
@@ -20,7 +20,7 @@ struct ModelGenerateTests {
     #expect(try run(arguments).output == "")
     #expect(try run(arguments + ["--check"]).status == 0)
 
-    // The class of a category is the developer's; a generated file is not.
+    // The class of a category belongs to the developer; a generated file does not.
     let author = folder.appendingPathComponent("Author+CoreDataClass.swift")
     try Data("// mine".utf8).write(to: author)
     #expect(try run(arguments + ["--check"]).status == 0)
@@ -31,7 +31,7 @@ struct ModelGenerateTests {
     #expect(try String(contentsOf: author, encoding: .utf8) == "// mine")
   }
 
-  @Test("A file that is no model is named, exit code 2")
+  @Test("An invalid model file is named, with exit code 2")
   func nonsense() throws {
     let outcome = try Watershed.run("model", "generate", "README.md", "--output", "/tmp")
     #expect(outcome.status == 2)

@@ -1,14 +1,14 @@
 import Foundation
 import Testing
 
-/// The operator's commands as people type them: the built binary, beside a server or its folder.
+/// The operator's commands in the built binary, with a running server or its folder.
 @Suite("Operator commands")
 struct OperateTests {
   private func object(_ text: String) throws -> [String: Any] {
     try #require(try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any])
   }
 
-  @Test("Commands work beside a running server and on the folder of a stopped one")
+  @Test("Commands work with a running server and on the folder of a stopped one")
   func bothWays() async throws {
     try await withTemporaryFolder { folder in
       let data = folder.appendingPathComponent("data").path
@@ -45,7 +45,7 @@ struct OperateTests {
     }
   }
 
-  @Test("Records are made, found, changed and deleted with cktool's flags")
+  @Test("Records are created, queried, changed and deleted with cktool's flags")
   func records() async throws {
     try await withTemporaryFolder { folder in
       let data = folder.appendingPathComponent("data").path
@@ -107,7 +107,7 @@ struct OperateTests {
     }
   }
 
-  @Test("A backup is made while the server runs, checked, damaged, and put back")
+  @Test("A backup is made while the server runs, verified, damaged, and restored")
   func backups() async throws {
     try await withTemporaryFolder { folder in
       let data = folder.appendingPathComponent("data").path
@@ -141,7 +141,7 @@ struct OperateTests {
     }
   }
 
-  @Test("A configuration is checked: what is unknown, wrong or missing is said, with exit code 2")
+  @Test("config check reports unknown, invalid and missing keys, with exit code 2")
   func configuration() async throws {
     try await withTemporaryFolder { folder in
       let file = folder.appendingPathComponent("c.json")
@@ -156,7 +156,7 @@ struct OperateTests {
       #expect(try await check(#"{"port":"x"}"#).exitCode == 2)
       #expect(try await check(#"{"host":"0.0.0.0"}"#).output.contains("TLS"))
       #expect(try await check("{").exitCode == 2)
-      // Where it is, what is expected, and everything at once.
+      // The position, the expected form, and all errors at once.
       let broken = try await check("{\n  \"port\": 80\n  \"host\": \"x\"\n}")
       #expect(broken.output.contains("c.json:3:"))
       let several = try await check(
@@ -188,7 +188,7 @@ struct OperateTests {
     }
   }
 
-  @Test("A server that is not there is exit code 69, a wrong token 77, a wrong flag 64")
+  @Test("An unreachable server has exit code 69, a wrong token 77, a wrong flag 64")
   func exitCodes() async throws {
     try await withTemporaryFolder { folder in
       let nobody = try await CommandProcess.run(

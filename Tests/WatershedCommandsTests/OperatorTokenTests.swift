@@ -9,13 +9,13 @@ import Glibc
 import Darwin
 #endif
 
-/// Where the operator's token goes, and where not.
+/// The servers that receive the operator's token.
 @Suite("The operator's token")
 struct OperatorTokenTests {
-  @Test("The note of a server that is gone is passed over, though another program has its number")
+  @Test("The note of an ended server is ignored, even if another program has its process ID")
   func staleNote() async throws {
     try await withTemporaryFolder { folder in
-      // This process lives, and holds no lock on the note.
+      // This process is running, and has no lock on the note.
       let stale = #"{"url":"http://127.0.0.1:1","pid":\#(getpid())}"#
       try Data(stale.utf8).write(to: folder.appendingPathComponent("server.json"))
       #expect(RunningServerNote.read(in: folder) == nil)
@@ -23,7 +23,7 @@ struct OperatorTokenTests {
       let note = RunningServerNote(url: url, pid: getpid())
       try note.write(in: folder)
       #expect(RunningServerNote.read(in: folder) == note)
-      // A look at the note does not let it go.
+      // Reading the note does not release its lock.
       #expect(RunningServerNote.read(in: folder) == note)
       try note.write(in: folder)
       #expect(RunningServerNote.read(in: folder) == note)
@@ -32,7 +32,7 @@ struct OperatorTokenTests {
     }
   }
 
-  @Test("A killed server leaves a note that no command follows")
+  @Test("Commands ignore the note of a killed server")
   func killedServer() async throws {
     try await withTemporaryFolder { folder in
       let data = folder.appendingPathComponent("data")
@@ -42,14 +42,14 @@ struct OperatorTokenTests {
       server.kill()
       _ = try await server.finish()
       #expect(RunningServerNote.read(in: data) == nil)
-      // The command answers by itself, from the folder.
+      // The command handles the call itself, with the folder.
       let listed = try await CommandProcess.run("users", "list", "--data", data.path)
       #expect(listed.exitCode == 0, "\(listed.errors)")
     }
   }
 
   @Test(
-    "No token goes to another machine over http: unless the command says so",
+    "No token is sent to another machine over http: unless the command allows it",
     arguments: [
       "http://192.0.2.1:1", "http://127.0.0.1.example.org:1", "http://localhost.example:1",
     ]
@@ -72,7 +72,7 @@ struct OperatorTokenTests {
     #expect(login.errors.contains("PLAIN_HTTP"))
   }
 
-  @Test("An address of this machine is one, and no name that begins like one")
+  @Test("A local address is recognized, and no name with the same prefix")
   func thisMachine() throws {
     for text in ["http://localhost:1", "http://127.0.0.1:1", "http://127.9.9.9", "http://[::1]:1"] {
       #expect(ServerOptions.isOfThisMachine(try #require(URL(string: text))), "\(text)")
@@ -83,7 +83,7 @@ struct OperatorTokenTests {
   }
 
   @Test(
-    "A brief banner has the address, and no token, password or invitation",
+    "A brief banner has the URL, and no token, password or invitation",
     arguments: [true, false]
   )
   func briefBanner(isJSON: Bool) async throws {

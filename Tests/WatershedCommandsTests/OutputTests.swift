@@ -1,10 +1,10 @@
 import Foundation
 import Testing
 
-/// Output that has no reader, or no room.
+/// Output that is not read, or has no space.
 @Suite("Output that cannot be written")
 struct OutputTests {
-  /// Commands that need no server, in every form of output.
+  /// Commands that need no server, in every output format.
   static let commands: [[String]] =
     ["text", "json", "ndjson", "env"].flatMap { form in
       [["explain", "--output", form], ["config", "show", "--output", form]]
@@ -14,7 +14,10 @@ struct OutputTests {
       ["demo", "--local", "--model", "Examples/Posts.xcdatamodeld"],
     ]
 
-  @Test("A closed pipe ends a command quietly, as SIGPIPE ends other programs", arguments: commands)
+  @Test(
+    "A closed pipe ends a command silently, as SIGPIPE ends other programs",
+    arguments: commands
+  )
   func closedPipe(arguments: [String]) async throws {
     try await withTemporaryFolder { folder in
       let run = try CommandProcess(
@@ -25,13 +28,13 @@ struct OutputTests {
       let outcome = try await run.finish()
       #expect(outcome.exitCode == 141)
       #expect(outcome.errors.isEmpty, "\(outcome.errors)")
-      // The demo clears away what it made.
+      // The demo removes its files.
       #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path).isEmpty)
     }
   }
 
   @Test(
-    "A full or closed output is one line and exit code 74",
+    "A full or closed output causes one line and exit code 74",
     arguments: commands,
     ["> /dev/full", ">&-"]
   )
@@ -45,7 +48,7 @@ struct OutputTests {
     #expect(outcome.errors.split(separator: "\n").count == 1, "\(outcome.errors)")
   }
 
-  @Test("Commands that ask a server end the same way, and a server without a reader serves on")
+  @Test("Commands that call a server end the same way, and a server without a reader keeps running")
   func server() async throws {
     try await withTemporaryFolder { folder in
       let server = try CommandProcess(
@@ -54,7 +57,7 @@ struct OutputTests {
       )
       #expect(try await server.nextErrorLine()?.contains("the banner was not written") == true)
       let place = ["--data", folder.path]
-      // So that the log has a line.
+      // Writes a line to the log.
       #expect(try await CommandProcess(["users", "add", "eve"] + place).finish().exitCode == 0)
       for form in ["text", "json", "ndjson", "env"] {
         for command in [["users", "list"], ["tokens", "list"], ["audit"], ["doctor"]] {

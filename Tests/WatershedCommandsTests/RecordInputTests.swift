@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// What `records get` and `query` print is what `create` and `update` read, for every type of field.
+/// `create` and `update` read what `records get` and `query` print, for every type of field.
 @Suite("Records as JSON")
 struct RecordInputTests {
   private static let place = [
@@ -9,7 +9,7 @@ struct RecordInputTests {
     "--user", "demo",
   ]
 
-  /// A server's folder and a way to run `records` on it.
+  /// A server's folder and a function that runs `records` on it.
   private struct World {
     var data: String
 
@@ -31,7 +31,7 @@ struct RecordInputTests {
       return try Self.fields(outcome.output)
     }
 
-    /// The fields of a printed record; the file's address changes with each reading.
+    /// The fields of a printed record; the file's URL changes with each read.
     static func fields(_ text: String) throws -> [String: [String: Any]] {
       let record = try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any]
       var fields = try #require(record?["fields"] as? [String: [String: Any]])
@@ -101,7 +101,7 @@ struct RecordInputTests {
     return "{" + fields.joined(separator: ",") + "}"
   }
 
-  @Test("A record with a field of every type is read, printed, copied and updated the same")
+  @Test("A record with a field of every type is read, printed, copied and updated unchanged")
   func roundTrip() async throws {
     try await withWorld { world in
       let image = URL(fileURLWithPath: world.data).appendingPathComponent("image")
@@ -135,7 +135,7 @@ struct RecordInputTests {
       )
       try #require(copied.exitCode == 0, "\(copied.errors)")
       #expect(try await world.fields("b") as NSDictionary == first as NSDictionary)
-      // The change tag of what was printed still fits, and not twice.
+      // The printed change tag is valid, and only once.
       let updated = try await world.run("update", ["--fields-stdin"], input: printed)
       try #require(updated.exitCode == 0, "\(updated.errors)")
       #expect(try await world.fields("a") as NSDictionary == first as NSDictionary)
@@ -158,7 +158,7 @@ struct RecordInputTests {
   }
 
   @Test(
-    "What is not understood is refused by its name",
+    "Unknown input is refused by its name",
     arguments: [
       (#"{"a":{"type":"stringType","value":"x","unit":"m"}}"#, "a.unit"),
       (#"{"a":{"type":"textType","value":"x"}}"#, "'textType'"),
@@ -179,7 +179,7 @@ struct RecordInputTests {
     ]
   )
   func refusals(fields: String, name: String) async throws {
-    // The input is read before a server is looked for.
+    // The input is parsed before a server is contacted.
     let outcome = try await CommandProcess(
       ["records", "create", "--data", "/nowhere"] + Self.place
         + ["--record-type", "Note", "--fields-json", fields]

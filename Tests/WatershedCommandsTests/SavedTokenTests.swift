@@ -1,8 +1,8 @@
 import Foundation
 import Testing
 
-/// `watershed tokens save` and `forget`, and who uses what they keep.
-@Suite("Tokens that are kept for later commands")
+/// `watershed tokens save` and `forget`, and the commands that use saved tokens.
+@Suite("Tokens saved for later commands")
 struct SavedTokenTests {
   private func run(
     _ arguments: String...,
@@ -16,7 +16,7 @@ struct SavedTokenTests {
     ).finish()
   }
 
-  @Test("A token is kept in a file that its owner alone can read, and replaced only by force")
+  @Test("A token is saved in a file that only its owner can read, and replaced only with --force")
   func saving() async throws {
     try await withTemporaryFolder { home in
       #expect(try await run("tokens", "save", "first", home: home).exitCode == 0)
@@ -39,7 +39,9 @@ struct SavedTokenTests {
     }
   }
 
-  @Test("cktool's flags are taken, a token comes from the standard input, and nothing is no token")
+  @Test(
+    "cktool's flags are accepted, a token is read from standard input, and an empty one refused"
+  )
   func flags() async throws {
     try await withTemporaryFolder { home in
       let piped = try await run(
@@ -61,7 +63,7 @@ struct SavedTokenTests {
     }
   }
 
-  @Test("What is forgotten is gone, the other kind stays, and what is not there is an error")
+  @Test("A forgotten token is removed, the other kind is kept, and a missing one is an error")
   func forgetting() async throws {
     try await withTemporaryFolder { home in
       _ = try await run("tokens", "save", "m", home: home)
@@ -86,7 +88,7 @@ struct SavedTokenTests {
     }
   }
 
-  @Test("A kept management token opens a server elsewhere; one of the command line goes before it")
+  @Test("A saved management token is used for a remote server, unless the command line has one")
   func use() async throws {
     try await withTemporaryFolder { home in
       let data = home.appendingPathComponent("data").path
@@ -108,7 +110,7 @@ struct SavedTokenTests {
         try await run("cktool", "get-teams", "-t", "x", "--server", url, home: home).exitCode == 77
       )
 
-      // cktool's record verbs take a user token by the same flag.
+      // cktool's record verbs use the same flag for a user token.
       let user = try #require(object?["webAuthToken"] as? String)
       let apiToken = try #require(object?["apiToken"] as? String)
       let made = try await run(

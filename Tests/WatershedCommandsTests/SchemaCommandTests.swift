@@ -25,7 +25,7 @@ struct SchemaCommandTests {
     try await body(folder)
   }
 
-  @Test("A schema goes in, is compared, promoted and exported, with cktool's verbs too")
+  @Test("A schema is imported, compared, promoted and exported, with cktool's verbs too")
   func wholeLife() async throws {
     try await withFolder { folder in
       let file = folder.appendingPathComponent("app.ckdb")
@@ -67,7 +67,7 @@ struct SchemaCommandTests {
     }
   }
 
-  @Test("A file that is wrong is told with its place, and usage errors with 64")
+  @Test("An invalid file is reported with its position, and usage errors with 64")
   func mistakes() async throws {
     try await withFolder { folder in
       let file = folder.appendingPathComponent("app.ckdb")

@@ -4,10 +4,10 @@ import NIOCore
 import NIOFoundationCompat
 import Testing
 
-/// `watershed serve` as people start it: the built binary, a folder, a port.
+/// `watershed serve` in the built binary, with a folder and a port.
 @Suite("watershed serve")
 struct ServeTests {
-  @Test("The banner as JSON is one line whose token, container and person work")
+  @Test("The banner as JSON is one line with a valid token, container and account")
   func bannerWorks() async throws {
     try await withTemporaryFolder { folder in
       let server = try CommandProcess(
@@ -43,7 +43,7 @@ struct ServeTests {
     }
   }
 
-  @Test("Ctrl-C ends a server that has not said yet where it listens")
+  @Test("Ctrl-C ends a server that has not printed its address yet")
   func interruptedStart() async throws {
     try await withTemporaryFolder { folder in
       let data = folder.appendingPathComponent("data")
@@ -57,7 +57,7 @@ struct ServeTests {
   }
 
   @Test(
-    "In production nobody is let in unasked: the banner has an invitation for one administrator"
+    "In production there is no guest account: the banner has an invitation for one administrator"
   )
   func production() async throws {
     try await withTemporaryFolder { folder in
@@ -80,7 +80,7 @@ struct ServeTests {
       let users = try await CommandProcess.run("users", "list", "--data", folder.path)
       #expect(users.output.contains("ada"))
       #expect(!users.output.contains("demo"))
-      // Whoever administers it invites the others.
+      // The administrator invites the others.
       let again = try CommandProcess(flags)
       #expect(try await again.nextLine()?.contains("invitationURL") == false)
       again.terminate()
@@ -89,7 +89,7 @@ struct ServeTests {
   }
 
   @Test(
-    "A query without a filter is refused in development, unless the server was told to allow it"
+    "A query without a filter is refused in development, unless the server was started to allow it"
   )
   func unindexedQueries() async throws {
     for (flags, expected) in [([], 400), (["--allow-unindexed-queries"], 200)] {
@@ -133,7 +133,7 @@ struct ServeTests {
     }
   }
 
-  @Test("A port or a folder that is taken, and a folder that cannot be: one sentence, exit code 1")
+  @Test("A port or folder in use, and an impossible folder, cause one sentence and exit code 1")
   func refusalsAreSentences() async throws {
     try await withTemporaryFolder { folder in
       let data = folder.appendingPathComponent("data").path
@@ -175,7 +175,7 @@ struct ServeTests {
     }
   }
 
-  @Test("Data of a newer server is refused in a sentence and left as it is")
+  @Test("Data of a newer server is refused in a sentence and not changed")
   func newerDataIsRefused() async throws {
     try await withTemporaryFolder { folder in
       let server = try CommandProcess("serve", "--json", "--port", "0", "--data", folder.path)
@@ -194,7 +194,7 @@ struct ServeTests {
     }
   }
 
-  @Test("What the server acknowledged is there after kill -9, each of six times")
+  @Test("Acknowledged changes are there after kill -9, each of six times")
   func acknowledgedSavesSurviveKilling() async throws {
     try await withTemporaryFolder { folder in
       var person: String?

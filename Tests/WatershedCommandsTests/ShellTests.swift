@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// How commands behave towards the shell: completions, the version, and Ctrl-C.
+/// Commands in a shell: completions, the version, and Ctrl-C.
 @Suite("Commands in a shell")
 struct ShellTests {
   private static func program(_ name: String) -> URL? {
@@ -10,7 +10,7 @@ struct ShellTests {
       .map { URL(fileURLWithPath: $0) }
   }
 
-  @Test("The completions of each shell are what it can read", arguments: ["bash", "zsh", "fish"])
+  @Test("The completions can be parsed by their shell", arguments: ["bash", "zsh", "fish"])
   func completions(shell: String) async throws {
     let script = try await CommandProcess.run("--generate-completion-script", shell)
     #expect(script.exitCode == 0)
@@ -29,14 +29,14 @@ struct ShellTests {
     }
   }
 
-  @Test("The version is a line")
+  @Test("The version is printed as a line")
   func version() async throws {
     let version = try await CommandProcess.run("--version")
     #expect(version.exitCode == 0)
     #expect(version.output.wholeMatch(of: /\d+\.\d+\.\d+\n/) != nil)
   }
 
-  @Test("Ctrl-C lets a server answer what runs and ends it with 130; a kill ends it with 0")
+  @Test("Ctrl-C lets a server complete requests and ends it with 130; a kill ends it with 0")
   func interruptedServer() async throws {
     try await withTemporaryFolder { folder in
       let data = folder.appendingPathComponent("data").path
@@ -45,7 +45,7 @@ struct ShellTests {
         _ = try await server.nextLine()
         server.interrupt()
         #expect(try await server.finish().exitCode == 130)
-        // It had let go of the folder, and said so.
+        // It had released the folder and reported it.
         let listed = try await CommandProcess.run("users", "list", "--data", data)
         #expect(listed.exitCode == 0)
       }
@@ -56,13 +56,13 @@ struct ShellTests {
     }
   }
 
-  @Test("Ctrl-C on the demo leaves nothing behind and says what was not done")
+  @Test("Ctrl-C on the demo leaves no files and reports what was not done")
   func interruptedDemo() async throws {
     try await withTemporaryFolder { folder in
       let demo = try CommandProcess(
         ["demo", "--json", "--step"],
         environment: ["TMPDIR": folder.path],
-        // The demo waits for a line that never comes.
+        // The demo waits for a line that is never written.
         holdsInput: true
       )
       while let line = try await demo.nextLine(), !line.contains(#""what":"waits""#) {}

@@ -1,11 +1,11 @@
 import Foundation
 import Testing
 
-/// The built program, run as a person would run it.
+/// The built program, run as in a shell.
 enum Watershed {
   struct Outcome: Sendable {
     var status: Int32
-    /// Whether a signal, a trap for one, ended it.
+    /// Whether a signal, for example of a trap, ended it.
     var wasSignalled: Bool
     var output: String
     var errors: String
@@ -22,7 +22,7 @@ enum Watershed {
     }
   }
 
-  /// The program stands beside the test bundle.
+  /// The program's folder is that of the test bundle.
   static let program: URL = {
     var folder = URL(fileURLWithPath: CommandLine.arguments[0]).resolvingSymlinksInPath()
     for _ in 0..<6 {
@@ -46,7 +46,7 @@ enum Watershed {
     process.executableURL = program
     process.arguments = arguments
     process.currentDirectoryURL = packageRoot
-    // Files, not pipes: a full pipe would stop the program.
+    // Files, not pipes: a full pipe would block the program.
     let folder = FileManager.default.temporaryDirectory
       .appendingPathComponent("watershed-test-\(UUID().uuidString)")
     try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
@@ -70,9 +70,9 @@ enum Watershed {
   }
 }
 
-/// Files of public apps, where a checkout has them beside it.
+/// Files of published apps, if they are beside the checkout.
 enum Corpus {
-  /// Why tests are passed over in a checkout that has none.
+  /// Why tests are skipped in a checkout without them.
   static let absence: Comment =
     "the corpus of real models is not here: WATERSHED_SHARED, or ../shared, leads to it"
 

@@ -3,51 +3,51 @@ import CloudKitWebServices
 import Foundation
 import Testing
 
-/// Who asks.
+/// The sender of a request.
 private enum Caller: String, CaseIterable {
   case nobody, visitor, stranger, invited, reader, writer, owner
 }
 
-/// What is asked for: an endpoint, a database, and a body about the owner's zone.
+/// A request: an endpoint, a database, and a body about the owner's zone.
 private struct Request: CustomTestStringConvertible, Sendable {
   var endpoint: Endpoint
   var scope: DatabaseScope
-  /// `$zone` stands for the owner's zone.
+  /// `$zone` is replaced by the owner's zone.
   var body: String
 
   var testDescription: String { "\(endpoint.rawValue) \(scope.rawValue) \(body)" }
 }
 
-/// What comes back; the first that applies.
+/// The result; the first that applies.
 private enum Outcome: String {
   /// The API token is missing or wrong.
   case unauthenticated
-  /// Somebody has to sign in.
+  /// A user must sign in.
   case signIn
   /// The endpoint is not for this database.
   case badRequest
-  /// The zone or record does not exist, as far as the caller is told.
+  /// The zone or record does not exist for the caller.
   case absent
   case denied
   case success
 }
 
-/// Requests for more than a share gives, and what each part in it may expect; `EndpointMatrixTests` has
-/// what a share gives.
+/// Requests beyond the rights of a share, with the expected outcome for each participation;
+/// `EndpointMatrixTests` has the requests within the rights.
 ///
-/// The columns are: nobody, visitor, stranger, invited, reader, writer, owner.
+/// The columns are: no token, visitor, stranger, invited, reader, writer, owner.
 private let matrix: [(Request, String)] = [
-  // What is in the zone and not shared is nobody's but the owner's.
+  // Only the owner may see unshared records of the zone.
   (Request(endpoint: .lookupRecords, scope: .shared, body: hidden), "u s a a a a a"),
   (Request(endpoint: .modifyRecords, scope: .shared, body: overwrite), "u s a a d d a"),
   (Request(endpoint: .modifyRecords, scope: .shared, body: loose), "u s a a d d a"),
-  // The share itself is its owner's to change.
+  // Only its owner may change the share itself.
   (Request(endpoint: .modifyRecords, scope: .shared, body: open), "u s a a d d a"),
-  // The public database knows the owner's zone not at all.
+  // The public database does not have the owner's zone.
   (Request(endpoint: .lookupRecords, scope: .public, body: record), "u a a a a a a"),
-  // To ask for access tells nobody whether there is anything to ask for.
+  // A request for access does not reveal whether the share exists.
   (Request(endpoint: .requestAccess, scope: .public, body: nothing), "u s + + + + +"),
-  // Who hears requests, and answers them, is the owner's to say.
+  // Only the owner decides whether requests are accepted, and answers them.
   (Request(endpoint: .modifyRecords, scope: .shared, body: answer), "u s a a d d a"),
   (Request(endpoint: .modifyRecords, scope: .shared, body: block), "u s a a d d a"),
 ]
@@ -71,7 +71,7 @@ private func modify(_ record: String) -> String {
   #"{"operations":[{"operationType":"forceUpdate","record":\#(record)}],"zoneID":$zone}"#
 }
 
-/// The people of the matrix around one share.
+/// The users of the matrix around one share.
 private struct Cast {
   let tree: SharedTree
   let people: [Caller: Person]
@@ -107,7 +107,7 @@ private struct Cast {
     let body = request.body.replacing("$zone", with: zoneID)
     let response = await person.send(request.endpoint, Data(body.utf8), in: request.scope)
     let text = String(decoding: response.body, as: UTF8.self)
-    // A batch tells of its one item inside.
+    // A batch contains the result of its one item.
     let code = text.firstRange(of: #""serverErrorCode":""#).map {
       String(text[$0.upperBound...].prefix { $0 != "\"" })
     }
@@ -122,17 +122,20 @@ private struct Cast {
   }
 }
 
-@Suite("Who may ask for more than a share gives")
+@Suite("Requests beyond the rights of a share")
 struct AccessMatrixTests {
   private static let letters: [String: Outcome] = [
     "u": .unauthenticated, "s": .signIn, "b": .badRequest, "a": .absent, "d": .denied,
     "+": .success,
   ]
 
-  @Test("Requests for more than a share gives meet what the table says", arguments: [false, true])
+  @Test(
+    "Requests beyond the rights of a share have the outcome in the table",
+    arguments: [false, true]
+  )
   func answers(isExtended: Bool) async throws {
     for (request, row) in matrix {
-      // Each row begins with the same world: what one caller did must not help the next.
+      // Each row starts with the same state: one caller's request must not affect the next.
       let cast = try await Cast()
       for (caller, letter) in zip(Caller.allCases, row.split(separator: " ")) {
         let outcome = try await cast.outcome(of: request, by: caller, isExtended: isExtended)
@@ -144,7 +147,7 @@ struct AccessMatrixTests {
     }
   }
 
-  @Test("Nothing of what is hidden is in any byte that others get", arguments: [false, true])
+  @Test("No byte of hidden data is in a reply to other callers", arguments: [false, true])
   func taint(isExtended: Bool) async throws {
     let cast = try await Cast()
     let secret = "s3cr3t-marker"
@@ -163,7 +166,7 @@ struct AccessMatrixTests {
     }
   }
 
-  /// Types of the public database that only a record's creator reads.
+  /// Types of the public database that only a record's creator may read.
   private static let guardedTypes = TestSchema.text(
     """
     RECORD TYPE Letter (text STRING, n INT64, GRANT READ, WRITE TO "_creator",
@@ -178,7 +181,7 @@ struct AccessMatrixTests {
   )
 
   @Test(
-    "An answer about a record that the caller may not read holds nothing of it",
+    "A reply about a record that the caller may not read contains nothing of it",
     arguments: [false, true],
     RecordOperationType.allCases
   )
@@ -217,19 +220,19 @@ struct AccessMatrixTests {
         }
       }
     }
-    // Her own answers are whole.
+    // The creator's own replies are complete.
     try await ada.save(.forceUpdate, "letter", recordType: "Letter", in: .public, zone: nil)
     #expect(
       try await ada.lookup("letter", in: .public, zone: nil).content("text") == .string(secret)
     )
   }
 
-  @Test("The record that holds back a deletion is named to its readers only")
+  @Test("The record that prevents a deletion is named only to its readers")
   func hiddenHolder() async throws {
     let server = try await TestServer()
     try await server.service.importSchema(Self.guardedTypes, container: TestServer.container)
     let (ada, eve) = (try await server.person("ada"), try await server.person("eve"))
-    // Anybody writes a box, so anybody's reference holds it.
+    // Any user may write a box, so any user's reference prevents its deletion.
     try await ada.save(.create, "target", recordType: "Box", in: .public, zone: nil)
     let link = FieldContent.reference(ReferenceValue(recordName: "target", action: .validate))
     try await eve.save(
@@ -245,7 +248,9 @@ struct AccessMatrixTests {
     #expect(result.error?.reason?.contains("h1dden") == false)
   }
 
-  @Test("A stranger's VALIDATE reference keeps no public record from being deleted by its creator")
+  @Test(
+    "Another user's VALIDATE reference does not prevent a creator's deletion of a public record"
+  )
   func strangersHold() async throws {
     let server = try await TestServer()
     try await server.service.importSchema(Self.guardedTypes, container: TestServer.container)
@@ -264,7 +269,7 @@ struct AccessMatrixTests {
       )
     }
     try await ada.save(.forceDelete, "a", in: .public, zone: nil)
-    // Her own reference holds, as in a private database.
+    // The creator's own reference does, as in a private database.
     let own = try await ada.modify([.make(.forceDelete, "b")], in: .public, zone: nil)[0]
     #expect(own.error?.serverErrorCode == .validatingReferenceError)
   }

@@ -9,7 +9,7 @@ import Testing
 struct DoorMatrixTests {
   // MARK: The admin API
 
-  /// Each call that takes a bearer token; with an empty body it fails for that alone, or does no harm.
+  /// Each call with a bearer token; an empty body makes it fail, or has no effect.
   static let adminCalls = AdminEndpoint.all.filter { $0.noun != "session" }
 
   enum Bearer: String, CaseIterable {
@@ -17,7 +17,7 @@ struct DoorMatrixTests {
     case disabledAdministrator, demotedAdministrator
     case `operator`, administrator
 
-    /// The status that an unfit caller gets; nil where the call is let through.
+    /// The status for a caller without the right; nil if the call is allowed.
     var refusal: Int? {
       switch self {
       case .operator, .administrator: nil
@@ -27,7 +27,7 @@ struct DoorMatrixTests {
     }
   }
 
-  @Test("The admin API opens to the operator and to administrators", arguments: Bearer.allCases)
+  @Test("The admin API accepts the operator and administrators", arguments: Bearer.allCases)
   func administration(bearer: Bearer) async throws {
     let world = try await DoorWorld()
     let header = try #require(world.headers[bearer])
@@ -41,7 +41,7 @@ struct DoorMatrixTests {
           body: Data("{}".utf8)
         )
       )
-      // Let through, a call is known and meets its empty body.
+      // An allowed call is routed and fails because of its empty body.
       let isRight =
         bearer.refusal.map { $0 == response.status } ?? [200, 400].contains(response.status)
       if !isRight { wrong.append("\(call.path): \(response.status)") }
@@ -50,7 +50,7 @@ struct DoorMatrixTests {
     #expect(wrong == [])
   }
 
-  @Test("Nobody becomes an administrator by signing in as one is not")
+  @Test("Signing in does not make a user an administrator")
   func adminSessions() async throws {
     let world = try await DoorWorld()
     for (user, password, expected) in [
@@ -66,34 +66,37 @@ struct DoorMatrixTests {
     }
   }
 
-  @Test("The path of each call of the admin API leads to it", arguments: AdminEndpoint.all)
+  @Test("The path of each call of the admin API is routed to it", arguments: AdminEndpoint.all)
   func adminPaths(call: AdminEndpoint) {
     #expect(AdminEndpoint(noun: call.noun, verb: call.verb) == call)
   }
 
   // MARK: Paths beside the documented endpoints
 
-  /// What a request without any right meets at a path of one part: the status of a `GET` and a `POST`
-  /// without a body.
+  /// The replies to a request without credentials at a path of one part: the status of a `GET` and
+  /// of a `POST` without a body.
   static func statuses(_ section: Route.Section) -> (get: Int, post: Int) {
     switch section {
-    // Pages with a form that asks for a proof.
+    // Pages with a form that requires credentials.
     case .activate: (200, 200)
     case .deleteAccount, .myAccount: (200, 401)
-    // Pages that a link leads to.
+    // Pages opened by a link.
     case .resetPassword: (200, 400)
     case .verifyAddress: (400, 400)
-    // The server of the test sends no mail.
+    // The test's server sends no mail.
     case .forgotPassword: (404, 404)
     case .signIn: (401, 401)
     case .signUp: (403, 403)
     case .share, .account, .accountData, .admin, .assets, .events, .webcourier: (404, 404)
-    // The HTTP adapter answers these.
+    // The HTTP adapter handles these.
     case .landing, .health, .healthz, .metrics, .ready, .readyz: (404, 404)
     }
   }
 
-  @Test("Each path answers who has no right as the table says", arguments: Route.Section.allCases)
+  @Test(
+    "Each path replies to callers without credentials as in the table",
+    arguments: Route.Section.allCases
+  )
   func sections(section: Route.Section) async throws {
     let world = try await DoorWorld()
     let expected = Self.statuses(section)
@@ -125,7 +128,7 @@ struct DoorMatrixTests {
   }
 
   @Test(
-    "Calls about the own account open to the person's good token alone",
+    "Calls about the own account accept only the user's valid token",
     arguments: OwnAccountCall.allCases
   )
   func ownAccount(call: OwnAccountCall) async throws {
@@ -136,13 +139,13 @@ struct DoorMatrixTests {
     }
   }
 
-  @Test("Each call about accounts has its rows")
+  @Test("Each call about accounts has rows in the table")
   func accountRows() {
     let known = Set(AccountCall.all.compactMap { AccountVerb(rawValue: $0.verb) })
     #expect(known == Set(AccountVerb.allCases))
   }
 
-  // MARK: Addresses that are rights in themselves
+  // MARK: Capability URLs
 
   enum Capability: String, CaseIterable {
     case upload, download, webcourier, events, share
@@ -155,13 +158,13 @@ struct DoorMatrixTests {
   static let opens: [Capability: [Holding: Int]] = [
     .upload: [.right: 200, .changed: 403, .empty: 404, .otherKinds: 403, .expired: 403],
     .download: [.right: 200, .changed: 403, .empty: 404, .otherKinds: 403, .expired: 403],
-    // A device's own address lives as long as the device.
+    // A device's event URL is valid as long as the device.
     .webcourier: [.right: 200, .changed: 404, .empty: 404, .otherKinds: 404, .expired: 200],
     .events: [.right: 200, .changed: 404, .empty: 404, .otherKinds: 404, .expired: 200],
     .share: [.right: 200, .changed: 404, .empty: 404, .otherKinds: 404, .expired: 200],
   ]
 
-  @Test("An address opens what it was made for, while it lasts", arguments: Capability.allCases)
+  @Test("A capability URL is valid for its own purpose and time", arguments: Capability.allCases)
   func capabilities(capability: Capability) async throws {
     for holding in Holding.allCases {
       let world = try await DoorWorld()
@@ -173,7 +176,7 @@ struct DoorMatrixTests {
 
   // MARK: Calls about accounts
 
-  /// A call, what is wrong with it, and its status.
+  /// A call, its defect, and the resulting status.
   struct AccountCall: Sendable, CustomTestStringConvertible {
     var testDescription: String
     var verb: String
@@ -263,7 +266,10 @@ struct DoorMatrixTests {
     ]
   }
 
-  @Test("Calls about accounts do what their credential allows", arguments: AccountCall.all)
+  @Test(
+    "Calls about accounts have the effect that their credential allows",
+    arguments: AccountCall.all
+  )
   func accounts(call: AccountCall) async throws {
     let world = try await DoorWorld()
     let query = call.apiToken.map { "?ckAPIToken=\(world.filled($0))" } ?? ""
@@ -277,7 +283,7 @@ struct DoorMatrixTests {
     #expect(read.status == 404)
   }
 
-  @Test("Pages that change something change nothing for who only opens them")
+  @Test("Opening a page with a form changes nothing")
   func pages() async throws {
     let world = try await DoorWorld()
     let before = try world.server.service.accountDescriptions()

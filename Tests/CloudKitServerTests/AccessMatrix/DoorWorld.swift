@@ -3,9 +3,9 @@ import CloudKitWebServices
 import Foundation
 import Testing
 
-/// A server with an administrator, a person with a device, and what each of them holds.
+/// A server with an administrator, a user with a device, and their credentials.
 struct DoorWorld {
-  /// In a record that nobody but its owner may read.
+  /// In a record that only its owner may read.
   static let marker = "h1dden"
 
   let server: TestServer
@@ -77,7 +77,7 @@ struct DoorWorld {
     )
     let share = try await ada.share("a", publicPermission: .readOnly)
     let url = try #require(try await ada.lookup("a").content("file")?.assets[0].downloadURL)
-    // There is something to tell, so that a poll does not wait.
+    // There is a notification, so that a poll returns immediately.
     let _: SubscriptionsResponse = try await ada.call(
       .modifySubscriptions,
       ModifySubscriptionsRequest(operations: [
@@ -116,7 +116,7 @@ struct DoorWorld {
       .replacing("$id", with: device.refreshToken.prefix { $0 != "." })
   }
 
-  /// Sends a call about the own account without its particulars.
+  /// Sends a call about the own account without parameters.
   func ask(
     _ call: OwnAccountCall,
     as caller: DoorMatrixTests.AccountCaller

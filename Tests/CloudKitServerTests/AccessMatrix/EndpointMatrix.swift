@@ -1,6 +1,6 @@
 import CloudKitWebServices
 
-// The letters of the rows.
+// The letters of the outcomes.
 private let u = MatrixOutcome.unauthenticated
 private let s = MatrixOutcome.signIn
 private let b = MatrixOutcome.badRequest
@@ -9,7 +9,7 @@ private let d = MatrixOutcome.denied
 private let y = MatrixOutcome.answered
 
 extension Endpoint {
-  /// What the matrix's request meets, for each caller.
+  /// The outcome of the matrix's request, for each caller.
   ///
   /// The columns: anonymous, visitor, visitor of another zone; server key; stranger, invited, reader,
   /// writer, removed; the owner in production and in another container; the owner.
@@ -21,7 +21,7 @@ extension Endpoint {
     }
   }
 
-  /// The owner's zone, asked for in the caller's private database: it is in no one else's.
+  /// The owner's zone, requested in the caller's private database, where it does not exist.
   private var privateRow: MatrixRow {
     switch self {
     case .queryRecords, .lookupRecords, .changedRecords, .zoneChanges, .lookupZones,
@@ -34,12 +34,12 @@ extension Endpoint {
     // Shares are resolved and users discovered through the public database.
     case .resolveShares: MatrixRow(b, u, people: b)
     case .acceptShares, .requestAccess, .discoverUsers: MatrixRow(s, u, people: b)
-    // A device's address belongs to no database.
+    // A device's event URL belongs to no database.
     case .createToken, .registerToken: MatrixRow(y, u, people: y)
     }
   }
 
-  /// The same in the shared database: for those who take part, as far as they may.
+  /// The same in the shared database: for participants, within their rights.
   private var sharedRow: MatrixRow {
     switch self {
     case .queryRecords, .lookupRecords, .changedRecords, .zoneChanges, .lookupZones:
@@ -48,7 +48,7 @@ extension Endpoint {
     case .rereferenceAssets: MatrixRow(s, s, s, u, a, a, y, y, a, a, a, a)
     case .listZones, .changedZones, .databaseChanges:
       MatrixRow(s, y, y, u, y, y, y, y, y, y, y, y)
-    // Zones are made by their owners, and subscriptions to zones are of private databases.
+    // Only owners create zones, and subscriptions to zones exist in private databases only.
     case .modifyZones, .modifySubscriptions: MatrixRow(s, u, people: b)
     case .lookupSubscriptions: MatrixRow(s, u, people: a)
     case .listSubscriptions, .caller, .currentUser, .lookupUsersByEmail, .lookupUsersByID,
@@ -60,14 +60,14 @@ extension Endpoint {
     }
   }
 
-  /// The owner's record of a type that its creator alone reads; zones and changes are not for the public
-  /// database.
+  /// The owner's record of a type that only its creator may read; the public database has no zones
+  /// and no changes.
   private var publicRow: MatrixRow {
     switch self {
-    // What the caller may not read is left out.
+    // Records that the caller may not read are left out.
     case .queryRecords: MatrixRow(s, s, s, y, y, y, y, y, y, a, a, y)
     case .lookupRecords: MatrixRow(d, d, d, d, d, d, d, d, d, a, a, y)
-    // Production has not the type; in another container the name is free.
+    // Production does not have the type; in another container the name is unused.
     case .modifyRecords: MatrixRow(s, s, s, d, d, d, d, d, d, b, y, y)
     case .rereferenceAssets: MatrixRow(s, s, s, a, a, a, a, a, a, a, a, b)
     case .uploadAssets: MatrixRow(s, y, people: y)

@@ -8,10 +8,10 @@ import Testing
 ///
 /// The rows are in `EndpointMatrix`; an endpoint, caller or cell that is missing there does not
 /// compile.
-@Suite("The matrix of endpoints, callers and databases", .everyEngine)
+@Suite("The access matrix of endpoints, callers and databases", .everyEngine)
 struct EndpointMatrixTests {
   @Test(
-    "Every endpoint answers every caller as the matrix says",
+    "Every endpoint replies to every caller as in the matrix",
     arguments: Endpoint.allCases,
     [false, true]
   )
@@ -20,7 +20,7 @@ struct EndpointMatrixTests {
     for scope in DatabaseScope.allCases {
       let row = endpoint.matrixRow(in: scope)
       var wrong: [String] = []
-      // The owner is last: only the owner's requests change what the others ask about.
+      // The owner is last: only the owner's requests change the requested data.
       for caller in MatrixCaller.allCases {
         let reply = try await world.send(
           endpoint.matrixBody(in: scope),
@@ -40,7 +40,7 @@ struct EndpointMatrixTests {
   }
 
   @Test(
-    "No byte of a person's hidden data comes to anybody else, whatever is asked",
+    "No byte of a user's hidden data is sent to another caller, for any request",
     arguments: Endpoint.allCases
   )
   func markers(endpoint: Endpoint) async throws {
@@ -63,7 +63,7 @@ struct EndpointMatrixTests {
       }
     }
     #expect(leaks == [])
-    // The markers are there to be found.
+    // The markers can be found.
     let own = try await world.send(
       #"{"records":[{"recordName":"c"}],"zoneID":$zone}"#,
       .lookupRecords,
@@ -75,7 +75,7 @@ struct EndpointMatrixTests {
   }
 
   @Test(
-    "What is hidden and what does not exist are answered alike",
+    "Hidden and missing records get the same reply",
     arguments: Endpoint.allCases.filter { $0.matrixBody(in: .private).contains("$zone") }
   )
   func indistinguishable(endpoint: Endpoint) async throws {
@@ -107,7 +107,7 @@ struct EndpointMatrixTests {
     }
   }
 
-  @Test("A hidden record and one that does not exist are one to who takes part in a share")
+  @Test("Hidden and missing records get the same reply for a participant of a share")
   func hiddenRecords() async throws {
     let world = try await MatrixWorld()
     let bodies: [(Endpoint, String)] =
@@ -143,7 +143,7 @@ struct EndpointMatrixTests {
     }
   }
 
-  /// Status, names of headers and body, without what is new in each reply.
+  /// Status, names of headers and body, without the parts that differ in each reply.
   private static func comparable(_ reply: WebServiceResponse) -> String {
     let body = String(decoding: reply.body, as: UTF8.self)
       .replacing(/"uuid":"[^"]*"/, with: "")
@@ -151,7 +151,7 @@ struct EndpointMatrixTests {
     return "\(reply.status) \(reply.headers.keys.sorted()) \(body)"
   }
 
-  @Test("A signature that is sent again gets the first reply, at every endpoint")
+  @Test("A repeated signature gets the first reply, at every endpoint")
   func replays() async throws {
     let world = try await MatrixWorld()
     let key = try await SigningClient(world.server)
@@ -167,10 +167,10 @@ struct EndpointMatrixTests {
     }
   }
 
-  /// The letter of the outcome; another error code as it is.
+  /// The letter of the outcome, or another error code.
   private static func outcome(of reply: WebServiceResponse) -> String {
     let text = String(decoding: reply.body, as: UTF8.self)
-    // A batch reports on its one item inside.
+    // A batch contains the result of its one item.
     let code = text.firstRange(of: #""serverErrorCode":""#).map {
       String(text[$0.upperBound...].prefix { $0 != "\"" })
     }
@@ -187,7 +187,7 @@ struct EndpointMatrixTests {
     return outcome?.rawValue ?? code ?? "\(reply.status)"
   }
 
-  /// Markers in any byte of a reply that must not hold them.
+  /// The markers in a reply that must not contain them.
   private static func leaks(in reply: WebServiceResponse, to caller: MatrixCaller) -> [String] {
     guard caller.column != .owner else { return [] }
     let headers = reply.headers.map { "\($0.key): \($0.value)" }.joined(separator: "\n")

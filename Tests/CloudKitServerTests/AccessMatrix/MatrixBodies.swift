@@ -1,9 +1,10 @@
 import CloudKitWebServices
 
-/// What the matrix asks for at each endpoint; `$zone` is the owner's zone, `$guid` the share's short ID.
+/// The matrix's request to each endpoint; `$zone` is the owner's zone, `$guid` the share's short
+/// ID.
 extension Endpoint {
-  /// The request that the rows of the matrix are about: the owner's zone and its shared record, and in
-  /// the public database the owner's letter, which its creator alone may read.
+  /// The request of the matrix's rows: for the owner's zone and its shared record, and in the
+  /// public database for the owner's letter, which only its creator may read.
   func matrixBody(in scope: DatabaseScope) -> String {
     let isPublic = scope == .public
     return switch self {
@@ -49,10 +50,9 @@ extension Endpoint {
     }
   }
 
-  /// Requests about what the owner shares with nobody.
+  /// Requests for records that the owner does not share.
   ///
-  /// None names a marker, so that a reply which holds
-  /// one has it from the owner's data.
+  /// None contains a marker, so a marker in a reply is from the owner's data.
   var probes: [String] {
     switch self {
     case .queryRecords:
@@ -88,7 +88,7 @@ extension Endpoint {
     }
   }
 
-  /// Every operation on records that are there and hidden, by their own type, another one, and none.
+  /// Every operation on existing hidden records, with their type, another one, and none.
   private static var saves: [String] {
     var bodies: [String] = []
     for type in RecordOperationType.allCases {
@@ -106,7 +106,7 @@ extension Endpoint {
     return bodies
   }
 
-  /// References to a hidden record, and a place below it.
+  /// References to a hidden record, and a parent below it.
   private static let places = [
     """
     {"operations":[{"operationType":"create","record":{"recordName":"x","recordType":"Note",\

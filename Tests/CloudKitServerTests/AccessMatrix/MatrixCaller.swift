@@ -1,22 +1,23 @@
-/// Who sends a request of the matrix: a kind of credential, or a person's part in the owner's share.
+/// The sender of a request in the matrix: a kind of credential, or a participation in the owner's
+/// share.
 enum MatrixCaller: String, CaseIterable {
-  // Nothing, or what opens nothing here.
+  // No credential, or one that is not valid here.
   case nobody, unknownToken, otherContainersToken, otherEnvironmentsToken, foreignOrigin
   case operatorsBearer, unknownKey, wrongSignature, oldSignature, removedKey
   case otherContainersKey, otherEnvironmentsKey
-  // A good API token, and no good user token.
+  // A valid API token without a valid user token.
   case tokenAlone, wordNull, garbage, refreshToken, expiredSession, revokedSession, revokedDevice
   case otherContainersSession, disabledAccount, deletedAccount, administratorsSession
-  // The token of a share that anybody may read, at its zone and at another one of the same owner.
+  // The token of a public share, for its zone and for another one of the same owner.
   case visitor, visitorElsewhere
   case serverKey, replayedSignature
-  // People who are signed in.
+  // Signed-in users.
   case stranger, administrator, invited, reader, writer, removed
   // The owner, in another environment and in another container.
   case ownerInProduction, ownerInOtherContainer
   case owner
 
-  /// The callers of one column have the same rights.
+  /// Callers with equal rights share a column.
   var column: Column {
     switch self {
     case .nobody, .unknownToken, .otherContainersToken, .otherEnvironmentsToken, .foreignOrigin,
@@ -30,7 +31,7 @@ enum MatrixCaller: String, CaseIterable {
     case .visitor: .visitor
     case .visitorElsewhere: .visitorElsewhere
     case .serverKey, .replayedSignature: .serverKey
-    // The right to administer is none to read.
+    // The right to administer does not include reading.
     case .stranger, .administrator: .stranger
     case .invited: .invited
     case .reader: .reader
@@ -47,7 +48,7 @@ enum MatrixCaller: String, CaseIterable {
     case stranger, invited, reader, writer, removed, production, otherContainer, owner
   }
 
-  /// What of the owner's data may be in the replies to a caller.
+  /// Whether the replies to a caller may contain the owner's shared data.
   var mayReadShared: Bool {
     switch column {
     case .reader, .writer, .owner: true
@@ -58,15 +59,15 @@ enum MatrixCaller: String, CaseIterable {
   }
 }
 
-/// What comes of a request.
+/// The outcome of a request.
 enum MatrixOutcome: String {
-  /// The credential itself is no good, or not for this.
+  /// The credential is invalid, or not valid for this request.
   case unauthenticated = "u"
-  /// A person has to sign in.
+  /// A user must sign in.
   case signIn = "s"
-  /// The endpoint is not for this database, or the request makes no sense in it.
+  /// The endpoint is not for this database, or the request is invalid in it.
   case badRequest = "b"
-  /// The zone, record or share does not exist, as far as the caller is told.
+  /// The zone, record or share does not exist for the caller.
   case absent = "a"
   case denied = "d"
   case answered = "y"
@@ -108,7 +109,7 @@ struct MatrixRow {
     self.owner = owner
   }
 
-  /// The same for all that are signed in, and the same for all that are not.
+  /// A row with the same outcome for all signed-in callers, and for all others.
   init(_ other: MatrixOutcome, _ key: MatrixOutcome, people all: MatrixOutcome) {
     self.init(other, other, other, key, all, all, all, all, all, all, all, all)
   }

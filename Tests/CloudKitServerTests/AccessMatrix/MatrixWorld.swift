@@ -2,20 +2,20 @@ import CloudKitServer
 import CloudKitWebServices
 import Foundation
 
-/// Texts that are planted in the owner's data.
+/// Texts in the owner's data.
 enum MatrixMarker {
-  /// In what is shared with nobody: values, names of fields and zones, a file, a device.
+  /// In unshared data: values, names of fields and zones, a file, a device.
   static let hidden = "h1dden"
-  /// In what the participants of the share may read, and nobody else.
+  /// In data that only participants of the share may read.
   static let shared = "sh4red"
 }
 
-/// One server with an owner, people with every part in the owner's share, and every kind of credential.
+/// A server with an owner, users with every kind of participation, and every kind of credential.
 struct MatrixWorld {
   let server: TestServer
   let owner: Person
   let zone: ZoneID
-  /// Another zone of the owner, with a share that anybody may read.
+  /// Another zone of the owner, with a public share.
   let openZone: ZoneID
   let guid: String
   private let people: [MatrixCaller: Person]
@@ -23,7 +23,7 @@ struct MatrixWorld {
 
   static let otherContainer = "iCloud.other"
 
-  /// Types of the public database that only a record's creator reads.
+  /// Types of the public database that only a record's creator may read.
   private static let schema = TestSchema.text(
     """
     RECORD TYPE Letter (n INT64 QUERYABLE, text STRING, file ASSET,
@@ -35,7 +35,7 @@ struct MatrixWorld {
     server = try await TestServer()
     let service = server.service
     try await service.importSchema(Self.schema, container: TestServer.container)
-    // A session that is over by the time of the requests.
+    // A session that has expired by the time of the requests.
     let early = try await server.person("early")
     server.clock.advance(seconds: 15 * 24 * 3600)
 
@@ -86,8 +86,7 @@ struct MatrixWorld {
 
   // MARK: Sending
 
-  /// Sends a body as a caller does; `$zone` in it is the zone that the caller asks for, or the one that
-  /// is given.
+  /// Sends a body as a caller; `$zone` in it is the caller's zone, or the given one.
   func send(
     _ body: String,
     _ endpoint: Endpoint,
@@ -141,7 +140,7 @@ struct MatrixWorld {
     return WebServiceRequest(method: "POST", path: path, headers: headers, body: body)
   }
 
-  // MARK: Making
+  // MARK: Creation
 
   private static func parts(_ server: TestServer) async throws -> [MatrixCaller: Person] {
     var people: [MatrixCaller: Person] = [:]
@@ -206,7 +205,7 @@ struct MatrixWorld {
     )
   }
 
-  /// The share of the tree below `root`: some are invited, some take part, one was removed again.
+  /// The share of the tree below `root`: with invited and accepted participants, and a removed one.
   private static func share(
     _ owner: Person,
     _ people: [MatrixCaller: Person]
@@ -226,7 +225,7 @@ struct MatrixWorld {
     return try await owner.updateShare(share, participants: left)
   }
 
-  /// API tokens that open nothing here, each with the owner's good user token.
+  /// API tokens that are not valid here, each with the owner's valid user token.
   private static func tokens(_ server: TestServer) async throws -> [MatrixCaller: Person] {
     let service = server.service
     let owner = try await server.person("ada")
@@ -256,7 +255,7 @@ struct MatrixWorld {
     return people
   }
 
-  /// User tokens that are not good, or not good here.
+  /// User tokens that are invalid, or not valid here.
   private static func badSessions(_ server: TestServer) async throws -> [MatrixCaller: Person] {
     let service = server.service
     let revoked = try await server.person("revoked")

@@ -5,20 +5,20 @@ import Foundation
 import Synchronization
 import Testing
 
-/// Bodies made of the types that the server reads them as, with something wrong in most of them.
+/// Bodies generated from the types as which the server decodes them, most of them with a defect.
 ///
-/// A second or so in the suite; `make fuzz` sends as many as it is told.
+/// About a second in the test suite; `make fuzz` sends a configurable number.
 @Suite("Fuzzed bodies", .everyEngine)
 struct BodyFuzzTests {
-  /// Requests to each of the two halves of the paths, in all; PostgreSQL, where each takes longer, gets a
-  /// tenth.
+  /// The total of requests to each of the two groups of paths; a tenth with PostgreSQL, where each
+  /// takes longer.
   private static var rounds: Int {
     let all = ProcessInfo.processInfo.environment["WATERSHED_FUZZ"].flatMap { Int($0) } ?? 1000
     return TestEngine.current == .postgreSQL ? all / 10 : all
   }
 
   private static let isLong = ProcessInfo.processInfo.environment["WATERSHED_FUZZ"] != nil
-  /// Requests to one server before another takes its place: what they store would fill the memory.
+  /// Requests to one server before another replaces it: their data would fill the memory.
   private static let roundsPerWorld = 4000
 
   enum Half: String, CaseIterable {
@@ -29,7 +29,7 @@ struct BodyFuzzTests {
   }
 
   @Test(
-    "Bodies of every type that is read, with anything wrong in them, are answered from the dictionary",
+    "Bodies of every decoded type, with any defect, get documented errors",
     arguments: Half.allCases
   )
   func bodies(half: Half) async throws {
@@ -63,14 +63,14 @@ struct BodyFuzzTests {
       "\(memory.first ?? 0) MB after the first world, \(memory.max() ?? 0) MB at most,",
       "\(memory.last ?? 0) MB at the end"
     )
-    // The first worlds fill caches and pools; what grows for ever has doubled by then.
+    // The first servers fill caches and pools; a leak has doubled by then.
     if memory.count >= 20 {
       let settled = memory[memory.count / 4]
       #expect(memory.last ?? 0 <= settled + settled / 2 + 64, "resident megabytes: \(memory)")
     }
   }
 
-  @Test("Every path that reads a body is known to the fuzzer by its type")
+  @Test("The fuzzer knows the type of every path that reads a body")
   func types() async throws {
     let data = try await FuzzedWorld(.data)
     let withoutBody: Set<Endpoint> = [
@@ -95,7 +95,7 @@ struct BodyFuzzTests {
   }
 
   private static func check(_ response: WebServiceResponse, _ what: @autoclosure () -> String) {
-    // Reached limits of the whole process are the one failure that a client may be told of.
+    // Reached limits of the whole process are the one failure that a client may get.
     guard response.status >= 500 else { return }
     let error = try? WireCoding.decode(ErrorDictionary.self, from: response.body)
     #expect(
@@ -105,19 +105,19 @@ struct BodyFuzzTests {
   }
 
   private static var residentMegabytes: Int {
-    // Pages, the second of the figures; elsewhere nothing is measured.
+    // In pages, the second figure; not measured on other systems.
     let text = try? String(contentsOfFile: "/proc/self/statm", encoding: .utf8)
     let figures = (text ?? "").split(separator: " ")
     return figures.count > 1 ? (Int(figures[1]) ?? 0) * 4096 / 1_048_576 : 0
   }
 }
 
-/// A server with some data, and every path that fuzzed bodies are sent to.
+/// A server with some data, and every path to which fuzzed bodies are sent.
 private struct FuzzedWorld {
   struct Target {
     var name: String
     var types: [any Decodable.Type]
-    /// The path reads no body, or none was seen to be read.
+    /// Whether the path reads no body, or its type is unknown.
     var isGuess: Bool
     fileprivate var place: Place
   }
@@ -179,7 +179,7 @@ private struct FuzzedWorld {
     }
   }
 
-  /// Adds an endpoint with the types that its body is seen to be read as.
+  /// Adds an endpoint with the types as which its body is decoded.
   private mutating func add(_ endpoint: Endpoint) async {
     let person = people[1]
     let types = await Self.types {
@@ -240,7 +240,7 @@ private struct FuzzedWorld {
     )
   }
 
-  /// Someone new can do what people do.
+  /// Checks that a new user can use the server.
   func checkWorks() async throws {
     let person = try await server.person("after-all")
     try await person.makeZone()
@@ -251,7 +251,7 @@ private struct FuzzedWorld {
   func end() async { await server.service.shutdown() }
 }
 
-/// The types that bodies were read as, by name.
+/// The types as which bodies were decoded, by name.
 private final class SeenTypes: @unchecked Sendable {
   // Unchecked: `lock` guards the types.
   private let lock = NSLock()

@@ -4,8 +4,8 @@ import Effects
 import Foundation
 import Testing
 
-/// Files and tokens with something broken in them; `make fuzz` runs many more rounds.
-@Suite("Broken files, ranges and tokens")
+/// Files and tokens with a defect; `make fuzz` runs many more rounds.
+@Suite("Invalid files, ranges and tokens")
 struct FileFuzzTests {
   private let random = SeededRandomness(seed: RequestFuzzTests.seed)
   private static let file = Data((0..<1000).map { UInt8(truncatingIfNeeded: $0 * 7) })
@@ -24,7 +24,7 @@ struct FileFuzzTests {
     "bytes=18446744073709551615-", "bytes=5-4", "bytes=0-9223372036854775807", "items=0-5",
   ]
 
-  @Test("A range is answered with its bytes, with the whole file, or refused")
+  @Test("A range gets its bytes, the whole file, or an error")
   func ranges() async throws {
     let person = try await TestServer().person()
     try await person.makeZone()
@@ -52,7 +52,7 @@ struct FileFuzzTests {
     }
   }
 
-  @Test("A form that is broken is a file of what it holds, or refused")
+  @Test("An invalid form is stored as its bytes, or refused")
   func forms() async throws {
     let person = try await TestServer(limits: { $0.assetSize = 300 }).person()
     try await person.makeZone()
@@ -76,7 +76,7 @@ struct FileFuzzTests {
       let response = await person.server.service.respond(
         to: WebServiceRequest(
           method: pick(["POST", "PUT"]),
-          // A URL is good for one file.
+          // A URL is valid for one file.
           path: try await person.uploadPath(),
           headers: ["content-type": type],
           body: body
@@ -91,7 +91,7 @@ struct FileFuzzTests {
     }
   }
 
-  @Test("A file at the limit passes, one byte more does not", arguments: [-1, 0, 1])
+  @Test("A file at the limit is accepted, one byte more is not", arguments: [-1, 0, 1])
   func sizes(difference: Int) async throws {
     let person = try await TestServer(limits: { $0.assetSize = 300 }).person()
     try await person.makeZone()
@@ -103,7 +103,7 @@ struct FileFuzzTests {
     }
   }
 
-  @Test("Tokens that were given out and broken since open nothing, and stop nothing")
+  @Test("Issued tokens that were changed are refused, and cause no failure")
   func tokens() async throws {
     let person = try await TestServer().person()
     try await person.makeZone()
@@ -139,7 +139,7 @@ struct FileFuzzTests {
         #expect(response.status != 500, "seed \(RequestFuzzTests.seed): \(other)")
       }
     }
-    // A receipt that came through whole may have made one record more.
+    // An unchanged receipt may have created one more record.
     #expect(try await person.changes(since: sync).names.starts(with: ["b", "c"]))
   }
 }

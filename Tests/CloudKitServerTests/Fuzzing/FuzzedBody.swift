@@ -1,6 +1,6 @@
 import Foundation
 
-/// Bytes for a type: its own shape with something wrong in it, or nothing.
+/// Bytes for a type: its own structure, with or without a defect.
 struct FuzzedBody {
   let words: FuzzedWords
 
@@ -14,7 +14,7 @@ struct FuzzedBody {
     return Data(bytes)
   }
 
-  /// Gives a node another shape.
+  /// Changes the structure of a node.
   private func change(_ node: FuzzedNode) {
     switch words.index(below: 8) {
     case 0: node.content = other()
@@ -31,7 +31,7 @@ struct FuzzedBody {
       members.remove(at: words.index(below: members.count))
       node.content = .object(members)
     default:
-      // A key that belongs elsewhere, the storage's own among them.
+      // A key of another type, including the storage's own keys.
       guard case .object(let members) = node.content else {
         node.content = other()
         return
@@ -64,13 +64,13 @@ struct FuzzedBody {
     node.content = .object(members)
   }
 
-  /// Deeper than readers go that call themselves.
+  /// Nested deeper than recursive readers allow.
   private func nested() -> [UInt8] {
     let depth = words.chance(1, in: 10) ? 100_000 : words.pick([10, 63, 64, 65, 511, 512, 513])
     let isObject = words.chance(1, in: 2)
     let opening = Array((isObject ? #"{"a":"# : "[").utf8)
     let closing = Array((isObject ? "}" : "]").utf8)
-    // Sometimes it never ends.
+    // Sometimes it is not closed.
     let isClosed = words.chance(3, in: 4)
     var bytes: [UInt8] = []
     for _ in 0..<depth { bytes += opening }

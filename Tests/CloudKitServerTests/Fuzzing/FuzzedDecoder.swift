@@ -1,10 +1,10 @@
 import Foundation
 
-/// Makes up JSON for a type by letting the type read it.
+/// Generates JSON for a type by decoding the type.
 ///
-/// What a type's `init(from:)` asks for is made up at that moment, noted in a tree, and handed over. So
-/// the tree has the type's own shape, whatever that is today: a field that is added to a request is fuzzed
-/// from then on. A type that refuses what it gets ends the reading; the tree is as good as before.
+/// The values that a type's `init(from:)` requests are generated at that moment and recorded in a
+/// tree. So the tree has the type's present structure: a field that is added to a request is fuzzed
+/// from then on. A type that throws ends the decoding; the tree is still usable.
 struct FuzzedDecoder: Decoder {
   let node: FuzzedNode
   let words: FuzzedWords
@@ -18,7 +18,7 @@ struct FuzzedDecoder: Decoder {
     return node
   }
 
-  /// The key that the value stands under; elements of arrays have that of their array.
+  /// The key of the value; elements of arrays have the array's key.
   private var key: String { codingPath.last { $0.intValue == nil }?.stringValue ?? "" }
 
   private func child(_ node: FuzzedNode, _ key: any CodingKey) -> FuzzedDecoder {
@@ -29,7 +29,7 @@ struct FuzzedDecoder: Decoder {
     .typeMismatch(type, .init(codingPath: codingPath, debugDescription: "made up otherwise"))
   }
 
-  /// Decides what an undecided node is where a type would take several shapes: each in its turn.
+  /// Decides the kind of an open node if a type accepts several: each in turn.
   private func decide(for type: Any.Type) {
     guard case .open = node.content else { return }
     let name = "\(type)"
@@ -47,7 +47,7 @@ struct FuzzedDecoder: Decoder {
   }
 
   fileprivate func value<Value: Decodable>(of type: Value.Type) throws -> Value {
-    // Strange types nest without end only as long as they are asked.
+    // Recursive types are limited to a depth.
     guard codingPath.count < 40 else { throw mismatch(type) }
     decide(for: type)
     if let words = (type as? any CaseIterable.Type).flatMap(Self.words(of:)),
@@ -62,7 +62,7 @@ struct FuzzedDecoder: Decoder {
     return try Value(from: self)
   }
 
-  /// The words of an enumeration.
+  /// The raw values of an enumeration.
   private static func words(of type: any CaseIterable.Type) -> [String]? {
     func words<Cases: CaseIterable>(_: Cases.Type) -> [String] {
       Cases.allCases.compactMap { ($0 as? any RawRepresentable)?.rawValue as? String }
@@ -112,7 +112,7 @@ struct FuzzedDecoder: Decoder {
       return made
     }
 
-    /// Of a dictionary: any names.
+    /// For a dictionary: any names.
     var allKeys: [Key] {
       if members.isEmpty {
         for _ in 0..<decoder.words.pick([0, 1, 2, 4]) {
@@ -128,7 +128,7 @@ struct FuzzedDecoder: Decoder {
       decoder.words.note(key: key.stringValue)
       if member(key) != nil { return true }
       guard decoder.words.chance(2, in: 3) else { return false }
-      // The storage's own keys are refused at the first: rarely, that the rest is reached too.
+      // The storage's own keys are refused first: they are rare, so that the rest is reached too.
       let isInternal = ["sealedType", "blob"].contains(key.stringValue)
       if isInternal, !decoder.words.chance(1, in: 20) { return false }
       make(key)

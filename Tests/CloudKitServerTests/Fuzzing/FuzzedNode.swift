@@ -1,30 +1,29 @@
 import Foundation
 
-/// JSON that a `FuzzedDecoder` made up while a type asked for it, and that need not be JSON any more when
-/// it is written.
+/// JSON that a `FuzzedDecoder` generated for a type, and that may be invalid when it is written.
 final class FuzzedNode {
   indirect enum Content {
-    /// No one has asked what it is.
+    /// Not requested yet.
     case open
     case null
     case boolean(Bool)
-    /// As it will be written: any length, any notation.
+    /// As it is written: any length, any notation.
     case number(String)
     /// The bytes between the quotes, escapes included.
     case string([UInt8])
     case array([FuzzedNode])
     case object([(key: String, value: FuzzedNode)])
-    /// Bytes that stand for the value, whatever they are.
+    /// Any bytes in place of the value.
     case raw([UInt8])
   }
 
   var content = Content.open
-  /// How many times an array's first element is written.
+  /// How often an array's first element is written.
   var repetitions = 1
 
   init(_ content: Content = .open) { self.content = content }
 
-  /// The bytes up to a limit: repetitions within repetitions have no end.
+  /// The bytes up to a limit, because repetitions may be nested.
   func written(limit: Int) -> [UInt8] {
     var bytes: [UInt8] = []
     write(to: &bytes, limit)
@@ -80,7 +79,7 @@ final class FuzzedNode {
     return bytes
   }
 
-  /// The node and all below it.
+  /// The node and all its descendants.
   var everything: [FuzzedNode] {
     switch content {
     case .array(let elements): [self] + elements.flatMap(\.everything)

@@ -1,17 +1,17 @@
 import Effects
 import Foundation
 
-/// Where the values of fuzzed bodies come from: words that mean something to the server, the ends of
-/// every type of number, and what readers of text stumble over.
+/// The values of fuzzed bodies: texts that are meaningful to the server, the bounds of every number
+/// type, and texts that are difficult for parsers.
 final class FuzzedWords {
   let random: SeededRandomness
-  /// Values of replies by their keys, newest last: tokens, names and tags that are good.
+  /// Values in replies by their keys, newest last: valid tokens, names and tags.
   private var live: [String: [String]] = [:]
-  /// Keys that any type has asked for: each may come where it does not belong.
+  /// Keys that any type has requested: each may be used where it does not belong.
   private(set) var keys: Set<String> = []
   private var orderedKeys: [String] = []
 
-  /// What the fuzzer itself sends requests with: a call that removed it would end the rest.
+  /// The credentials of the fuzzer itself: a call that removed them would end the test.
   var kept: [String] = []
 
   init(_ random: SeededRandomness) { self.random = random }
@@ -27,10 +27,10 @@ final class FuzzedWords {
     orderedKeys.append(key)
   }
 
-  /// A key that some type has; the storage's own among them, once a reader has looked for them.
+  /// A key of some type; includes the storage's own once a reader has checked for them.
   func key() -> String { orderedKeys.isEmpty ? "a" : pick(orderedKeys) }
 
-  /// Takes strings out of a reply.
+  /// Records the strings of a reply.
   func learn(from body: Data) {
     guard let value = try? JSONSerialization.jsonObject(with: body) else { return }
     learn(value, under: "")
@@ -39,11 +39,11 @@ final class FuzzedWords {
   private func learn(_ value: Any, under key: String) {
     switch value {
     case let object as [String: Any]:
-      // In the order of their names: a seed must make the same requests again.
+      // Sorted by name, so that a seed generates the same requests.
       for (key, value) in object.sorted(by: { $0.key < $1.key }) { learn(value, under: key) }
     case let list as [Any]: for value in list.prefix(20) { learn(value, under: key) }
     case let text as String where text.utf8.count < 4096:
-      // Tokens are removed by their first characters too.
+      // Tokens can also be removed by their prefixes.
       guard !kept.contains(where: { $0.hasPrefix(text) }) else { return }
       live[key, default: []].append(text)
       if live[key, default: []].count > 8 { live[key]?.removeFirst() }
@@ -53,7 +53,7 @@ final class FuzzedWords {
 
   // MARK: Numbers
 
-  /// As JSON may write them.
+  /// A number in any JSON notation.
   func number() -> String {
     if chance(1, in: 2) { return pick(["0", "1", "2", "5", "200", "1700000000000"]) }
     return pick(Self.numbers)
@@ -77,7 +77,7 @@ final class FuzzedWords {
     ends += ["9007199254740991", "9007199254740992", "9007199254740993", "-9007199254740993"]
     ends += ["9223372036854774784", "9223372036854775807.0", "-9223372036854775808.0"]
     ends += [String(repeating: "9", count: 400), "0." + String(repeating: "3", count: 400)]
-    // What is no number, though it looks like one.
+    // Texts that look like numbers and are none.
     ends += ["01", "+1", "1.", ".5", "0x10", "NaN", "Infinity", "-", "1e", "1_000"]
     return ends
   }()
@@ -93,7 +93,7 @@ final class FuzzedWords {
     case 6..<12: return FuzzedNode.escaped(pick(Self.words[key] ?? Self.plain))
     case 12: return FuzzedNode.escaped(pick(Self.plain))
     case 13:
-      // A good value with a byte changed.
+      // A valid value with a changed byte.
       var bytes = FuzzedNode.escaped(pick(live[key] ?? Self.words[key] ?? Self.plain))
       guard !bytes.isEmpty else { return bytes }
       bytes[index(below: bytes.count)] = UInt8(truncatingIfNeeded: random.next())
@@ -105,7 +105,7 @@ final class FuzzedWords {
     }
   }
 
-  /// What the server's world has, by key; other keys take plain words.
+  /// Values of the server's data, by key; other keys use plain words.
   private static let words: [String: [String]] = [
     "recordName": ["a", "b", "c", "root", "share", "cloudkit.zoneshare", "r", "_x"],
     "zoneName": ["notes", "_defaultZone", "mine", "open"],
@@ -137,7 +137,7 @@ final class FuzzedWords {
     "\u{FEFF}", "é", "e\u{301}", "👩‍👩‍👧‍👦", "\u{10FFFF}", "İ", "ß", "ﬀ",
   ]
 
-  /// What is no text: bytes that are not UTF-8, halves of pairs, escapes that end too early.
+  /// Invalid text: bytes that are not UTF-8, unpaired surrogates, incomplete escapes.
   private static let odd: [[UInt8]] = [
     [0xFF], [0xC0, 0x80], [0xED, 0xA0, 0x80], [0xF4, 0x90, 0x80, 0x80], [0x80], [0xE2, 0x82],
     Array(#"\ud800"#.utf8), Array(#"\udc00\ud800"#.utf8), Array(#"\u0000"#.utf8),

@@ -4,8 +4,8 @@ import Effects
 import Foundation
 import Testing
 
-/// Requests with something broken in them, short in the suite; `make fuzz` runs many more.
-@Suite("Broken requests")
+/// Requests with a defect, few in the test suite; `make fuzz` runs many more.
+@Suite("Invalid requests")
 struct RequestFuzzTests {
   private static let environment = ProcessInfo.processInfo.environment
   static let rounds = environment["WATERSHED_FUZZ"].flatMap { Int($0) } ?? 400
@@ -22,7 +22,7 @@ struct RequestFuzzTests {
     #"{"shortGUIDs":[{"value":"x","shouldFetchRootRecord":true}],"records":[{"recordName":"r"}]}"#,
   ]
 
-  /// Pieces that parsers stumble over.
+  /// Texts that are difficult for parsers.
   private static let oddities = [
     "null", "[]", "{}", "-1", "1e999", "9223372036854775808", "\"\"", "\"\\ud800\"", "\u{0}", "\"",
     "true", "0.1", "[[[[[[[[", "{\"a\":{\"a\":{\"a\":", "\u{FEFF}", "\\", "\"___recordID\"",
@@ -51,13 +51,13 @@ struct RequestFuzzTests {
         let end = min(bytes.count, place + Int(random.next() % 12))
         bytes.removeSubrange(place..<end)
       default:
-        // A value for a value: the shape stays, the type changes.
+        // A value for a value: the structure stays, the type changes.
         let string = String(decoding: bytes, as: UTF8.self)
         let odd = oddities[Int(random.next() % UInt64(oddities.count))]
         if let range = string.range(of: #""[a-zA-Z]+""#, options: .regularExpression) {
           bytes = Array(string.replacingCharacters(in: range, with: odd).utf8)
         }
-        // A number for a number, at the ends of its type.
+        // A number for a number, at the bounds of its type.
         if let range = string.range(of: #":-?[0-9]+"#, options: .regularExpression) {
           let extreme = extremes[Int(random.next() % UInt64(extremes.count))]
           if random.next() % 2 == 0 {
@@ -80,7 +80,7 @@ struct RequestFuzzTests {
     )
   }
 
-  @Test("Whatever arrives, the server answers from the dictionary")
+  @Test("The server replies to any request with a documented result")
   func bodies() async throws {
     let person = try await TestServer().person()
     try await person.makeZone()
@@ -95,12 +95,12 @@ struct RequestFuzzTests {
       let response = await person.extended.send(endpoint, body, in: scope)
       check(response, "\(endpoint.rawValue) in \(scope): \(String(decoding: body, as: UTF8.self))")
     }
-    // It still works.
+    // The server still works.
     try await person.save(.forceUpdate, "after", ["t": .string("x")])
     #expect(try await person.lookup("after").recordName == "after")
   }
 
-  @Test("Broken tokens, paths and headers open nothing and break nothing")
+  @Test("Changed tokens, paths and headers are refused and cause no failure")
   func tokens() async throws {
     let server = try await TestServer(administratorToken: "t")
     let person = try await server.person()
@@ -137,7 +137,7 @@ struct RequestFuzzTests {
         to: WebServiceRequest(method: method, path: path, headers: headers)
       )
       #expect(response.status != 500, "seed \(Self.seed): \(method) \(path)")
-      // A slash too many at the beginning leads to the same place.
+      // An additional slash at the beginning is the same path.
       let place = "/" + path.drop { $0 == "/" }
       let isPage = ["/sign-in", "/assets", "/share"].contains { place.hasPrefix($0) }
       if !isPage, !place.hasPrefix("/database") {
@@ -146,7 +146,7 @@ struct RequestFuzzTests {
     }
   }
 
-  /// Calls and forms beside the documented endpoints, as they should be.
+  /// Valid calls and forms besides the documented endpoints.
   private static let otherDoors = [
     ("/account/sign-in?ckAPIToken=$token", #"{"userName":"ada","password":"p","container":"c"}"#),
     ("/account/refresh", #"{"refreshToken":"0123456789abcdef.abc"}"#),
@@ -187,7 +187,7 @@ struct RequestFuzzTests {
     ("/admin/1/audit/list", #"{"after":"x","limit":5}"#),
   ]
 
-  @Test("Broken forms and calls about accounts, devices and administration break nothing")
+  @Test("Changed forms and calls about accounts, devices and administration cause no failure")
   func otherDoors() async throws {
     let server = try await TestServer(
       limits: { $0.failedSignIns = .max },
@@ -202,7 +202,7 @@ struct RequestFuzzTests {
       let body = Self.broken(door.1.replacing("$token", with: server.apiToken), random)
       let whole = door.0.replacing("$token", with: server.apiToken)
       let parts = whole.split(separator: "?", maxSplits: 1).map(String.init)
-      // The way stays; what it says goes wrong.
+      // The path stays, and its parameters change.
       let query = String(
         decoding: Self.broken(parts.count > 1 ? parts[1] : "", random),
         as: UTF8.self
@@ -220,13 +220,13 @@ struct RequestFuzzTests {
         "seed \(Self.seed): \(parts[0])?\(query) \(String(decoding: body, as: UTF8.self))"
       )
     }
-    // It still works, and nobody has become what they were not.
+    // The server still works, and no user has gained a right.
     try await person.save(.forceUpdate, "after", ["t": .string("x")])
     let accounts = try server.service.accountDescriptions()
     #expect(accounts.first { $0.userName == "ada" }?.isAdministrator == false)
   }
 
-  @Test("Sizes are told apart to the byte", arguments: [-1, 0, 1])
+  @Test("Size limits are exact to the byte", arguments: [-1, 0, 1])
   func sizes(difference: Int) async throws {
     let person = try await TestServer(limits: { $0.requestSize = 4096 }).person()
     try await person.makeZone()

@@ -9,7 +9,7 @@ final class FlakyStorage: Storage {
   enum Failure: Hashable {
     /// Nothing is written.
     case before
-    /// The batch is written, and the answer is lost.
+    /// The batch is written, and the reply is lost.
     case after
   }
 
@@ -21,10 +21,10 @@ final class FlakyStorage: Storage {
 
   init(_ base: any Storage) { self.base = base }
 
-  /// Has the next commit fail.
+  /// Makes the next commit fail.
   func failNextCommit(_ failure: Failure) { next.withLock { $0 = failure } }
 
-  /// Whether a failure still waits for a commit; it is taken back.
+  /// Whether a failure is still pending; it is cancelled.
   func calm() -> Bool {
     next.withLock { next in
       defer { next = nil }

@@ -4,10 +4,10 @@ import Testing
 
 @testable import CloudKitServer
 
-/// What random requests found, each as the few requests that show it.
-@Suite("What random requests found")
+/// Defects that random requests found, each as the few requests that reproduce it.
+@Suite("Defects that random requests found")
 struct FoundRequestTests {
-  @Test("A listing that passed over a record is not continued in data from before the record moved")
+  @Test("A listing that skipped a record does not continue in data from before the record moved")
   func passedOver() async throws {
     try await withTemporaryFolder { folder in
       let copy = folder.appendingPathExtension("copy")

@@ -1,6 +1,6 @@
 import CloudKitWebServices
 
-/// What a record should hold, in plain values.
+/// The expected contents of a record, as plain values.
 struct ModelRecord: Hashable {
   struct Link: Hashable {
     var target: String
@@ -12,7 +12,7 @@ struct ModelRecord: Hashable {
   var link: Link?
   var parent: String?
 
-  /// A record as a reply or a feed has it.
+  /// A record in a reply or a feed.
   init(_ record: RecordDictionary) {
     tag = record.recordChangeTag ?? ""
     if case .int64(let number)? = record.content("n") { self.number = number }
@@ -22,7 +22,7 @@ struct ModelRecord: Hashable {
     parent = record.parent?.recordName
   }
 
-  /// A link whose target must be there.
+  /// A link whose target must exist.
   var bindingLink: Link? { link.flatMap { $0.action == .none ? nil : $0 } }
 }
 
@@ -36,7 +36,7 @@ struct ModelOperation: Hashable {
 
   var type: RecordOperationType
   var name: String
-  /// The tag that the client sends; nil where the operation needs none.
+  /// The tag that the client sends; nil if the operation needs none.
   var tag: String?
   var number: Int64 = 0
   var link = LinkChange.keep
@@ -65,9 +65,9 @@ struct ModelZone: Hashable {
 
   struct ModelShare: Hashable {
     var root: String
-    /// Whether the guest may accept; who has left is not invited any more.
+    /// Whether the guest may accept; a participant who has left is no longer invited.
     var isInvited = true
-    /// Whether the guest takes part.
+    /// Whether the guest participates.
     var isJoined = false
   }
 
@@ -92,13 +92,13 @@ struct ModelZone: Hashable {
     return isThere ? nil : .validatingReferenceError
   }
 
-  /// The record as a save leaves it, with the tag that it had.
+  /// The record after a save, with its former tag.
   private func draft(_ operation: ModelOperation) -> ModelRecord {
     let found = records[operation.name]
     let keepsFields = operation.type == .update || operation.type == .forceUpdate
     var record = ModelRecord(RecordDictionary(recordName: operation.name, recordType: nil))
     record.number = operation.number
-    // A replacement that names no parent keeps it, and the record in its share.
+    // A replacement without a parent keeps it, and the record stays in its share.
     record.parent = operation.parent ?? found?.parent
     switch operation.link {
     case .keep: record.link = keepsFields ? found?.link : nil
@@ -108,7 +108,7 @@ struct ModelZone: Hashable {
     return record
   }
 
-  /// What a deletion takes along by DELETE_SELF references, itself included.
+  /// The records that a deletion deletes by DELETE_SELF references, including its own.
   func cascade(of name: String) -> Set<String> {
     var gone: Set<String> = [name]
     var rest = [name]
@@ -121,7 +121,7 @@ struct ModelZone: Hashable {
     return gone
   }
 
-  /// Whether a record that stays has a VALIDATE reference to what a deletion takes.
+  /// Whether a remaining record has a VALIDATE reference to one that a deletion deletes.
   private func isHeldBack(_ name: String) -> Bool {
     guard records[name] != nil else { return false }
     let gone = cascade(of: name)
@@ -133,12 +133,12 @@ struct ModelZone: Hashable {
 
   // MARK: Replies
 
-  /// Clients with our header are told which of two conflicts it is.
+  /// Clients with our header get the exact code of a conflict.
   private static func code(_ error: ErrorDictionary) -> ServerErrorCode {
     error.serverErrorCode == .exists ? .conflict : error.serverErrorCode
   }
 
-  /// Takes over what a reply says of a batch; returns what cannot be right about it.
+  /// Applies the reply to a batch; returns what is wrong with it.
   mutating func settle(
     _ operations: [ModelOperation],
     _ results: [ItemResult<RecordDictionary>],
@@ -160,7 +160,7 @@ struct ModelZone: Hashable {
     let done = zip(operations, results).compactMap { operation, result in
       result.item.map { (operation, $0) }
     }
-    // Deletions look at what the saves of the batch leave.
+    // Deletions are checked after the saves of the batch.
     for (operation, item) in done where !operation.isDelete {
       complaints += after.save(operation, item, before: self)
     }
@@ -210,7 +210,7 @@ struct ModelZone: Hashable {
     }
   }
 
-  /// A failure that some order of the batch's operations explains.
+  /// Whether some order of the batch's operations explains a failure.
   private func isPlausible(
     _ code: ServerErrorCode?,
     of operation: ModelOperation,
@@ -226,7 +226,7 @@ struct ModelZone: Hashable {
     }
   }
 
-  /// References with an action that lead nowhere.
+  /// References with an action to missing records.
   private var dangling: [String] {
     records.compactMap { name, record in
       guard let link = record.bindingLink, records[link.target] == nil else { return nil }
@@ -236,7 +236,8 @@ struct ModelZone: Hashable {
 
   // MARK: Readers
 
-  /// What the guest may see: the trees below the roots of shares that they take part in.
+  /// The records that the guest may see: the trees below the roots of shares in which they
+  /// participate.
   var visibleToGuest: [String: ModelRecord] {
     let roots = Set(shares.values.filter(\.isJoined).map(\.root))
     return records.filter { name, _ in

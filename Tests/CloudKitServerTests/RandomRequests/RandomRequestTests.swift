@@ -4,10 +4,10 @@ import Testing
 
 @testable import CloudKitServer
 
-/// Random requests of several people and servers against a reference of what a zone holds.
+/// Compares random requests of several users and servers with a reference of a zone's contents.
 ///
-/// `WATERSHED_SEED` repeats a run, and `WATERSHED_REQUESTS` says how many programs each engine gets;
-/// `make requests` runs many.
+/// `WATERSHED_SEED` repeats a run, and `WATERSHED_REQUESTS` sets the number of programs of each
+/// engine; `make requests` runs many.
 @Suite("Random requests")
 struct RandomRequestTests {
   private static let environment = ProcessInfo.processInfo.environment

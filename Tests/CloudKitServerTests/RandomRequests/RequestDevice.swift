@@ -2,9 +2,9 @@ import CloudKitWebServices
 import Foundation
 import Testing
 
-/// A device that follows a database's feeds and keeps a replica of what they say.
+/// A device that follows a database's feeds and keeps a replica of the records.
 struct RequestDevice {
-  /// What a device holds of a zone.
+  /// A device's replica of a zone.
   struct Replica: Hashable {
     var token: String?
     var records: [String: ModelRecord] = [:]
@@ -14,13 +14,13 @@ struct RequestDevice {
   var person: Person
   let scope: DatabaseScope
   var listener: Listener
-  /// Numbers the device's batches.
+  /// The number of the device's last batch.
   var sequence: Int64 = 0
   private(set) var replicas: [String: Replica] = [:]
   private var databaseToken: String?
-  /// Zones whose changes have not all been read.
+  /// Zones whose changes have not been read completely.
   private var changed: Set<String> = []
-  /// The owner of shared zones, as the participant names them.
+  /// The owner's name of shared zones, for a participant.
   private let ownerRecordName: String?
 
   init(_ person: Person, in scope: DatabaseScope, owner: String?) async throws {
@@ -44,10 +44,10 @@ struct RequestDevice {
     ZoneID(zoneName: name, ownerRecordName: scope == .shared ? ownerRecordName : nil)
   }
 
-  /// Has the device's requests answered by a server.
+  /// Sends the device's further requests to a server.
   mutating func use(_ server: TestServer) { person.server = server }
 
-  /// Reads pages of feeds, at most so many; returns whether nothing is left to read.
+  /// Reads at most `pages` pages of feeds; returns whether nothing is left to read.
   mutating func catchUp(pages: Int, limit: Int) async throws -> Bool {
     var left = pages
     while left > 0 {
@@ -75,7 +75,7 @@ struct RequestDevice {
       )
     } catch let error as ErrorDictionary where error.extension?.code == .changeTokenExpired {
       databaseToken = nil
-      // What the listing from the start lacks turns out to be gone when it is read.
+      // Zones that the listing from the start lacks are found to be deleted when they are read.
       changed.formUnion(replicas.keys)
       return true
     }

@@ -4,7 +4,7 @@ import Foundation
 
 @testable import CloudKitServer
 
-/// Steps that a seed chooses, carried out on a world.
+/// Runs steps that a seed chooses.
 struct RequestProgram {
   private static let stepCount = 120
 
@@ -13,9 +13,9 @@ struct RequestProgram {
   private let engine: TestEngine
   private var trace: [String] = []
 
-  /// What a program came to.
+  /// The result of a program.
   struct Report {
-    /// What was wrong, with the steps that led to it; nil where nothing was.
+    /// The defect, with the steps that led to it; nil if there is none.
     var failure: String?
     var counts: [String: Int] = [:]
   }
@@ -50,7 +50,7 @@ struct RequestProgram {
   }
 
   private final class ReportBox: @unchecked Sendable {
-    // Unchecked: written in the one task that runs the program, and read after it.
+    // Unchecked: written by the task that runs the program, and read after it.
     var report = Report()
   }
 
@@ -177,13 +177,14 @@ struct RequestProgram {
   ]
 
   private func type(for record: ModelRecord?, isRoot: Bool) -> RecordOperationType {
-    // What is not there is mostly made, what is there mostly saved; roots of shares are to last.
+    // Missing records are mostly created, existing ones mostly saved; roots of shares should be
+    // kept.
     guard record != nil else { return below(4) > 0 ? .create : pick(RecordOperationType.allCases) }
     if below(isRoot ? 8 : 3) > 0 { return pick(Self.saves) }
     return pick([.create, .delete, .forceDelete])
   }
 
-  /// A name that is mostly there.
+  /// A name that mostly exists.
   private func target(among names: [String], in zone: String) -> String {
     let there = names.filter { world.zones[zone]?.records[$0] != nil }
     return there.isEmpty || below(5) == 0 ? pick(names) : pick(there)
@@ -205,7 +206,7 @@ struct RequestProgram {
       operation.link = .set(.init(target: target(among: Self.names, in: zone), action: action))
     default: break
     }
-    // Only to names before it, so that no record is above itself.
+    // Only names before it, so that no record is its own ancestor.
     if !isRoot, below(3) == 0, let index = Self.names.firstIndex(of: name) {
       operation.parent = target(among: Array(Self.names[..<index]), in: zone)
     }

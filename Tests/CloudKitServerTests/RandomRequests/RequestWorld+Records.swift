@@ -3,9 +3,9 @@ import Foundation
 
 @testable import CloudKitServer
 
-/// Batches of records: one at a time, again, and two at once.
+/// Batches of records: single, repeated, and concurrent.
 extension RequestWorld {
-  /// Sends a batch; the storage may fail at its commit, and the device then sends it again.
+  /// Sends a batch; if the storage fails at its commit, the device repeats it.
   func modify(
     _ operations: [ModelOperation],
     in zone: String,
@@ -29,11 +29,11 @@ extension RequestWorld {
       _ = storages[server].calm()
       return try await zoneIsMissing(zone, for: device)
     } catch is ErrorDictionary {
-      // The outcome is not known: the batch is sent again under its number.
+      // The outcome is unknown: the batch is repeated with its number.
       try require(failure != nil && !storages[server].calm(), "a request failed for no reason")
       results = try await send(operations, in: zone, by: device, isAtomic, sequence)
     }
-    // A batch that changes nothing has no commit.
+    // A batch that changes nothing makes no commit.
     _ = storages[server].calm()
     if results.allSatisfy({ $0.error?.serverErrorCode == .zoneNotFound }) {
       return try await zoneIsMissing(zone, for: device)
@@ -48,7 +48,7 @@ extension RequestWorld {
       try require(wrong.isEmpty, wrong.joined(separator: "; "))
     }
     let after = zones[zone] ?? ModelZone()
-    // A batch that changed nothing is not kept: sent again, it is decided again.
+    // The reply of a batch that changed nothing is not kept: when repeated, it is decided again.
     last =
       before == after
       ? nil
@@ -98,7 +98,7 @@ extension RequestWorld {
   }
 
   private func zoneIsMissing(_ zone: String, for device: Int) async throws {
-    // The number of this batch has acknowledged the one before.
+    // The number of this batch has acknowledged the previous one.
     last = nil
     let isShared = zones[zone]?.shares.values.contains(where: \.isJoined) ?? false
     let isThere = device == Self.guest ? isShared : zones[zone] != nil
@@ -106,7 +106,7 @@ extension RequestWorld {
     try await checkNews(from: device, ownersHear: false, guestHears: false)
   }
 
-  /// A guest writes what they may see, and makes records below it.
+  /// A guest changes visible records, and creates records below them.
   private func settleGuest(
     _ operations: [ModelOperation],
     _ results: [ItemResult<RecordDictionary>],
@@ -114,7 +114,7 @@ extension RequestWorld {
   ) throws {
     guard var model = zones[zone] else { throw Wrong(description: "a guest wrote a lost zone") }
     guard results.allSatisfy({ $0.item != nil }) else {
-      // What is hidden from a guest may stand in the way, and is not named.
+      // A record that is hidden from a guest may cause a conflict, and is not named.
       return
     }
     let seen = model.visibleToGuest
@@ -130,7 +130,8 @@ extension RequestWorld {
     zones[zone] = model
   }
 
-  /// Sends the last batch once more: the kept reply comes, nothing changes, and nobody is notified.
+  /// Repeats the last batch: the kept reply is returned, nothing changes, and no device is
+  /// notified.
   func repeatLast() async throws {
     guard let last, last.device < devices.count else { return }
     let again = try await send(
@@ -147,7 +148,8 @@ extension RequestWorld {
 
   // MARK: Races
 
-  /// Both of the owner's devices send a batch at once: the replies and the records must fit one order.
+  /// Both of the owner's devices send a batch concurrently: replies and records must fit some
+  /// order.
   func race(_ batches: [[ModelOperation]], in zone: String, isAtomic: Bool) async throws {
     guard let before = zones[zone] else { return }
     last = nil

@@ -24,7 +24,7 @@ extension RequestWorld {
       return try await checkNews(from: 0, ownersHear: false, guestHears: false)
     }
     zones[zone]?.shares[name] = ModelZone.ModelShare(root: root)
-    // The root is saved with the link to its share.
+    // The root is saved with the reference to its share.
     let saved = try await owner.lookup(root, zone: ZoneID(zoneName: zone))
     zones[zone]?.records[root] = ModelRecord(saved)
     try await checkNews(from: 0, ownersHear: true, guestHears: nil)
@@ -39,7 +39,7 @@ extension RequestWorld {
     try await checkNews(from: nil, ownersHear: nil, guestHears: nil)
   }
 
-  /// The guest deletes the share's record, which leaves the share; the owner's deletion ends it.
+  /// The guest leaves the share by deleting its record; the owner's deletion ends it.
   func endShare(_ name: String, in zone: String, by device: Int) async throws {
     guard let share = zones[zone]?.shares[name] else { return }
     guard device != Self.guest || share.isJoined else { return }
@@ -54,7 +54,7 @@ extension RequestWorld {
       zones[zone]?.shares[name]?.isInvited = false
     } else {
       zones[zone]?.shares[name] = nil
-      // The root is saved without the link to its share.
+      // The root is saved without the reference to its share.
       let saved = try await devices[0].person.lookup(share.root, zone: ZoneID(zoneName: zone))
       zones[zone]?.records[share.root] = ModelRecord(saved)
     }

@@ -6,15 +6,15 @@ import Testing
 
 @testable import CloudKitServer
 
-/// Servers on one database, an owner with two devices and a guest with one, and what the database should
-/// hold.
+/// Servers on one database, an owner with two devices and a guest with one, and the expected
+/// contents of the database.
 final class RequestWorld {
-  /// The server did what the reference does not allow.
+  /// The server's result contradicts the reference.
   struct Wrong: Error, CustomStringConvertible {
     var description: String
   }
 
-  /// A batch as it was sent, for sending it again.
+  /// A sent batch, to be repeated.
   struct Sent {
     var device: Int
     var zone: String
@@ -24,13 +24,13 @@ final class RequestWorld {
     var results: [ItemResult<RecordDictionary>]
   }
 
-  /// What the server's data and the reference were at a moment.
+  /// A copy of the server's data and of the reference.
   private struct Copy {
     var folder: URL
     var zones: [String: ModelZone]
   }
 
-  /// How often a server looks for another one's event before it counts as lost.
+  /// How often a server checks for another one's event before it counts as lost.
   private static let looks = 5000
 
   static let zoneNames = ["a", "b"]
@@ -46,7 +46,7 @@ final class RequestWorld {
   var staleTags: [String] = ["none"]
   var last: Sent?
   private var copy: Copy?
-  /// What the program came to, for the report of a run.
+  /// Counts of the program, for the report of a run.
   var counts: [String: Int] = [:]
   private var starts: UInt64 = 0
 
@@ -65,7 +65,7 @@ final class RequestWorld {
     for device in devices { while try await device.listener.next() != nil {} }
   }
 
-  /// Starts one more server on the data.
+  /// Starts another server on the data.
   private func start() async throws {
     starts += 1
     let made = Mutex<FlakyStorage?>(nil)
@@ -108,10 +108,10 @@ final class RequestWorld {
 
   // MARK: Servers
 
-  /// Moves a device to a server of the database.
+  /// Connects a device to another server of the database.
   func move(_ device: Int, to server: Int) { devices[device].use(servers[server]) }
 
-  /// Stops the only server, keeps or puts back a copy of its data, and starts it again.
+  /// Stops the only server, keeps or restores a copy of its data, and starts it again.
   func restart(keepingCopy: Bool, puttingBack: Bool) async throws {
     await shutdown()
     let isBack = puttingBack && copy != nil
@@ -130,7 +130,7 @@ final class RequestWorld {
     }
     (servers, storages) = ([], [])
     try await start()
-    // What `watershed server new-incarnation` does, which the page on restoring asks for.
+    // Like `watershed server new-incarnation`, which the page on restoring requires.
     if isBack { try servers[0].service.storage.branchOff() }
     for index in devices.indices {
       devices[index].use(servers[0])
@@ -141,7 +141,7 @@ final class RequestWorld {
 
   func removeCopy() { if let copy { try? FileManager.default.removeItem(at: copy.folder) } }
 
-  // MARK: Looking
+  // MARK: Comparing
 
   /// Compares a query with the reference.
   func query(_ number: Int64, in zone: String) async throws {
@@ -166,14 +166,14 @@ final class RequestWorld {
         marker = page.continuationMarker
       } while marker != nil
     } catch let error as ErrorDictionary {
-      // No record has made the type yet.
+      // No record has created the type yet.
       try require(error.serverErrorCode == .notFound, "a query failed: \(error)")
     }
     let due = model.records.filter { $0.value.number == number }.keys.sorted()
     try require(names.sorted() == due, "a query found \(names.sorted()) instead of \(due)")
   }
 
-  /// Reads feeds; a device that has read all of them holds what it may see.
+  /// Reads feeds; a device that has read all of them has the visible records.
   func catchUp(_ device: Int, pages: Int, limit: Int) async throws {
     guard try await devices[device].catchUp(pages: pages, limit: limit) else { return }
     counts["compared", default: 0] += 1
@@ -196,7 +196,7 @@ final class RequestWorld {
     try require(held == due, "device \(device) holds \(held), and should \(due)")
   }
 
-  /// Every other device of the database is notified of a commit once; nil: it does not matter.
+  /// Checks that every other device of the database is notified of a commit once; nil: unspecified.
   func checkNews(from author: Int?, ownersHear: Bool?, guestHears: Bool?) async throws {
     try await checkNews(
       devices.indices.map { index in
@@ -206,7 +206,7 @@ final class RequestWorld {
     )
   }
 
-  /// Each device is notified once where it is due, and not where it is not.
+  /// Checks that each device is notified once if it is due, and not otherwise.
   func checkNews(_ due: [Bool?], isGuestsCommit: Bool = false) async throws {
     for (index, device) in devices.enumerated() {
       let due = due[index]
@@ -214,15 +214,16 @@ final class RequestWorld {
       var looks = 0
       repeat {
         looks += 1
-        // Two that come at once are one: what was announced is taken before the events are looked at.
+        // Concurrent notifications are merged: pending ones are delivered before events are
+        // checked.
         while try await device.listener.next() != nil { count += 1 }
         try await device.listener.server.service.deliverNews()
         while try await device.listener.next() != nil { count += 1 }
-        // Another server's event shows when the transactions before it have ended.
+        // Another server's event is visible after earlier transactions have ended.
       } while due == true && count == 0 && servers.count > 1 && looks < Self.looks
       counts["notified", default: 0] += count
       if due == false, index == Self.guest, !isGuestsCommit {
-        // A commit in a share's tree may show the guest nothing new.
+        // A commit in a share's tree may contain nothing new for the guest.
         try require(count <= 1, "device \(index) was notified \(count) times")
       } else if let due {
         try require(count == (due ? 1 : 0), "device \(index) was notified \(count) times")

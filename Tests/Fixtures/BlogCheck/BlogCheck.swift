@@ -2,7 +2,7 @@ import BlogModel
 import Foundation
 import OpenCoreData
 
-/// An app on a model library: run in debug and in release, it says "fine" or stops.
+/// An app with a model library: run in debug and in release, it prints "fine" or stops.
 @main
 enum BlogCheck {
   static func main() throws {
@@ -41,7 +41,7 @@ enum BlogCheck {
     precondition(found == [comment])
   }
 
-  /// Objects that an accessor takes and gives are let go again.
+  /// Objects that an accessor receives and returns are released.
   private static func leak(_ entity: NSEntityDescription) {
     let comment = Comment(entity: entity, insertInto: nil)
     for number in 0..<1000 {

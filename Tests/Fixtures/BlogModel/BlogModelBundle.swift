@@ -3,7 +3,7 @@
 
 import Foundation
 
-/// The bundle with the compiled model, for those who load it themselves.
+/// The bundle with the compiled model, for code that loads it itself.
 public enum BlogModelBundle {
   public static var bundle: Bundle { Bundle.module }
 }

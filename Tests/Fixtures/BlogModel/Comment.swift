@@ -39,7 +39,7 @@ open class Comment: NSManagedObject {
     set { primitiveText = newValue }
   }
 
-  /// A type annotation that Foundation's unavailable type would take.
+  /// A type annotation that could refer to Foundation's unavailable type.
   public static func textExpression() -> NSExpression {
     let expression: NSExpression = NSExpression(forKeyPath: "text")
     return expression

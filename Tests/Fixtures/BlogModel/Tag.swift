@@ -4,7 +4,7 @@
 import Foundation
 import OpenCoreData
 
-// The shape in which Xcode writes classes into a project.
+// The form in which Xcode writes classes into a project.
 
 public class Tag: NSManagedObject {
 }

@@ -4,11 +4,11 @@
 import Foundation
 import OpenCoreData
 
-/// As on Apple's platforms, a managed object's class is not the main actor's alone.
+/// As on Apple's platforms, a managed object's class is not isolated to the main actor.
 nonisolated public class Page: NSManagedObject {
   @NSManaged public var number: Int16
   @NSManaged public var note: Note?
 }
 
-/// What belongs to the main actor uses the classes as they are.
+/// Code of the main actor uses the classes unchanged.
 func firstPage(of note: Note) -> Page? { note.typedPages.first }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import WatershedCommands
 
-/// The table of `Configuration.md`, held against `ServerConfiguration` and the flags of `serve`.
+/// Compares the table of `Configuration.md` with `ServerConfiguration` and the flags of `serve`.
 @Suite("The page of the configuration")
 struct ConfigurationPageTests {
   private static let sources = Watershed.packageRoot
@@ -46,7 +46,7 @@ struct ConfigurationPageTests {
     return found
   }
 
-  /// A default as the page shows it.
+  /// A default value as the page shows it.
   private func text(_ value: Any) -> String {
     let mirror = Mirror(reflecting: value)
     if mirror.displayStyle == .optional {
@@ -70,14 +70,14 @@ struct ConfigurationPageTests {
     )
   }
 
-  /// The flag of `serve` that a variable has, `--rate-limit` for `WATERSHED_RATE_LIMIT`.
+  /// The flag of `serve` for a variable, `--rate-limit` for `WATERSHED_RATE_LIMIT`.
   private func flag(_ variable: String, _ help: [Substring]) -> String? {
     let name = variable.dropFirst("WATERSHED_".count).lowercased()
     let flag = "--" + name.replacing("_", with: "-")
     return help.contains { $0 == flag } ? flag : nil
   }
 
-  /// The kind of a value, without the article that messages have.
+  /// The kind of a value, without the article in messages.
   private func kind(_ kind: ServerConfiguration.Kind) -> String {
     kind == .flag
       ? kind.rawValue : String(kind.rawValue.replacing(/^an?\ /, with: "", maxReplacements: 1))
@@ -130,7 +130,7 @@ struct ConfigurationPageTests {
       default: ("OpenIDSection", "OpenIDSection.swift")
       }
     let meanings = try meanings(of: type, in: file)
-    // With what it cannot do without, and nothing else.
+    // With its required keys alone.
     let least = try JSONEncoder().encode(
       Dictionary(section.required.map { ($0, "") }, uniquingKeysWith: { $1 })
     )
@@ -170,7 +170,7 @@ struct ConfigurationPageTests {
     try GeneratedPart.hold(lines.map { $0 + "\n" }.joined(), on: "Configuration.md")
   }
 
-  @Test("Every key says what it is for")
+  @Test("Every key has a description")
   func meanings() throws {
     for row in try rows() { #expect(!row.meaning.isEmpty, "\(row.key)") }
   }

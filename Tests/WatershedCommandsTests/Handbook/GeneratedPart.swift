@@ -1,14 +1,14 @@
 import Foundation
 import Testing
 
-/// The part of a handbook's page that is made of the source; `make handbook` writes it.
+/// The part of a handbook's page that is generated from the source; `make handbook` writes it.
 ///
-/// It stands between two comments of its page, and what is around it is written by hand.
+/// It is between two comments of its page, and the text around it is written by hand.
 enum GeneratedPart {
   private static let begin = "<!-- made of the source: make handbook -->\n"
   private static let end = "<!-- end -->\n"
 
-  /// Checks that the part is as expected; writes it first where the environment asks for that.
+  /// Checks that the part is as expected; writes it first if the environment requests it.
   static func hold(_ expected: String, on name: String) throws {
     let file = HandbookPage.folder.appendingPathComponent(name)
     var page = try String(contentsOf: file, encoding: .utf8)
@@ -23,7 +23,7 @@ enum GeneratedPart {
     #expect(String(page[part]) == expected, "run make handbook")
   }
 
-  /// A row of a table; a bar in a cell would begin another one.
+  /// A row of a table; a bar in a cell is escaped.
   static func row(_ cells: [String]) -> String {
     "| " + cells.map { $0.replacing("|", with: "\\|") }.joined(separator: " | ") + " |"
   }

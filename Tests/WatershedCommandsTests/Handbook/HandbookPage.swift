@@ -6,7 +6,7 @@ struct HandbookPage: Sendable {
 
   /// Lines between two fences.
   struct Block: Sendable {
-    /// What stands behind the opening fence, such as `sh` or `json watershed.json`.
+    /// The text after the opening fence, such as `sh` or `json watershed.json`.
     var info: String
     var lines: [String]
   }
@@ -27,7 +27,7 @@ struct HandbookPage: Sendable {
     var prose: [String] = []
     var isInBlock = false
     for line in text.components(separatedBy: "\n") {
-      // A fence within a step of a list is indented.
+      // A fence in a list item is indented.
       let fence = line.drop { $0 == " " }
       if fence.hasPrefix("```") {
         if !isInBlock { blocks.append(Block(info: String(fence.dropFirst(3)), lines: [])) }
@@ -55,7 +55,7 @@ struct HandbookPage: Sendable {
     blocks.filter { $0.info != "text" }.flatMap { ShellCommand.read($0.lines) }
   }
 
-  /// What stands between single backquotes outside the fenced blocks.
+  /// The texts between single backquotes outside the fenced blocks.
   var codeWords: [String] {
     prose.flatMap { line in
       line.components(separatedBy: "`").enumerated().compactMap {
@@ -64,7 +64,7 @@ struct HandbookPage: Sendable {
     }
   }
 
-  /// The targets of links that lead to files, with their anchors.
+  /// The targets of links to files, with their anchors.
   var links: [String] {
     prose.flatMap { line in
       line.matches(of: /\]\(([^)\s]+)\)/).map { String($0.output.1) }

@@ -4,10 +4,10 @@ import Testing
 
 @testable import WatershedCommands
 
-/// The operator's handbook, held against the program that it describes.
+/// Compares the operator's handbook with the program.
 @Suite("The operator's handbook")
 struct HandbookTests {
-  @Test("Every watershed command of every page is one that the program takes")
+  @Test("Every watershed command of every page is accepted by the program")
   func commands() throws {
     var count = 0
     for page in try HandbookPage.all() {
@@ -26,7 +26,7 @@ struct HandbookTests {
     #expect(count > 0)
   }
 
-  @Test("A command line is read as a shell reads it")
+  @Test("A command line is parsed as by a shell")
   func shell() {
     func arguments(_ line: String) -> [[String]] {
       ShellCommand.read(line.components(separatedBy: "\n")).compactMap(\.watershedArguments)
@@ -52,7 +52,7 @@ struct HandbookTests {
     #expect(arguments("install .build/release/watershed /usr/local/bin/").isEmpty)
   }
 
-  @Test("Every variable that a page names is one that the program reads")
+  @Test("Every variable that a page names is read by the program")
   func variables() throws {
     for page in try HandbookPage.all() {
       for match in page.text.matches(of: /WATERSHED_[A-Z0-9_]+/) {
@@ -65,7 +65,7 @@ struct HandbookTests {
     }
   }
 
-  @Test("Every configuration file of a page can be read, without a mistake")
+  @Test("Every configuration file of a page is read without an error")
   func configurations() throws {
     for page in try HandbookPage.all() {
       for block in page.blocks where block.info == "json watershed.json" {
@@ -83,8 +83,8 @@ struct HandbookTests {
     }
   }
 
-  /// Names in code style that are no keys: members of requests, of replies and of log lines, names of
-  /// operations and methods.
+  /// Names in code style that are no keys: members of requests, of replies and of log lines, names
+  /// of operations and methods.
   private static let otherNames: Set<String> = [
     "affectedRecords", "apiToken", "baseURL", "bytesIn", "bytesOut", "downloadURL", "emailAddress",
     "familyName",
@@ -94,7 +94,7 @@ struct HandbookTests {
     "serverErrorCode", "userName", "userRecordName", "webAuthToken",
   ]
 
-  /// The limits, as their page lists them.
+  /// The limits in their page.
   private func limits() throws -> [String] {
     let page = Watershed.packageRoot.appendingPathComponent("Documentation/Limits.md")
     return try String(contentsOf: page, encoding: .utf8).split(separator: "\n").compactMap { line in
@@ -117,7 +117,7 @@ struct HandbookTests {
     }
   }
 
-  @Test("Every relative link leads to a file, and its anchor to a heading")
+  @Test("Every relative link has an existing file and anchor")
   func links() throws {
     for page in try HandbookPage.all() {
       for link in page.links {
@@ -132,7 +132,7 @@ struct HandbookTests {
     }
   }
 
-  @Test("The index leads to every page")
+  @Test("The index has a link to every page")
   func index() throws {
     let pages = try HandbookPage.all()
     let index = try #require(pages.first { $0.name == "README.md" })

@@ -2,7 +2,7 @@ import Testing
 
 @testable import WatershedCommands
 
-/// The table of `Troubleshooting.md`, held against `watershed explain`.
+/// Compares the table of `Troubleshooting.md` with `watershed explain`.
 @Suite("The page of messages")
 struct MessagesPageTests {
   @Test("The page has every code of watershed explain, with its meaning and its remedy")

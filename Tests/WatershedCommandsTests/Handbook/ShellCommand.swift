@@ -2,12 +2,12 @@ import Foundation
 
 /// A simple command of a shell line: its words, up to the next operator.
 ///
-/// It reads what the handbook's pages use: quotes, backslashes, pipes, lists, redirections, command
-/// substitutions outside quotes, comments, and lines that a backslash continues.
+/// It parses the syntax of the handbook's pages: quotes, backslashes, pipes, lists, redirections,
+/// command substitutions outside quotes, comments, and lines that a backslash continues.
 struct ShellCommand: Hashable, Sendable {
   var words: [String]
 
-  /// The commands of lines that a shell, a unit of systemd or a job of a CI system runs.
+  /// The commands of lines of a shell, a systemd unit or a CI job.
   static func read(_ lines: [String]) -> [ShellCommand] {
     var whole: [String] = []
     var isContinued = false
@@ -82,7 +82,7 @@ struct ShellCommand: Hashable, Sendable {
     return commands
   }
 
-  /// The arguments of `watershed`, where the command runs it: by itself, after assignments, through
+  /// The arguments of `watershed`, if the command runs it: directly, after assignments, through
   /// `sudo`, or in a container.
   var watershedArguments: [String]? {
     var rest = words[...]
