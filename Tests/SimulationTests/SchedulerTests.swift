@@ -23,7 +23,7 @@ struct SchedulerTests {
     #expect(clock.elapsed < 3700)
   }
 
-  @Test("A run goes on while its driver sleeps and works")
+  @Test("A run continues while its driver sleeps and works")
   func patientDriver() async {
     let clock = clock
     let (driver, device) = (process(1), process(2))

@@ -16,7 +16,7 @@ package final class SimulationScheduler: @unchecked Sendable {
     case stalled
     /// So many jobs ran without any progress of the clock that the program loops.
     case spinning
-    /// The process that the run waits for has had no job for longer than any step takes, while others go on.
+    /// The process that the run waits for has had no job for longer than any step takes, unlike others.
     case abandoned
   }
 

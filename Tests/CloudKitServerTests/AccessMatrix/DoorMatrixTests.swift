@@ -3,9 +3,9 @@ import CloudKitWebServices
 import Foundation
 import Testing
 
-/// The ways in beside the documented endpoints, which `EndpointMatrixTests` has: who may use them is data
-/// here too.
-@Suite("The matrix of other doors")
+/// The paths besides the documented endpoints, which `EndpointMatrixTests` has: the access rights
+/// are data here too.
+@Suite("The access matrix of pages, calls and URLs")
 struct DoorMatrixTests {
   // MARK: The admin API
 
