@@ -35,7 +35,7 @@ struct DeliveryTests {
     var events: [StoredEvent] = []
     repeat {
       events = try storage.events(
-        after: position ?? server.service.newsPosition.withLock { $0 },
+        after: position ?? server.service.deliveredPosition.withLock { $0 },
         limit: 10
       )
     } while events.isEmpty
@@ -45,7 +45,7 @@ struct DeliveryTests {
   @Test("A commit with an unknown outcome reaches the listeners of its own server")
   func unknownOutcome() async throws {
     let batch = try await person.decide([.make(.create, "r")], zone: TestServer.zone)
-    let position = server.service.newsPosition.withLock { $0 }
+    let position = server.service.deliveredPosition.withLock { $0 }
     // Written, but the database's reply was lost: only the event announces it.
     try server.service.storage.commit(batch)
     _ = try settledEvents(after: position)
@@ -67,11 +67,11 @@ struct DeliveryTests {
   func otherHistory() async throws {
     let service = server.service
     // The lost history had a later position.
-    service.newsPosition.withLock { $0 = EventPosition(transaction: .max, number: .max) }
+    service.deliveredPosition.withLock { $0 = EventPosition(transaction: .max, number: .max) }
     try service.storage.beginNewIncarnation()
     try await service.deliverNews()
     let newest = try service.storage.newestEvent()
-    try #require(service.newsPosition.withLock { $0 } <= newest)
+    try #require(service.deliveredPosition.withLock { $0 } <= newest)
     let batch = try await person.decide([.make(.create, "r")], zone: TestServer.zone)
     try service.storage.commit(batch)
     _ = try settledEvents()

@@ -42,7 +42,7 @@ extension MirrorSession {
         )
       )
     }
-    let booked = try bookedEdges(relationship, of: record.name)
+    let booked = try edgesInMetadata(relationship, of: record.name)
     for edge in booked where edge.isLinked && !wanted.contains(edge.edge) {
       try forget(edge, group: try rows.lastTransactionNumber())
     }
@@ -55,7 +55,7 @@ extension MirrorSession {
   }
 
   /// In a relationship that is its own inverse an object may be on either side.
-  private func bookedEdges(
+  private func edgesInMetadata(
     _ relationship: ManyToManyMapping,
     of record: String
   ) throws -> [BookedEdge] {

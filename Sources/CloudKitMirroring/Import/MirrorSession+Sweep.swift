@@ -34,7 +34,7 @@ extension MirrorSession {
       guard let record = try books.record(named: record.name) else { continue }
       if record.pending == .delete {
         try books.remove(record)
-      } else if try deletionTakesMet(record, generation: generation) {
+      } else if try deletionCascadesToPresent(record, generation: generation) {
         try sendAgain(record, generation: generation, group: group)
         for edge in try books.edges(touching: record.name)
         where edge.tag != nil && edge.generation < generation {

@@ -184,7 +184,7 @@ package final class StoreMirror: Sendable {
       try session(transaction).foldHistory()
     }
     store.observeCommits { [weak self] commit in
-      guard let self, isNews(commit) else { return }
+      guard let self, mayNeedExport(commit) else { return }
       log.detail(1, "Observed context save: \(commit.transactionNumber ?? 0)")
       wake(export: true, cause: "A context was saved.")
     }
@@ -194,7 +194,7 @@ package final class StoreMirror: Sendable {
   ///
   /// Another process that mirrors the file writes events and metadata, which are not in the
   /// history: two processes that reacted to each other's commits would never become idle.
-  private func isNews(_ commit: StoreCommit) -> Bool {
+  private func mayNeedExport(_ commit: StoreCommit) -> Bool {
     let isHistory =
       commit.transactionNumber.map { number in
         state.withLock { state in
@@ -261,13 +261,13 @@ package final class StoreMirror: Sendable {
     urgent: Bool = false,
     cause: String
   ) {
-    let isNews = state.withLock { state in
-      let isNews = (wantsImport && !state.wantsImport) || (wantsExport && !state.wantsExport)
+    let hasNewWork = state.withLock { state in
+      let hasNewWork = (wantsImport && !state.wantsImport) || (wantsExport && !state.wantsExport)
       if wantsImport { state.wantsImport = true }
       if wantsExport { state.wantsExport = true }
-      return isNews
+      return hasNewWork
     }
-    if isNews {
+    if hasNewWork {
       journal.note(
         wantsExport ? .export : .import,
         .woken,

@@ -71,7 +71,7 @@ package struct AuditQuery: Codable, Hashable, Sendable {
 extension CloudKitService {
   /// The number of lines that one call examines before it returns those found, and a name to
   /// continue after.
-  private static let linesPerLook = 10_000
+  private static let linesPerCall = 10_000
 
   /// Writes a line; it is durable before the storage closes.
   func audit(
@@ -192,7 +192,7 @@ extension CloudKitService {
     var after = query.after
     var looked = 0
     let end = query.since.map { Self.name(ofLinesAt: $0) }
-    while looked < Self.linesPerLook {
+    while looked < Self.linesPerCall {
       // In the lane, after the lines that are still queued.
       let range = DirectoryRange(.audit, after: after, isReversed: true, limit: query.size)
       let entries = try await writing.run { [storage] in

@@ -10,7 +10,7 @@ extension CloudKitService {
     let form = request.method == "POST" ? request.form : [:]
     var page = AccountPage(
       title: Self.deletionTitle,
-      message: "The account is shut at once on every device. \(whenDataGoes)",
+      message: "The account is shut at once on every device. \(purgeNotice)",
       fields: AccountPage.Field.credentials(user: form["user"] ?? ""),
       button: "Delete the account",
       otherButton: identityOffer("Go on")
@@ -52,7 +52,7 @@ extension CloudKitService {
     AccountPage(
       title: Self.deletionTitle,
       message: "This is the account \(account.userName). It is shut at once on every device. "
-        + whenDataGoes,
+        + purgeNotice,
       fields: [try ticketField(for: account, attempt)],
       action: "/delete-account",
       button: "Delete the account"
@@ -66,7 +66,7 @@ extension CloudKitService {
     try await deleteOwnAccount(account, from: SenderAddress(request.clientAddress))
     return AccountPage(
       title: Self.deletionTitle,
-      message: "The account \(account.userName) is shut. \(whenDataGoes)"
+      message: "The account \(account.userName) is shut. \(purgeNotice)"
     ).response(nonce: nonce)
   }
 
@@ -76,7 +76,7 @@ extension CloudKitService {
     audit("account.delete", by: account.userName, about: account.userName, from: sender)
   }
 
-  var whenDataGoes: String {
+  var purgeNotice: String {
     let days = Int((limits.purgeDelay / (24 * 60 * 60)).rounded())
     return """
       What belongs to it is removed after \(days) days; until then who runs this server can give \

@@ -20,7 +20,7 @@ extension CloudKitService {
     guard NameRules.isContainerName(container, limits) else {
       return try refusal("invalid_scope", "the scope is the identifier of a container")
     }
-    if let seconds = strangerPause(request) {
+    if let seconds = attemptPause(request) {
       return try refusal("slow_down", "too many codes from this address", retryAfter: seconds)
     }
     let secret = effects.randomness.bytes(32).base64URL
@@ -206,7 +206,7 @@ extension CloudKitService {
   }
 
   /// Seconds that an address without a user has to wait, or nil.
-  private func strangerPause(_ request: WebServiceRequest) -> Double? {
+  private func attemptPause(_ request: WebServiceRequest) -> Double? {
     do {
       try throttleStrangers(request)
       return nil

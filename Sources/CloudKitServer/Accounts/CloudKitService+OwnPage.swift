@@ -154,7 +154,7 @@ extension CloudKitService {
         try await delete(own, password: password)
         return AccountPage(
           title: Self.ownPageTitle,
-          message: "The account \(own.account.userName) is shut. \(whenDataGoes)"
+          message: "The account \(own.account.userName) is shut. \(purgeNotice)"
         ).response(nonce: nonce)
       default: break
       }

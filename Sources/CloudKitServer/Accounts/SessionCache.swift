@@ -3,20 +3,20 @@ import Synchronization
 /// A cache of recently used sessions, API tokens and containers, so that a request need not read
 /// them from the storage.
 final class SessionCache: Sendable {
-  private struct Met {
+  private struct CachedSession {
     var session: StoredSession
     /// Milliseconds since 1970.
     var checked: Int64
   }
 
-  private struct MetToken {
+  private struct CachedToken {
     var token: StoredAPIToken
     var checked: Int64
   }
 
   private struct State {
-    var sessions: [String: Met] = [:]
-    var apiTokens: [String: MetToken] = [:]
+    var sessions: [String: CachedSession] = [:]
+    var apiTokens: [String: CachedToken] = [:]
     /// The grants of sessions; nil for a page's session.
     var grants: [String: String?] = [:]
     var containers: Set<String> = []
@@ -33,8 +33,10 @@ final class SessionCache: Sendable {
 
   func session(digest: String, now: Int64) -> StoredSession? {
     state.withLock { state in
-      guard let met = state.sessions[digest], now - met.checked < Self.freshness else { return nil }
-      return met.session
+      guard let cached = state.sessions[digest], now - cached.checked < Self.freshness else {
+        return nil
+      }
+      return cached.session
     }
   }
 
@@ -47,10 +49,10 @@ final class SessionCache: Sendable {
     state.withLock { state in
       guard state.generation == generation else { return }
       if state.sessions.count >= Self.limit { state.sessions.removeAll() }
-      let checked = state.sessions[session.digest].map { met in
-        now - met.checked < Self.freshness ? met.checked : now
+      let checked = state.sessions[session.digest].map { cached in
+        now - cached.checked < Self.freshness ? cached.checked : now
       }
-      state.sessions[session.digest] = Met(session: session, checked: checked ?? now)
+      state.sessions[session.digest] = CachedSession(session: session, checked: checked ?? now)
     }
   }
 
@@ -71,15 +73,15 @@ final class SessionCache: Sendable {
     now: Int64,
     _ read: () throws -> StoredAPIToken?
   ) rethrows -> StoredAPIToken? {
-    if let met = state.withLock({ $0.apiTokens[text] }), now - met.checked < Self.freshness {
-      return met.token
+    if let cached = state.withLock({ $0.apiTokens[text] }), now - cached.checked < Self.freshness {
+      return cached.token
     }
     let generation = generation
     guard let token = try read() else { return nil }
     state.withLock { state in
       guard state.generation == generation else { return }
       if state.apiTokens.count >= Self.limit { state.apiTokens.removeAll() }
-      state.apiTokens[text] = MetToken(token: token, checked: now)
+      state.apiTokens[text] = CachedToken(token: token, checked: now)
     }
     return token
   }

@@ -30,7 +30,7 @@ extension CloudKitService {
   }
 
   /// Removes commit events that every process has read.
-  package func forgetNews() async throws {
+  package func forgetOldEvents() async throws {
     let oldest = now - Int64(limits.eventLifetime * 1000)
     try await writing.run { [storage] in try storage.forgetEvents(before: oldest) }
   }
@@ -53,7 +53,7 @@ extension CloudKitService {
       guard sinceTidying >= 3600 else { continue }
       sinceTidying = 0
       try? await collectTraces()
-      try? await forgetNews()
+      try? await forgetOldEvents()
       do {
         try await housekeep()
       } catch {

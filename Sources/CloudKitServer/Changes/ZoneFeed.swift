@@ -98,17 +98,17 @@ struct ZoneFeed {
     let isOpen = stay.left == nil && view?.permissions[stay.share] != nil
     var items: [Item] = []
     if isOpen {
-      items += try arrivals(stay, range)
+      items += try presentAtJoin(stay, range)
       items += try changes(stay, range)
     }
     guard !range.isFirst else { return items }
     items += try departures(stay, range)
-    if let left = stay.left { items += try farewells(stay, left, range) }
+    if let left = stay.left { items += try removedOnLeave(stay, left, range) }
     return items
   }
 
   /// The records that existed when the participant joined.
-  private func arrivals(_ stay: ZoneView.Stay, _ range: Range) throws -> [Item] {
+  private func presentAtJoin(_ stay: ZoneView.Stay, _ range: Range) throws -> [Item] {
     guard let span = places(at: stay.joined, range, through: stay.joined) else { return [] }
     return try snapshot.members(in: partition, span.range(zone, stay.share, range)).map { record in
       Item(
@@ -138,7 +138,7 @@ struct ZoneFeed {
   }
 
   /// The records that existed when the participant left, and that they no longer see.
-  private func farewells(
+  private func removedOnLeave(
     _ stay: ZoneView.Stay,
     _ left: ChangeNumber,
     _ range: Range

@@ -59,7 +59,7 @@ final class MailQueue: Sendable {
   /// Seconds before the next attempt, by attempts so far.
   private static let pauses: [Double] = [30, 120, 600, 1800, 3600]
   /// Seconds that a stop waits for the mails that can be sent at once.
-  private static let farewell = 5.0
+  private static let stopTimeout = 5.0
 
   private let sender: any MailSender
   private let bounds: Bounds
@@ -114,7 +114,7 @@ final class MailQueue: Sendable {
     }
     timer?.cancel()
     let deadline = effects.tasks.spawn { [self] in
-      do { try await effects.clock.sleep(seconds: Self.farewell) } catch { return }
+      do { try await effects.clock.sleep(seconds: Self.stopTimeout) } catch { return }
       let running = self.state.withLock { state in
         state.isOver = true
         return [state.maker, state.worker]

@@ -30,11 +30,11 @@ extension CloudKitService {
 
   /// The page that refuses a foreign host name; nil for a name of the server.
   package func hostRefusal(_ request: WebServiceRequest) -> WebServiceResponse? {
-    isPageHost(request) ? nil : strangeHostPage(request)
+    isPageHost(request) ? nil : foreignHostPage(request)
   }
 
   /// The page for a request under a foreign host name.
-  func strangeHostPage(_ request: WebServiceRequest) -> WebServiceResponse {
+  func foreignHostPage(_ request: WebServiceRequest) -> WebServiceResponse {
     AccountPage(
       title: "Not this server's name",
       message: "This page is not served under the name \(request.headers["host"] ?? ""). "

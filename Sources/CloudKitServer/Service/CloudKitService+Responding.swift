@@ -36,7 +36,7 @@ extension CloudKitService {
     guard !isClosed || rules.isAnsweredWhileStopping else {
       throw ErrorDictionary(.tryAgainLater, "the server is stopping", retryAfter: 1)
     }
-    if rules.isPage, !isPageHost(request) { return strangeHostPage(request) }
+    if rules.isPage, !isPageHost(request) { return foreignHostPage(request) }
     if rules.isPage, isForeignForm(request) { return foreignFormPage() }
     try checkBody(of: request)
     if rules.isPage || route == .section(.account) { try throttleAddress(request) }

@@ -33,11 +33,11 @@ package final class CloudKitService: Sendable {
   /// them.
   private let writers: [Lane]
   /// The event up to which this process's listeners were notified.
-  let newsPosition: Mutex<EventPosition>
+  let deliveredPosition: Mutex<EventPosition>
   /// The incarnation of the storage to which this position belongs.
-  let newsIncarnation: Mutex<String>
+  let deliveredIncarnation: Mutex<String>
   /// Delivers events to listeners, one at a time.
-  let telling: Lane
+  let deliveryLane: Lane
   let announcements = AnnouncementLedger()
   /// Notifications of this process's commits whose delivery failed.
   let undelivered = Mutex<[CommitNote]>([])
@@ -116,9 +116,9 @@ package final class CloudKitService: Sendable {
       effects: configuration.effects,
       timeout: configuration.limits.longPollTimeout
     )
-    newsIncarnation = Mutex(storage.incarnation)
-    newsPosition = Mutex(try storage.newestEvent())
-    telling = configuration.effects.lane("server news")
+    deliveredIncarnation = Mutex(storage.incarnation)
+    deliveredPosition = Mutex(try storage.newestEvent())
+    deliveryLane = configuration.effects.lane("server news")
     writers = (0..<storage.writerCount).map {
       configuration.effects.waitingLane("server storage \($0)")
     }
@@ -133,7 +133,7 @@ package final class CloudKitService: Sendable {
     administratorToken = Mutex(configuration.administratorToken)
     address = Mutex("")
     baseURL = configuration.baseURL
-    storage.listen { [weak self] news in self?.hear(news) }
+    storage.listen { [weak self] news in self?.handle(news) }
   }
 
   /// Ends long polls with `null` and closes the storage; later requests get TRY_AGAIN_LATER.
@@ -146,18 +146,18 @@ package final class CloudKitService: Sendable {
   }
 
   /// Handles a commit notification of the storage; commits of this process were delivered already.
-  private func hear(_ news: StorageNews) {
+  private func handle(_ news: StorageNews) {
     switch news {
     case .directory:
       sessions.forgetSessions()
       // A commit of this process is followed by the same call, outside the writer's lane.
       guard !writers.contains(where: \.isCurrent) else { return }
-      telling.async { [weak self] in self?.endUnboundListeners() }
+      deliveryLane.async { [weak self] in self?.endUnboundListeners() }
     case .events:
       guard !writers.contains(where: \.isCurrent) else { return }
       // If the storage does not respond now, the next notification or the next maintenance delivers
       // the events.
-      telling.async { [weak self] in try? self?.deliverNewsInLane() }
+      deliveryLane.async { [weak self] in try? self?.deliverEventsInLane() }
     }
   }
 

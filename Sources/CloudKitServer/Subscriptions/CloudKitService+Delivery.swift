@@ -75,10 +75,10 @@ extension CloudKitService {
   /// Called after the storage's commit notifications, and by the maintenance. Runs in one lane, so
   /// that no event is delivered twice.
   package func deliverNews() async throws {
-    try await telling.run { [self] in try deliverNewsInLane() }
+    try await deliveryLane.run { [self] in try deliverEventsInLane() }
   }
 
-  func deliverNewsInLane() throws {
+  func deliverEventsInLane() throws {
     let late = undelivered.withLock { notes in
       defer { notes = [] }
       return notes
@@ -88,7 +88,7 @@ extension CloudKitService {
     }
     try followIncarnation()
     while true {
-      let events = try storage.events(after: newsPosition.withLock { $0 }, limit: 500)
+      let events = try storage.events(after: deliveredPosition.withLock { $0 }, limit: 500)
       guard !events.isEmpty else { return }
       for event in events {
         // An unreadable event is of another version: its listeners fetch changes at their next
@@ -97,7 +97,7 @@ extension CloudKitService {
           try deliver(note, of: event)
         }
         // Advanced after the delivery: a failed one is retried.
-        newsPosition.withLock { $0 = max($0, event.position) }
+        deliveredPosition.withLock { $0 = max($0, event.position) }
       }
     }
   }
@@ -106,10 +106,10 @@ extension CloudKitService {
   /// old history may be greater than all new positions.
   private func followIncarnation() throws {
     let incarnation = storage.incarnation
-    guard newsIncarnation.withLock({ $0 }) != incarnation else { return }
+    guard deliveredIncarnation.withLock({ $0 }) != incarnation else { return }
     let newest = try storage.newestEvent()
-    newsPosition.withLock { $0 = min($0, newest) }
-    newsIncarnation.withLock { $0 = incarnation }
+    deliveredPosition.withLock { $0 = min($0, newest) }
+    deliveredIncarnation.withLock { $0 = incarnation }
   }
 
   private func deliver(_ note: CommitNote, of event: StoredEvent) throws {

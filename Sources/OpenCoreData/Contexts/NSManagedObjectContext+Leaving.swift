@@ -32,13 +32,13 @@ extension NSManagedObjectContext {
   /// If an object's own side is loaded, it names the objects that refer to it. If not, as for a
   /// fault that a batch request deleted, all objects of the other side are searched, once for all
   /// deletions.
-  func leaveRelationships(_ objects: [NSManagedObject]) {
+  func removeFromRelationships(_ objects: [NSManagedObject]) {
     guard !objects.isEmpty else { return }
     var unknown: Set<UnknownSide> = []
     let gone = Set(objects.map { ObjectIdentifier($0) })
     // Each storage once: one object may lose thousands of members at a time.
     var storages: [ObjectIdentifier: ToManyStorage] = [:]
-    for object in objects { leaveKnown(object, gone, &storages, &unknown) }
+    for object in objects { removeFromKnownOwners(object, gone, &storages, &unknown) }
     for storage in storages.values { storage.forget(gone) }
     guard !unknown.isEmpty else { return }
     let references = Set(objects.map(\.rowReference))
@@ -54,7 +54,7 @@ extension NSManagedObjectContext {
   }
 
   /// Removes an object from the to-ones that are known to refer to it, and collects the to-manys.
-  private func leaveKnown(
+  private func removeFromKnownOwners(
     _ object: NSManagedObject,
     _ gone: Set<ObjectIdentifier>,
     _ storages: inout [ObjectIdentifier: ToManyStorage],
@@ -88,7 +88,7 @@ extension NSManagedObjectContext {
   ///
   /// References that this save does not write were cleared by the context that deleted the objects.
   func nullifyReferences(to gone: [NSManagedObject]) {
-    leaveRelationships(gone)
+    removeFromRelationships(gone)
     let objects = Set(gone.map { ObjectIdentifier($0) })
     let references = Set(gone.map(\.rowReference))
     for object in inserted.objects + updated.objects where !object.state.contains(.fault) {

@@ -128,7 +128,7 @@ extension NSManagedObjectContext {
       object: self,
       userInfo: changes.mergedIdentifiersUserInfo
     )
-    tellChildren(changes)
+    notifyChildren(changes)
     for object in changes.deleted { forgetDeleted(object) }
   }
 
@@ -146,7 +146,7 @@ extension NSManagedObjectContext {
       guard let object = registry.object(key), !object.state.contains(.inserted) else { continue }
       result.append(object)
     }
-    leaveRelationships(result)
+    removeFromRelationships(result)
     for object in result {
       switch true {
       case object.state.contains(.deleted): deleted.remove(object)

@@ -8,7 +8,7 @@ import Foundation
 extension NSManagedObjectContext {
   /// Merges this context's changes into the children that merge automatically; called on this
   /// context's lane.
-  func tellChildren(_ changes: ChangedObjects, except source: NSManagedObjectContext? = nil) {
+  func notifyChildren(_ changes: ChangedObjects, except source: NSManagedObjectContext? = nil) {
     let children = children
     guard !children.isEmpty else { return }
     let rows = ChangedRows(
@@ -168,8 +168,8 @@ extension NSManagedObjectContext {
     isSaving = false
     for object in changes.inserted { registry.insert(object) }
     postSave(changes)
-    tellChildren(changes)
-    parent.performAndWait { parent.tellChildren(changes, except: self) }
+    notifyChildren(changes)
+    parent.performAndWait { parent.notifyChildren(changes, except: self) }
     for object in changes.deleted { forgetDeleted(object) }
   }
 
@@ -313,24 +313,24 @@ extension NSManagedObjectContext {
     key.isTemporary ? formerKeys[key.reference.key] ?? key : key
   }
 
-  func noteLastingKey(_ key: ObjectKey, of former: Int64) {
+  func recordPermanentKey(_ key: ObjectKey, of former: Int64) {
     formerKeys.note(key, of: former)
-    lastingKeys.append((former, key))
+    permanentKeys.append((former, key))
   }
 
   /// Passes permanent keys to the children, which know the objects by their temporary ones.
-  func tellChildrenOfKeys() {
-    guard !lastingKeys.isEmpty else { return }
-    let keys = lastingKeys
-    lastingKeys = []
+  func sendKeysToChildren() {
+    guard !permanentKeys.isEmpty else { return }
+    let keys = permanentKeys
+    permanentKeys = []
     for child in descendants {
-      child.arrivingKeys.add(keys)
+      child.permanentKeyQueue.add(keys)
       if child.lane.isCurrent {
-        child.takeArrivingKeys()
+        child.takePermanentKeys()
       } else {
         // Queued before any later work of the child. If the child is running, it takes the keys
         // itself before it creates an object for one of them.
-        child.lane.async { [weak child] in child?.takeArrivingKeys() }
+        child.lane.async { [weak child] in child?.takePermanentKeys() }
       }
     }
   }
@@ -341,8 +341,8 @@ extension NSManagedObjectContext {
     return children + children.flatMap(\.descendants)
   }
 
-  func takeArrivingKeys() {
-    for (former, key) in arrivingKeys.takeAll() {
+  func takePermanentKeys() {
+    for (former, key) in permanentKeyQueue.takeAll() {
       let object = registeredObject(
         ObjectKey(store: 0, reference: RowReference(entityNumber: 0, key: former))
       )

@@ -140,7 +140,7 @@ extension NSManagedObjectContext {
     template: ObjectTemplate,
     binding: StoreBinding?
   ) -> NSManagedObject {
-    if isChild, key.isTemporary, let known = objectOfLastingKey(key, template: template) {
+    if isChild, key.isTemporary, let known = objectOfPermanentKey(key, template: template) {
       return known
     }
     let home = home(
@@ -153,11 +153,11 @@ extension NSManagedObjectContext {
   }
 
   /// The object of a temporary key that the parent has since replaced by a permanent one.
-  private func objectOfLastingKey(
+  private func objectOfPermanentKey(
     _ temporary: ObjectKey,
     template: ObjectTemplate
   ) -> NSManagedObject? {
-    if !arrivingKeys.isEmpty { takeArrivingKeys() }
+    if !permanentKeyQueue.isEmpty { takePermanentKeys() }
     let key = lasting(temporary)
     guard !key.isTemporary else { return nil }
     let binding = persistentStoreCoordinator?.binding(number: key.store)
@@ -165,8 +165,8 @@ extension NSManagedObjectContext {
   }
 
   func makeFault(_ key: Int64, in home: ObjectHome) -> NSManagedObject {
-    if isChild, !arrivingKeys.isEmpty {
-      takeArrivingKeys()
+    if isChild, !permanentKeyQueue.isEmpty {
+      takePermanentKeys()
       if let known = registry.object(home.word, key) { return known }
     }
     let seed = ManagedObjectSeed(home: Unmanaged.passUnretained(home), key: key)

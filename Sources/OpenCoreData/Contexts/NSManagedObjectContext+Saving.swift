@@ -137,8 +137,8 @@ extension NSManagedObjectContext {
     for objects: [NSManagedObject],
     _ coordinator: NSPersistentStoreCoordinator
   ) throws {
-    notesLastingKeys = !children.isEmpty
-    defer { tellChildrenOfKeys() }
+    recordsPermanentKeys = !children.isEmpty
+    defer { sendKeysToChildren() }
     let fresh = objects.filter { $0.key.isTemporary }
     for (template, objects) in grouped(fresh) {
       var groups: [(binding: StoreBinding, objects: [NSManagedObject])] = []
@@ -199,14 +199,14 @@ extension NSManagedObjectContext {
       if retainsRegisteredObjects { retainedObjects[object.key] = nil }
       object.become(ObjectKey(store: binding.number, reference: reference), binding)
       if retainsRegisteredObjects { retainedObjects[object.key] = object }
-      if notesLastingKeys { noteLastingKey(object.key, of: former) }
+      if recordsPermanentKeys { recordPermanentKey(object.key, of: former) }
       if binding.isContextual { noteRegistered(object, binding) }
     }
     registry.insert(objects)
   }
 
   /// Implements `obtainPermanentIDs(for:)`.
-  func obtainLastingIDs(for objects: [NSManagedObject]) throws {
+  func assignPermanentIDs(for objects: [NSManagedObject]) throws {
     requireLane()
     do {
       if let parent {
@@ -237,7 +237,7 @@ extension NSManagedObjectContext {
     for object in changes.deleted { object.didSave() }
     isSaving = false
     postSave(changes, generation: moved)
-    tellChildren(changes)
+    notifyChildren(changes)
     for (plan, _) in commits {
       coordinator.contextDidSave(self, plan.binding, plan.changes)
     }

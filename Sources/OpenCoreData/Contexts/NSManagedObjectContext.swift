@@ -55,10 +55,10 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   var formerKeys = FormerKeys()
   /// Permanent keys that the parent assigned and this context has not taken yet; used by any
   /// thread.
-  let arrivingKeys = ArrivingKeys()
+  let permanentKeyQueue = PermanentKeyQueue()
   /// The permanent keys that have not been passed to the children yet.
-  var lastingKeys: [(former: Int64, key: ObjectKey)] = []
-  var notesLastingKeys = false
+  var permanentKeys: [(former: Int64, key: ObjectKey)] = []
+  var recordsPermanentKeys = false
   /// The child contexts; guarded by the lock.
   private var guardedChildren: [WeakContext] = []
   /// The query generation that the context reads; nil for the newest state.
@@ -388,7 +388,7 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
 
   /// Assigns permanent identifiers to objects before they are saved.
   open func obtainPermanentIDs(for objects: [NSManagedObject]) throws {
-    try obtainLastingIDs(for: objects)
+    try assignPermanentIDs(for: objects)
   }
 
   /// Saves the changes: to the stores, or to the parent where there is one.

@@ -69,7 +69,7 @@ final class ObjectRegistry: Sendable {
   }
 
   /// Called by an object that is being released, on any thread.
-  func objectGoes(_ object: NSManagedObject, _ home: ObjectHome, _ key: Int64) {
+  func objectIsReleased(_ object: NSManagedObject, _ home: ObjectHome, _ key: Int64) {
     let address = UnsafeRawPointer(Unmanaged.passUnretained(object).toOpaque())
     // Another object may already be registered under the key.
     state.withLock { $0.table.remove(home.word, key, ifHolding: address) }

@@ -95,7 +95,7 @@ extension NSManagedObject {
     let current = current
     let home = current.home
     home._withUnsafeGuaranteedRef { home in
-      home.registry?.objectGoes(self, home, current.key)
+      home.registry?.objectIsReleased(self, home, current.key)
     }
     if !current.isCompact { Self.dispose(current.body) }
     if !home._withUnsafeGuaranteedRef({ $0.isLasting }) { home.release() }

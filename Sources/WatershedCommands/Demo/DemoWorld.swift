@@ -76,9 +76,9 @@ final class DemoWorld: Sendable {
   /// Waits until nothing is left to export and both devices have equal contents.
   func converge(_ what: String) async throws {
     try await until(what) {
-      let phoneRests = try await phone.isSettled()
-      let laptopRests = try await laptop.isSettled()
-      guard phoneRests, laptopRests else { return false }
+      let phoneIsSettled = try await phone.isSettled()
+      let laptopIsSettled = try await laptop.isSettled()
+      guard phoneIsSettled, laptopIsSettled else { return false }
       return try await differences().isEmpty
     }
   }

@@ -114,7 +114,7 @@ struct CarriedBooksTests {
       type: .sqlite,
       at: copy
     )
-    try CarriedBooks(
+    try MetadataCopy(
       from: bench.url,
       to: copy,
       keys: [],

@@ -18,7 +18,7 @@ package final class PostgreSQLStorage: Storage {
   private let schemas = SchemaCache()
   private let effects: Effects
   private let format: StorageFormat
-  private let news: PostgreSQLNews
+  private let news: PostgreSQLNotifications
   /// Whether this is a cluster's coordinator; checked again with each poll.
   private let isCluster = Mutex(false)
   /// Set when connections were lost: the next connection may be to another PostgreSQL server.
@@ -73,7 +73,12 @@ package final class PostgreSQLStorage: Storage {
     identity = Mutex(facts.incarnation)
     // Two services in one database are distinguished by their schemas.
     let schema = try pool.use { try $0.query("SELECT current_schema()")[0].text(0) }
-    news = PostgreSQLNews(url: url, channel: "watershed_\(schema)", pool: pool, effects: effects)
+    news = PostgreSQLNotifications(
+      url: url,
+      channel: "watershed_\(schema)",
+      pool: pool,
+      effects: effects
+    )
     try lookForCluster()
     news.start { [weak self] in try self?.checkService() }
   }

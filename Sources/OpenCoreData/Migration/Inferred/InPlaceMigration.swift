@@ -69,7 +69,7 @@ final class InPlaceMigration {
       requireValues,
       { try DerivedValues(schema: self.destination, now: self.now).fill(self.connection) },
       { try IndexMigration(self, kept: self.keptTables(joins)).run() },
-      { try BookMigration(self).run() },
+      { try MetadataMigration(self).run() },
       { try self.abandonFiles(of: before) },
     ]
     for (index, step) in steps.enumerated() {

@@ -20,7 +20,7 @@ struct MappedStoreMigration {
         // Another process may have migrated the file first.
         guard try !isDone(file) else { return false }
         let keys = try migrate(to: copy)
-        try CarriedBooks(
+        try MetadataCopy(
           from: url,
           to: copy,
           keys: keys,

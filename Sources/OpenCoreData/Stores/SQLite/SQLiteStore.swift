@@ -285,7 +285,7 @@ package final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendabl
   private func releaseIdleSessions() {
     let sessions = shared.withLock { Array($0.sessions.values) }
     guard !sessions.isEmpty, logSize > Self.idleSessionLogLimit else { return }
-    for session in sessions { session.letGoIfIdle() }
+    for session in sessions { session.returnConnectionIfIdle() }
   }
 
   /// In bytes; SQLite restarts a log after about half as much.

@@ -56,7 +56,7 @@ final class StoreSession: RowStore, @unchecked Sendable {
   }
 
   /// Returns the connection unless a read is in progress; the next read takes one again.
-  func letGoIfIdle() {
+  func returnConnectionIfIdle() {
     guard lock.try() else { return }
     defer { lock.unlock() }
     if depth == 0 { giveBack() }
@@ -155,7 +155,7 @@ final class StoreSession: RowStore, @unchecked Sendable {
   /// A fetch always reads the newest state.
   func fetch(_ request: RowFetch) throws -> RowFetchResult {
     store.noticeForeignCommitsBeforeReading()
-    beginAnew()
+    renewBeforeNextRead()
     return try reading { connection, epoch in
       try store.fetch(request, from: connection, cachingAt: epoch)
     }
@@ -163,12 +163,12 @@ final class StoreSession: RowStore, @unchecked Sendable {
 
   func referenceList(_ request: RowFetch) throws -> ReferenceList {
     store.noticeForeignCommitsBeforeReading()
-    beginAnew()
+    renewBeforeNextRead()
     return try reading { connection, _ in try store.readReferences(request, from: connection) }
   }
 
   /// Makes the next read begin a new transaction.
-  private func beginAnew() {
+  private func renewBeforeNextRead() {
     lock.withLock { reads = Self.readLimit }
     store.endWriterReading()
   }

@@ -151,7 +151,7 @@ final class BatchInsertion {
         .values(waiting[$0], given: given[$0])
       }
     }
-    try giveKeysBack()
+    try returnUnusedKeys()
     try requireValues()
     noteHistory()
     return keys
@@ -311,7 +311,7 @@ final class BatchInsertion {
     nextKey = lastKey - Int64(count) + 1
   }
 
-  private func giveKeysBack() throws {
+  private func returnUnusedKeys() throws {
     guard nextKey <= lastKey else { return }
     try writer.connection.run(
       "UPDATE Z_PRIMARYKEY SET Z_MAX = ? WHERE Z_ENT = ? AND Z_MAX = ?",

@@ -4,7 +4,7 @@ import Synchronization
 ///
 /// The parent assigns them on its own lane while the child may be running. The child takes them
 /// before it creates an object for a permanent key, or one row would have two objects.
-final class ArrivingKeys: Sendable {
+final class PermanentKeyQueue: Sendable {
   typealias Pair = (former: Int64, key: ObjectKey)
 
   private let count = Atomic<Int>(0)

@@ -3,7 +3,7 @@ import WatershedSQLite
 
 /// Updates the tables of a file that describe its entities: their numbers, the highest keys, the
 /// model, the history, and the metadata of mirrorings.
-struct BookMigration {
+struct MetadataMigration {
   private let migration: InPlaceMigration
   private let connection: SQLiteConnection
   /// Every entity that both models have, in its former and its current form.
@@ -21,7 +21,7 @@ struct BookMigration {
     try renumber()
     try writeModel()
     try HistoryMigration(migration, pairs: pairs).run()
-    try tellOthers()
+    try renameInMirroringTables()
   }
 
   /// The keys of a new entity begin at 1; an entity that both models have never reuses a key.
@@ -71,7 +71,7 @@ struct BookMigration {
 
   /// Mirrorings identify objects by entity and key: Apple's by the entity's number, in tables with
   /// the prefix ANSCK; ours by its name, in tables with the prefix WS.
-  private func tellOthers() throws {
+  private func renameInMirroringTables() throws {
     for (table, columns) in migration.file.columns.sorted(by: { $0.key < $1.key }) {
       if table.hasPrefix("ANSCK"), columns.contains("ZENTITYID") {
         try renumber("ZENTITYID", in: table)

@@ -8,7 +8,7 @@ import WatershedPostgreSQL
 /// A notification inside the writing transaction would serialize all commits, so it is sent after
 /// the commit, once for all commits since the last one. It is lost if its server fails; a slow poll
 /// covers that.
-final class PostgreSQLNews: Sendable {
+final class PostgreSQLNotifications: Sendable {
   private struct State {
     var listener: (@Sendable (StorageNews) -> Void)?
     var connection: PostgreSQLConnection?
@@ -58,9 +58,9 @@ final class PostgreSQLNews: Sendable {
         try? check()
         if state.withLock({ $0.connection == nil }) {
           connect()
-          hear(.directory)
+          handle(.directory)
         }
-        hear(.events)
+        handle(.events)
       }
     }
     state.withLock { $0.poll = poll }
@@ -86,7 +86,7 @@ final class PostgreSQLNews: Sendable {
       return !state.isSending && !state.isStopped
     }
     if mustSend { effects.tasks.spawn { [weak self] in self?.send() } }
-    hear(news)
+    handle(news)
   }
 
   private func send() {
@@ -142,10 +142,10 @@ final class PostgreSQLNews: Sendable {
           .compactMap { StorageNews(rawValue: String($0[1])) }
       )
     }
-    for news in StorageNews.allCases where heard.contains(news) { hear(news) }
+    for news in StorageNews.allCases where heard.contains(news) { handle(news) }
   }
 
-  private func hear(_ news: StorageNews) {
+  private func handle(_ news: StorageNews) {
     state.withLock { $0.listener }?(news)
     if news == .events { settle() }
   }

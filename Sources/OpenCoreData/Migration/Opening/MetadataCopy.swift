@@ -3,7 +3,7 @@ import WatershedSQLite
 
 /// Copies what a migration by objects does not: the store's identity, its history, and the metadata
 /// of mirrorings, with the rows' new keys.
-struct CarriedBooks {
+struct MetadataCopy {
   let from: URL
   let to: URL
   let keys: [MigratedKey]
@@ -20,7 +20,7 @@ struct CarriedBooks {
       try noteKeys(new)
       try noteDeletions(old, new)
       try moveHistory(new)
-      try moveBooks(new)
+      try moveMirroringMetadata(new)
       try new.execute("DROP TABLE temp.WSKEYS")
       var merged = try StoreMetadata.read(new)?.metadata ?? [:]
       for (key, value) in metadata where merged[key] == nil { merged[key] = value }
@@ -194,7 +194,7 @@ struct CarriedBooks {
 
   /// Our mirroring identifies an object by entity and key; a record whose row the migration left
   /// out gets no key, one whose row was deleted before gets the key of the deletion.
-  private func moveBooks(_ new: SQLiteConnection) throws {
+  private func moveMirroringMetadata(_ new: SQLiteConnection) throws {
     let tables = try new.query(
       """
       SELECT m.name FROM sqlite_master AS m WHERE m.type = 'table' AND m.name LIKE 'WS%' \
