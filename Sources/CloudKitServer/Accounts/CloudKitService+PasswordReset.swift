@@ -1,10 +1,9 @@
 import CloudKitWebServices
 import Foundation
 
-/// What a link to a new password that went out in a mail has beside its account; a link that an
-/// administrator gives out has nothing.
+/// The properties of a mailed link to a new password; a link from an administrator has none.
 struct MailedReset: Codable, Hashable, Sendable {
-  /// Where the mail went.
+  /// The address to which the mail was sent.
   var address: String
 }
 
@@ -14,7 +13,7 @@ extension CloudKitService {
     description: "This link is not good any more."
   )
 
-  /// A link that lets the account's owner choose a new password, once.
+  /// A link with which the account's owner can choose a new password, once.
   package func passwordResetURL(for userName: String) async throws -> String {
     try await passwordResetURL(for: userName, mailedTo: nil)
   }
@@ -37,10 +36,10 @@ extension CloudKitService {
     return "\(baseURL)/reset-password?code=\(code)"
   }
 
-  /// Sets the password that a reset link's holder chose.
+  /// Sets the password that the holder of a reset link chose.
   ///
-  /// The transaction that sets the password ends the link: after a refusal, as by a full queue of
-  /// hashing, the link is still good.
+  /// The transaction that sets the password uses the link up: after a refusal, such as a full
+  /// hashing queue, the link is still valid.
   func resetPassword(code: String, password: String, from sender: SenderAddress?) async throws {
     let key = DirectoryEntry.Key(.passwordReset, Self.digest(code))
     let entry = try storage.read { try $0.entry(key) }
@@ -61,8 +60,9 @@ extension CloudKitService {
     )
   }
 
-  /// Whether a link may still set the account's password: a mailed one only while its address is the
-  /// confirmed one, the account has no identity at an issuer, and a mailbox opens no administration.
+  /// Whether a link may still set the account's password: a mailed one only while its address is
+  /// the confirmed one and the account has no identity at an issuer, and never for an administrator
+  /// without a second factor.
   func mayUse(
     _ link: DirectoryEntry,
     of account: StoredAccount,
@@ -77,12 +77,12 @@ extension CloudKitService {
     return try mayReset(byMail: account.id, state, snapshot) == .link
   }
 
-  /// What a person gets who asks for a new password by mail.
+  /// The mail for a user who requests a new password.
   enum MailedAnswer: Hashable, Sendable {
     case link
-    /// A password would be a way in beside the other service, without its factors.
+    /// A password would allow signing in without the other service and its factors.
     case signInElsewhere
-    /// A mailbox alone must not administer the server.
+    /// Access to a mailbox alone must not allow administering the server.
     case askOperator
   }
 

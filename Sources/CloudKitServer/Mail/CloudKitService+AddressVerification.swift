@@ -1,9 +1,9 @@
 import CloudKitWebServices
 import Foundation
 
-/// A link that shows who reads the mail of an address.
+/// A link that proves that its user reads the mail of an address.
 struct AddressVerification: Codable, Hashable, Sendable {
-  /// The address that becomes the account's once the link is used.
+  /// The address that becomes the account's when the link is used.
   var address: String
 
   static func key(_ code: String) -> DirectoryEntry.Key {
@@ -11,19 +11,19 @@ struct AddressVerification: Codable, Hashable, Sendable {
   }
 }
 
-/// Addresses of people: shown to be theirs by a link in a mail.
+/// E-mail addresses of accounts, which a link in a mail confirms.
 extension CloudKitService {
   private static let spentVerification = AdministrationError(
     description: "This link is not good any more."
   )
 
-  /// Links to one address that an account may have at a time.
+  /// The links to one address that an account may have at a time.
   private static let linksPerAccount = 5
 
   /// Sends a link that makes an address the account's confirmed one.
   ///
-  /// Links to other addresses end: the last one that was asked for counts. Of links to the same
-  /// address the newest few stay.
+  /// Links to other addresses become invalid: the last requested address is the valid one. Of links
+  /// to the same address the newest few are kept.
   func beginVerification(of address: String, for account: StoredAccount) async throws {
     guard let mail else { return }
     let code = effects.randomness.bytes(24).base64URL
@@ -58,7 +58,7 @@ extension CloudKitService {
     }
   }
 
-  /// The address of an account that waits to be confirmed: one that was asked for, or the present one.
+  /// The unconfirmed address of an account: the requested one, or the present one.
   func pendingAddress(of account: StoredAccount, _ snapshot: any StorageSnapshot) throws -> String?
   {
     let time = now
@@ -69,7 +69,7 @@ extension CloudKitService {
     return account.emailAddress
   }
 
-  /// The account and the address that a link is about.
+  /// The account and the address of a link.
   func addressToConfirm(code: String) throws -> (owner: StoredAccount, address: String) {
     try storage.read { snapshot in
       guard let entry = try snapshot.entry(AddressVerification.key(code)),
@@ -114,12 +114,12 @@ extension CloudKitService {
         state.hasUnverifiedAddress = nil
         var batch = WriteBatch()
         batch.accounts = [account]
-        // Of two that use a link at once one commits.
+        // Of two concurrent uses of a link one commits.
         batch.expectedEntries[key] = .some(entry.revision)
         batch.expectedEntries[AccountState.key(account.id)] = .some(revision)
         batch.savedEntries = [try state.entry(account.id, revision: (revision ?? 0) + 1)]
         batch.removedEntries = try snapshot.verifications(of: account.id).map(\.key)
-        // Links to a new password went to the address of before.
+        // Links to a new password were sent to the former address.
         batch.removedEntries += try snapshot.entries(
           DirectoryRange(.passwordReset, owner: account.id, limit: .max)
         ).map(\.key)
@@ -133,7 +133,7 @@ extension CloudKitService {
 }
 
 extension StorageSnapshot {
-  /// The links of an account that wait to be used.
+  /// The unused links of an account.
   func verifications(
     of account: String
   ) throws -> [(key: DirectoryEntry.Key, address: String, expires: Int64)] {

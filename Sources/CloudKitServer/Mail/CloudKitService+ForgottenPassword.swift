@@ -1,13 +1,13 @@
 import CloudKitWebServices
 import Foundation
 
-/// A new password for who has forgotten theirs, by a link in a mail to their confirmed address.
+/// Resets a forgotten password, with a link in a mail to the account's confirmed address.
 extension CloudKitService {
-  /// Accounts of one address that get a mail at a time.
+  /// The accounts of one address that get a mail for one request.
   private static let accountsPerRequest = 3
 
-  /// Takes a request for a link; whether there is an account shows neither in the answer nor in its
-  /// time, since nothing is looked up before the answer.
+  /// Accepts a request for a link; neither the reply nor its time reveals whether there is an
+  /// account, since the look-up is made after the reply.
   func requestPasswordReset(for name: String, from sender: SenderAddress?) throws {
     guard let mail else { return }
     guard name.utf8.count <= 4 * limits.nameLength else { return }
@@ -22,7 +22,7 @@ extension CloudKitService {
     from sender: SenderAddress?
   ) async throws -> [MailMessage] {
     let found = try storage.read { snapshot in
-      // A user name may look like another user's address; that user gets a mail too.
+      // A user name may equal another user's address; that user gets a mail too.
       var accounts = try snapshot.accounts(emailAddress: name)
       if let named = try snapshot.account(userName: name) { accounts.insert(named, at: 0) }
       var seen: Set<String> = []

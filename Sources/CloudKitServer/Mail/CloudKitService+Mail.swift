@@ -1,9 +1,9 @@
 import CloudKitWebServices
 import Foundation
 
-/// Mails of the service: who gets them, and how many.
+/// Mails of the service: their recipients and their limits.
 extension CloudKitService {
-  /// The queue of the configured sender; nil where there is none.
+  /// The queue of the configured sender; nil if there is none.
   static func makeMailQueue(_ configuration: ServiceConfiguration) -> MailQueue? {
     configuration.mailSender.map { sender in
       MailQueue(
@@ -19,7 +19,7 @@ extension CloudKitService {
     }
   }
 
-  /// A mail about an account; `lifetime` is the time in seconds that a link in it is good.
+  /// A mail about an account; `lifetime` is the time in seconds for which its link is valid.
   func makeMail(
     _ content: AccountMail,
     to address: String,
@@ -38,7 +38,7 @@ extension CloudKitService {
     return message
   }
 
-  /// What people ask mails for; each purpose is counted for itself.
+  /// The purpose of a requested mail; each purpose is counted separately.
   enum MailPurpose: String, Sendable {
     case confirmation
     case reset
@@ -46,8 +46,8 @@ extension CloudKitService {
 
   /// Whether an address may receive another mail that a request asked for.
   ///
-  /// Strangers can ask for mails to any address: each address has its share of an hour, and so has
-  /// the server. Requests to confirm an address take nothing from links to a new password.
+  /// Anyone can request mails to any address, so each address has a limit per hour, and so has the
+  /// server. Requests to confirm an address do not use up the limit of password resets.
   func mayMail(_ address: String, for purpose: MailPurpose) -> Bool {
     let digest = Self.digest("mail\0\(EmailAddress.folded(address))")
     let kind = "mail \(purpose.rawValue)"
@@ -83,14 +83,15 @@ extension CloudKitService {
     }
   }
 
-  /// Notices of one kind that an account gets at once, and seconds until one more may go out.
+  /// The notices of one kind that an account gets without delay, and the seconds until one more may
+  /// be sent.
   private static let noticesAtOnce = 5
   private static let noticePause = 300.0
 
-  /// Sends a notice of a change of an account to an address that its person has confirmed.
+  /// Sends a notice of a change of an account to its confirmed address.
   ///
-  /// After several of a kind in a row the next ones are left out for minutes: one account must not
-  /// fill the queue of all.
+  /// After several of a kind the next ones are omitted for minutes: one account must not fill the
+  /// queue.
   func notify(
     _ account: StoredAccount,
     at address: String?,
@@ -126,7 +127,7 @@ extension CloudKitService {
     }
   }
 
-  /// The same at the account's address as it is now.
+  /// The same, to the account's present address.
   func notify(_ account: StoredAccount, of notice: AccountNotice, from sender: SenderAddress?) {
     guard mail != nil else { return }
     // A notice that cannot be addressed must not undo the change that it reports.
@@ -136,7 +137,7 @@ extension CloudKitService {
 }
 
 extension StorageSnapshot {
-  /// The address of an account, where it is known to be the person's.
+  /// The address of an account, if it is verified.
   func verifiedAddress(of account: StoredAccount) throws -> String? {
     guard let address = account.emailAddress, !address.isEmpty,
       try state(of: account.id).0.hasUnverifiedAddress != true,

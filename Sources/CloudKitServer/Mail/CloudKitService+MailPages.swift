@@ -1,14 +1,14 @@
 import CloudKitWebServices
 import Foundation
 
-/// The pages that lead to a mail, and those that a mail leads to.
+/// The pages that request a mail, and those that a mail's link opens.
 extension CloudKitService {
   static let forgottenPasswordPath = "/forgot-password"
   static let verificationPath = "/verify-address"
 
   private static let forgottenTitle = "Forgotten password"
 
-  /// `/forgot-password`: asks for a link to a new password.
+  /// `/forgot-password`: requests a link to a new password.
   func respondToForgottenPassword(_ request: WebServiceRequest) throws -> WebServiceResponse {
     guard mail != nil else {
       return AccountPage(
@@ -45,11 +45,11 @@ extension CloudKitService {
     ).response(nonce: nonce)
   }
 
-  /// `/verify-address`: confirms an address by the link of a mail and the account's password.
+  /// `/verify-address`: confirms an address with the link of a mail and the account's password.
   ///
-  /// Opening the page confirms nothing: programs that look for dangers open the links of mails. The
-  /// link shows who reads the address's mail, the password whose account it is: without it, the owner
-  /// of an address would give it to the account of any stranger who typed it.
+  /// Opening the page confirms nothing, because security scanners open the links of mails. The link
+  /// proves access to the address's mail, the password access to the account: without it, the owner
+  /// of an address could confirm it for an attacker's account.
   func respondToVerification(
     _ request: WebServiceRequest,
     _ target: RequestTarget

@@ -1,15 +1,15 @@
 import Foundation
 
-/// A mail in plain text to one address.
+/// A plain text mail to one address.
 package struct MailMessage: Hashable, Sendable {
   package var to: String
   package var subject: String
   /// Lines end with a line feed.
   package var text: String
-  /// Names the mail among all others; letters and digits.
+  /// A unique identifier; letters and digits.
   package var id: String
   package var date: Date
-  /// After it the mail is of no use and is not sent any more.
+  /// The time after which the mail is useless and no longer sent.
   package var validUntil: Date?
 
   package init(to: String, subject: String, text: String, id: String, date: Date) {
@@ -21,17 +21,17 @@ package struct MailMessage: Hashable, Sendable {
   }
 }
 
-/// What takes mails to their recipients' servers.
+/// Sends mails to their recipients' servers.
 package protocol MailSender: Sendable {
-  /// Returns when another server has taken the mail over.
+  /// Returns when another server has accepted the mail.
   func send(_ message: MailMessage) async throws(MailFailure)
 }
 
-/// Why a mail was not taken.
+/// Why a mail was not accepted.
 package struct MailFailure: Error, Hashable, Sendable, CustomStringConvertible {
-  /// In words for the operator's log; names neither password nor recipient.
+  /// A sentence for the operator's log, without password and recipient.
   package var reason: String
-  /// The same mail may be taken later.
+  /// Whether the same mail may be accepted later.
   package var isTemporary: Bool
   /// No mail is accepted now, regardless of its recipient.
   package var isOfServer: Bool

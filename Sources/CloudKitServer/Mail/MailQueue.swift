@@ -3,25 +3,25 @@ import Foundation
 import Logging
 import Synchronization
 
-/// Mails that wait to be sent, one after the other, beside all requests.
+/// A queue of mails, sent one at a time, independently of requests.
 ///
-/// The queue takes work, not only mails: what a request asks for is looked up here, so that the time
-/// and the answer of the request do not depend on whether an account exists. Work has a task and places
-/// of its own: neither a slow mail server nor mails that wait hold it up or have it refused. All is
-/// bounded and kept in memory: a mail that waits when the server stops is not sent, and its person asks
-/// again.
+/// The queue accepts work, not only mails: rows that a request asks for are looked up here, so that
+/// the time and the reply of the request do not depend on whether an account exists. Work has a
+/// task and places of its own: neither a slow mail server nor queued mails delay or refuse it. The
+/// queue is limited and in memory: a mail that is queued when the server stops is not sent, and its
+/// user requests it again.
 final class MailQueue: Sendable {
-  /// How long and how much.
+  /// The limits of the queue.
   struct Bounds: Sendable {
-    /// Mails that may wait.
+    /// The most mails in the queue.
     var waiting: Int
-    /// Of these, notices, which take no place of other mails and leave theirs to none.
+    /// Of these, the places of notices; notices and other mails use only their own places.
     var waitingNotices: Int
-    /// Seconds after which a mail that no server takes is given up.
+    /// Seconds after which a mail that no server accepts is discarded.
     var lifetime: Double
   }
 
-  /// What the figures on the page of metrics are made of.
+  /// The counts on the metrics page.
   struct Counts: Hashable, Sendable {
     var waiting = 0
     var sent = 0
@@ -40,14 +40,14 @@ final class MailQueue: Sendable {
   }
 
   private struct State {
-    /// Work that waits, the oldest first.
+    /// Queued work, oldest first.
     var work: [Work] = []
     var items: [Item] = []
     var pausedUntil: Int64 = 0
     var pauses = 0
-    /// Nothing more is taken.
+    /// Whether nothing more is accepted.
     var isClosed = false
-    /// Nothing more is begun.
+    /// Whether nothing more is started.
     var isOver = false
     var maker: SpawnedTask?
     var worker: SpawnedTask?
@@ -56,9 +56,9 @@ final class MailQueue: Sendable {
     var failed = 0
   }
 
-  /// Seconds before the next attempt, by attempts so far.
+  /// Seconds until the next attempt, by the number of attempts so far.
   private static let pauses: [Double] = [30, 120, 600, 1800, 3600]
-  /// Seconds that a stop waits for the mails that can be sent at once.
+  /// Seconds that a stop waits for the mails that can be sent.
   private static let stopTimeout = 5.0
 
   private let sender: any MailSender
@@ -86,8 +86,8 @@ final class MailQueue: Sendable {
 
   private var now: Int64 { effects.now.wireMilliseconds }
 
-  /// Takes work that makes mails, none among them; false where too much work waits or the queue is
-  /// closed.
+  /// Queues work that creates mails, or none; returns false if too much work is queued or the queue
+  /// is closed.
   func add(_ work: @escaping Work) -> Bool {
     state.withLock { state in
       guard !state.isClosed, state.work.count < waitingRequests else { return false }
@@ -97,7 +97,7 @@ final class MailQueue: Sendable {
     }
   }
 
-  /// Takes a notice; false where the places of notices are full or the queue is closed.
+  /// Queues a notice; returns false if the places of notices are full or the queue is closed.
   func add(notice: MailMessage) -> Bool {
     let time = now
     return state.withLock { state in
@@ -106,7 +106,7 @@ final class MailQueue: Sendable {
     }
   }
 
-  /// Sends what can be sent at once, within seconds, and drops the rest.
+  /// Sends the mails that can be sent within seconds, and discards the rest.
   func close() async {
     let timer = state.withLock { state in
       state.isClosed = true
@@ -127,14 +127,14 @@ final class MailQueue: Sendable {
     if left > 0 { logger.warning("mails were not sent before the stop: \(left)") }
   }
 
-  /// Waits until nothing is left that can be done at once.
+  /// Waits until there is nothing left that can be done without a pause.
   func finishWork() async {
     while let task = state.withLock({ $0.maker ?? $0.worker }) { await task.finish() }
   }
 
   // MARK: Work
 
-  /// Places of work, and of mails that are no notices.
+  /// The places of work, and of mails that are no notices.
   private var waitingRequests: Int { bounds.waiting - bounds.waitingNotices }
 
   private func startMaker(_ state: inout State) {
@@ -152,7 +152,7 @@ final class MailQueue: Sendable {
     }
   }
 
-  /// Does work; the mails beyond the places of mails are not sent.
+  /// Runs work; mails beyond the places of mails are not sent.
   private func make(_ work: Work) async {
     do {
       let mails = try await work()
@@ -172,7 +172,7 @@ final class MailQueue: Sendable {
 
   // MARK: Mails
 
-  /// Takes a mail where its class has a place left.
+  /// Queues a mail if its class has a place left.
   private func add(
     _ mail: MailMessage,
     isNotice: Bool,
@@ -188,7 +188,7 @@ final class MailQueue: Sendable {
     return true
   }
 
-  /// Starts the one worker of mails where none runs: now, or when the first mail is due.
+  /// Starts the one task that sends mails, unless it runs: now, or when the first mail is due.
   private func startWorker(_ state: inout State) {
     guard state.worker == nil else { return }
     let time = now
@@ -204,7 +204,7 @@ final class MailQueue: Sendable {
     state.pausedUntil > time ? nil : state.items.firstIndex { $0.due <= time }
   }
 
-  /// The first item that is due; where none is, the worker ends and a timer starts the next one.
+  /// The first item that is due; if there is none, the task ends and a timer starts the next one.
   private func next() -> Item? {
     let time = now
     return state.withLock { state in
