@@ -2,12 +2,13 @@ import Synchronization
 
 /// The commit notifications of this process that its listeners have received.
 ///
-/// A notification is delivered twice: after its commit, and with the event that the commit wrote.
-/// Usually the first delivers it. If the outcome of a commit was unknown, only the event does.
+/// A notification arrives twice, after its commit and with the event that the commit wrote, and is
+/// delivered once: usually when it first arrives. If the outcome of a commit was unknown, only the
+/// event arrives.
 final class AnnouncementLedger: Sendable {
   private struct State {
     var lastNumber: Int64 = 0
-    /// Delivered once, with the second delivery still expected.
+    /// The numbers of delivered notifications that are expected to arrive again.
     var claimed: Set<Int64> = []
   }
 
