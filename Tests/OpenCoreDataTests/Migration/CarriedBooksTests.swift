@@ -4,7 +4,7 @@ import WatershedSQLite
 
 @testable import OpenCoreData
 
-@Suite("What a migration takes along")
+@Suite("History and mirroring metadata in a migration")
 struct CarriedBooksTests {
   private typealias Parts = ModelParts
 

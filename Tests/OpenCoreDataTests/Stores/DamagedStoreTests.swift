@@ -106,7 +106,7 @@ struct DamagedStoreTests {
     #expect(try CatalogStack(url).titles().isEmpty)
   }
 
-  @Test("A refused store leaves nothing beside it, and stays as it is")
+  @Test("Refusing a store leaves no file beside it, and does not change it")
   func nothingBeside() throws {
     try CatalogStack(url).fill()
     let stack = try CatalogStack(url)

@@ -124,7 +124,7 @@ struct MetadataCopy {
     }
   }
 
-  /// The entity that the deleted rows of a former one would have now.
+  /// The destination entity to which the deleted rows of a source entity belong.
   private func successor(of former: String) -> EntityTable? {
     if let same = destination.entity(named: former) { return same }
     let mapped = mapping.entityMappings.first {
@@ -133,7 +133,7 @@ struct MetadataCopy {
     return mapped?.destinationEntityName.flatMap { destination.entity(named: $0) }
   }
 
-  /// The last key that was given out in an inheritance tree.
+  /// The highest assigned key in an inheritance tree.
   private func lastKey(_ root: Int32, _ connection: SQLiteConnection) throws -> Int64 {
     let found = try connection.scalar(
       "SELECT Z_MAX FROM Z_PRIMARYKEY WHERE Z_ENT = ?",
@@ -151,7 +151,7 @@ struct MetadataCopy {
   /// deleted.
   private func moveHistory(_ new: SQLiteConnection) throws {
     guard try hasHistory(new) else { return }
-    // A deleted row was noted as one, where its entity goes on, under its name or another.
+    // A deleted row was recorded as one, if its entity still exists, renamed or not.
     try new.execute(
       """
       DELETE FROM ACHANGE WHERE NOT EXISTS (SELECT 1 FROM temp.WSKEYS AS k \

@@ -179,12 +179,12 @@ struct StoreOpener: @unchecked Sendable {
     ModelCompatibility(model: model, configuration: configuration, file: file, url: url).mismatch()
   }
 
-  /// Whether a log of a store that was at this place before is still there.
+  /// Whether a former store's log exists at this path.
   private var hasLog: Bool {
     get throws { try StorePlace.logSuffixes.contains { try FileSystem.size(of: url.path + $0) > 0 } }
   }
 
-  /// Makes an empty file at the place.
+  /// Creates an empty file at the path.
   ///
   /// A file with pages that is put beside the log of a former store would be read together with that log:
   /// the former store's rows would come back. Removing the log here would take it from another process
@@ -193,12 +193,12 @@ struct StoreOpener: @unchecked Sendable {
     do {
       try FileSystem.makeEmptyFile(url.path)
     } catch let error as CocoaError where error.code == .fileWriteFileExists {
-      // Another process was faster.
+      // Another process created the file first.
     }
   }
 
-  /// Makes the file under another name and links it into place, so that no crash leaves half a
-  /// store, and of two processes that create it the second finds the first one's.
+  /// Creates the file under another name and links it to its path, so that a crash leaves no
+  /// incomplete store, and of two processes that create it the second opens the first one's.
   private func createFile() throws {
     let folder = url.deletingLastPathComponent()
     guard try FileSystem.isThere(folder.path) else {
