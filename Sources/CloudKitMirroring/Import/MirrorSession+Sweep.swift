@@ -68,7 +68,7 @@ extension MirrorSession {
 
   /// Whether the delete rules of a missing object would delete an object that is on the server: a
   /// device that deleted the first would have deleted the second.
-  private func deletionTakesMet(_ record: BookedRecord, generation: Int64) throws -> Bool {
+  private func deletionCascadesToPresent(_ record: BookedRecord, generation: Int64) throws -> Bool {
     try deletionTakes(record) { $0.tag != nil && $0.generation >= generation }
   }
 

@@ -5,7 +5,7 @@ import WatershedSQLite
 @testable import OpenCoreData
 
 @Suite("History and mirroring metadata in a migration")
-struct CarriedBooksTests {
+struct MetadataCopyTests {
   private typealias Parts = ModelParts
 
   /// Creates tables like the mirroring's: objects by entity and key.
