@@ -44,11 +44,11 @@ public struct OSLogMessage: ExpressibleByStringInterpolation, Sendable {
 public struct OSLogPrivacy: Hashable, Sendable {
   /// Public for numbers, private for texts and objects.
   public static let auto = OSLogPrivacy()
-  /// Everybody.
+  /// Everywhere.
   public static let `public` = OSLogPrivacy()
-  /// Nobody but a debugger.
+  /// Only in a debugger.
   public static let `private` = OSLogPrivacy()
-  /// Nobody.
+  /// Nowhere.
   public static let sensitive = OSLogPrivacy()
 
   /// What stands for a value that may not be read.
@@ -59,9 +59,9 @@ public struct OSLogPrivacy: Hashable, Sendable {
     case none
   }
 
-  /// Nobody but a debugger; others see the mask.
+  /// Only in a debugger; elsewhere the mask is shown.
   public static func `private`(mask: Mask) -> OSLogPrivacy { .private }
-  /// Nobody; others see the mask.
+  /// Nowhere; the mask is shown.
   public static func sensitive(mask: Mask) -> OSLogPrivacy { .sensitive }
   /// As `auto`; others see the mask.
   public static func auto(mask: Mask) -> OSLogPrivacy { .auto }

@@ -303,7 +303,7 @@ struct AccountExportTests {
     #expect(await server.send("GET", try await link(server, ada)).status == 200)
   }
 
-  @Test("A site has half of the places for downloads, whoever of its people asks")
+  @Test("A site has half of the places for downloads, for all its users together")
   func shareOfASite() async throws {
     let server = try await TestServer(limits: { $0.runningExports = 4 })
     func open(_ name: String, from address: String) async throws -> StreamedResponse {

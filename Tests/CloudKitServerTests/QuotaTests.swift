@@ -131,7 +131,7 @@ struct QuotaTests {
     #expect(await server.send("POST", try await ada.uploadPath(), body: Data([1])).status == 200)
   }
 
-  @Test("One person fills no more than a share of a public database, and others go on")
+  @Test("One person fills no more than a share of a public database, and others can still write")
   func publicShare() async throws {
     let server = try await TestServer(limits: { $0.publicUserQuota = 30_000 })
     let ada = try await server.person()

@@ -85,7 +85,7 @@ struct RequestBoundsTests {
   }
 
   @Test(
-    "A sender is an IPv4 address or 64 bits of an IPv6 address, whatever the port",
+    "A sender is an IPv4 address or 64 bits of an IPv6 address, without the port",
     arguments: [
       ("192.0.2.1", "192.0.2.1:4711", true), ("192.0.2.1", "::ffff:192.0.2.1", true),
       ("192.0.2.1", "192.0.2.2", false), ("2001:db8::1", "2001:db8:0:0:ffff::", true),

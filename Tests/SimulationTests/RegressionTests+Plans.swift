@@ -96,7 +96,7 @@ extension RegressionTests {
     return plan
   }
 
-  /// Files are fetched while replies are often no JSON, by a client that goes on where a fetch broke.
+  /// Files are fetched while replies are often no JSON, by a client that continues where a fetch broke.
   static var garbledFilesPlan: SimulationPlan {
     var plan = SimulationPlan(seed: 5123, devices: [0, 0])
     plan.limits.inlineBytes = 200

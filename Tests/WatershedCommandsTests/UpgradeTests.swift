@@ -29,7 +29,7 @@ struct UpgradeTests {
     }
   }
 
-  /// Without addresses and change tokens, which are sealed anew, and numbers of sessions.
+  /// Without addresses and change tokens, which are sealed again, and numbers of sessions.
   private func settled(_ text: String) -> String {
     text.replacing(/"(downloadURL|syncToken)":"[^"]*"/) { "\"\($0.output.1)\":\"\"" }
       .replacing(/"sessions":[0-9]+/, with: "\"sessions\":0")

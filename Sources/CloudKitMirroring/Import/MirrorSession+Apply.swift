@@ -68,7 +68,7 @@ extension MirrorSession {
     return effect
   }
 
-  /// Notes records whose copies on the server cannot be had whole: the rest of the page goes on, and
+  /// Records which server records are incomplete: the rest of the page is applied, and
   /// they are asked for again later.
   package func park(_ unreadable: [String: String], generation: Int64) throws {
     for (name, reason) in unreadable.sorted(by: { $0.key < $1.key }) {

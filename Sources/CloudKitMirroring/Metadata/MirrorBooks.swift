@@ -159,7 +159,7 @@ package struct MirrorBooks {
     case scanPosition
     /// Set once the first scan is complete.
     case scanFinished
-    /// The change token that the zone had before it began to be read from the start: it tells whether the
+    /// The change token that the zone had before it began to be read from the start: it shows whether the
     /// server has the same zone still.
     case tokenBeforeRereading
     /// Set while the zone is read with a model that reads more than the last one.

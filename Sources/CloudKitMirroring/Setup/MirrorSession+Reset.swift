@@ -52,7 +52,7 @@ extension MirrorSession {
   ///
   /// A server that lost data stays one until the zone has been read to its end, and what a sweep kept
   /// stays kept. The former token is kept until then: without it, a zone that was deleted and made again
-  /// could not be told from this one.
+  /// could not be distinguished from this one.
   package func startRereading(_ reason: MirrorBooks.Rereading) throws {
     var zone = try books.zone(context.zone)
     if let token = zone.token, try books.blob(.tokenBeforeRereading) == nil {

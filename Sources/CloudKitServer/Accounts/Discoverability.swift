@@ -47,8 +47,8 @@ extension CloudKitService {
       ?? (configuration.discovery == .everyone)
   }
 
-  /// Notes the person's word for the container of their session where there is one, and tells what
-  /// holds.
+  /// Stores the person's choice for the container of their session, if there is one, and returns the
+  /// choice that applies.
   func discoverability(
     of own: OwnAccount,
     granting isGranted: Bool?

@@ -144,7 +144,7 @@ extension CloudKitService {
     logger.info("the request was refused", metadata: metadata)
   }
 
-  /// What a client is told of it; statements and files are for the log.
+  /// What the client gets of it; statements and files are only logged.
   private static func storageFailure(_ error: any Error) -> ErrorDictionary {
     let file = error as NSError
     let isOfFiles = [NSCocoaErrorDomain, NSPOSIXErrorDomain].contains(file.domain)

@@ -156,7 +156,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
     if exchange.incoming.kind == .transfer { transfer(exchange, context) }
   }
 
-  /// Tells a client that waits for it that it may send the body.
+  /// Allows a client that waits for it to send the body (100 Continue).
   func giveLeave(_ exchange: Exchange, _ context: ChannelHandlerContext) {
     guard exchange.isExpectant, exchange.received == 0 else { return }
     let leave = HTTPResponseHead(version: exchange.version, status: .continue)

@@ -9,7 +9,7 @@ final class RunningExports: Sendable {
   private struct Entry: Sendable {
     var site: String?
     var pace = ExportPace()
-    /// Tells this export from a later one of the account.
+    /// Distinguishes this export from a later one of the account.
     var number: UInt64
   }
 

@@ -40,7 +40,7 @@ extension SQLiteStore {
     let table = try table(of: entity)
     if let range = keys.take(table.rootNumber, count: count) { return range }
     return try withWriter { writer in
-      // In somebody's transaction, which may yet be rolled back, nothing is kept for later.
+      // In the transaction of a caller, which may be rolled back, nothing is kept for later.
       let isNested = writer.connection.isInTransaction
       // Another thread may have made a block while this one waited for the writer.
       if !isNested, let range = keys.take(table.rootNumber, count: count) { return range }
