@@ -101,19 +101,12 @@ extension NSCoder {
     if let object { encode(object, forKey: key) }
   }
 
-  /// Outside Apple's platforms, decoding an absent key is an error that stops the process, and so is
-  /// an object of an unknown class, unless the coder keeps its errors.
+  /// Outside Apple's platforms, decoding an absent key is an error that stops the process.
   func decodeIfPresent<Value: NSObject & NSCoding>(
     of type: Value.Type,
     forKey key: String
   ) -> Value? {
     guard containsValue(forKey: key) else { return nil }
-    guard let unarchiver = self as? NSKeyedUnarchiver else {
-      return decodeObject(of: type, forKey: key)
-    }
-    let policy = unarchiver.decodingFailurePolicy
-    unarchiver.decodingFailurePolicy = .setErrorAndReturn
-    defer { unarchiver.decodingFailurePolicy = policy }
     return decodeObject(of: type, forKey: key)
   }
 

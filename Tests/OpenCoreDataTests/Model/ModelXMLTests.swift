@@ -478,7 +478,7 @@ struct ModelXMLTests {
       + "minValueString=\"few\" maxValueString=\"9\"/><attribute name=\"b\" "
       + "attributeType=\"String\" minValueString=\"0.5\"/></entity></model>"
     let attributes = try #require(try load(xml).entitiesByName["A"]?.attributesByName)
-    #expect(attributes["a"]?.validationPredicates.map(\.predicateFormat) == ["SELF <= 9"])
+    #expect(attributes["a"]?.validationPredicates.map(\.formatString) == ["SELF <= 9"])
     #expect(attributes["b"]?.validationPredicates.isEmpty == true)
   }
 }
