@@ -59,10 +59,6 @@ open class NSPersistentCloudKitContainer: NSPersistentContainer, @unchecked Send
   public override init(name: String, managedObjectModel model: NSManagedObjectModel) {
     super.init(name: name, managedObjectModel: model)
     ownDescription = persistentStoreDescriptions.first
-    let observer = StoresObserver(of: persistentStoreCoordinator) { [weak self] removed, moved in
-      self?.storesDidChange(removed: removed, moved: moved)
-    }
-    storesObserver.withLock { $0 = observer }
   }
 
   deinit {
@@ -81,6 +77,7 @@ open class NSPersistentCloudKitContainer: NSPersistentContainer, @unchecked Send
   open override func loadPersistentStores(
     completionHandler block: @escaping (NSPersistentStoreDescription, (any Error)?) -> Void
   ) {
+    observeStores()
     mirrorOwnDescription(with: CKContainer.default().containerIdentifier)
     let all = persistentStoreDescriptions
     var accepted: [NSPersistentStoreDescription] = []
@@ -105,6 +102,17 @@ open class NSPersistentCloudKitContainer: NSPersistentContainer, @unchecked Send
       block(description, self.attach(description, options))
     }
     persistentStoreDescriptions = all
+  }
+
+  /// Observes the coordinator from the first loading on: the container's effects can be changed until
+  /// the coordinator is used.
+  private func observeStores() {
+    storesObserver.withLock { observer in
+      guard observer == nil else { return }
+      observer = StoresObserver(of: persistentStoreCoordinator) { [weak self] removed, moved in
+        self?.storesDidChange(removed: removed, moved: moved)
+      }
+    }
   }
 
   /// Sets the options to mirror the container's own description with a CloudKit container, unless
