@@ -97,8 +97,8 @@ struct AdapterTests {
       WebServiceResponse(status: 200)
     } body: { address in
       for (path, accept, type) in [
-        ("/account/sign-in", "text/html,*/*;q=0.8", "text/html; charset=UTF-8"),
-        ("/account/sign-in", "*/*", "application/json; charset=UTF-8"),
+        ("/my-account", "text/html,*/*;q=0.8", "text/html; charset=UTF-8"),
+        ("/my-account", "*/*", "application/json; charset=UTF-8"),
         (
           "/database/1/c/development/public/records/query", "text/html",
           "application/json; charset=UTF-8"

@@ -50,13 +50,12 @@ extension StoreMirror {
   /// Requests incomplete records again; those that are complete now are applied.
   private func importUnreadable(_ total: inout ImportEffect) async throws {
     guard state.withLock({ $0.retriesParked }) else { return }
-    var last = ""
-    while true {
-      let names = try read { try $0.unreadableRecords(after: last, limit: options.pageLimit) }
-      guard let next = names.last else { return }
-      try await importUnreadable(names, &total)
+    var last: String? = ""
+    while let after = last {
+      let names = try read { try $0.unreadableRecords(after: after, limit: options.pageLimit) }
+      if !names.isEmpty { try await importUnreadable(names, &total) }
       try Task.checkCancellation()
-      last = next
+      last = names.last
     }
     try applyPostponedDeletions(&total)
   }

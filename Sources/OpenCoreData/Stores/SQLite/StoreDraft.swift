@@ -63,6 +63,10 @@ struct StoreDraft {
       guard let lock = try? FileLock.take(path) else { continue }
       let draft = String(name.dropLast(lockSuffix.count))
       StorePlace.discardStore(at: folder.appendingPathComponent(draft))
+      // A binary store is written as a file of its own first.
+      for file in names where file.hasPrefix(".\(draft)-") {
+        _ = try? FileSystem.remove(folder.appendingPathComponent(file).path)
+      }
       try? lock.remove()
     }
   }
