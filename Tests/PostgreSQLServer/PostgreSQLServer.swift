@@ -44,6 +44,8 @@ package final class PostgreSQLServer: Sendable {
     let settings = [
       "listen_addresses=", "unix_socket_directories=\(folder.path)", "max_connections=300",
       "shared_buffers=64MB", "logging_collector=off",
+      // Statistics that are gathered at a time of its own choosing change the plans that tests check.
+      "autovacuum=off",
       "fsync=\(isDurable ? "on" : "off")", "full_page_writes=\(isDurable ? "on" : "off")",
     ]
     // Quoted for the shell: paths and settings contain no quotes.
