@@ -181,7 +181,9 @@ struct StoreOpener: @unchecked Sendable {
 
   /// Whether a former store's log exists at this path.
   private var hasLog: Bool {
-    get throws { try StorePlace.logSuffixes.contains { try FileSystem.size(of: url.path + $0) > 0 } }
+    get throws {
+      try StorePlace.logSuffixes.contains { try FileSystem.size(of: url.path + $0) > 0 }
+    }
   }
 
   /// Creates an empty file at the path.
