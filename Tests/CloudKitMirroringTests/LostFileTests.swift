@@ -68,6 +68,31 @@ struct LostFileTests {
     for device in [phone, pad] { try await device.quit() }
   }
 
+  @Test("A one-to-one partner whose file is downloaded late is linked on both sides")
+  func lateOneToOne() async throws {
+    let world = try await World()
+    let phone = try await world.device("phone")
+    let pad = try await world.device("pad")
+    try phone.save { _ = $0.make("Attachment", ["name": "a"]) }
+    try await world.settle(phone, pad)
+    try phone.save { context in
+      let image = context.make("ImageData", ["data": Data(count: 900_000)])
+      try context.first("Attachment", "name", "a").setValue(image, forKey: "imageData")
+    }
+    try await phone.sync()
+    pad.faults.add(.fail(status: 500), to: "assets", count: .max)
+    try await pad.sync()
+    #expect(try pad.snapshot().count == 1)
+    pad.faults.clear()
+    try await pad.sync()
+    #expect(try pad.snapshot() == phone.snapshot())
+    let isLinked = try pad.save { context in
+      try context.first("Attachment", "name", "a").value(forKey: "imageData") != nil
+    }
+    #expect(isLinked)
+    for device in [phone, pad] { try await device.quit() }
+  }
+
   private func titles(_ device: TestDevice) throws -> [String] {
     try device.save { context in
       try context.all("Post").map { $0.value(forKey: "title") as? String ?? "" }.sorted()

@@ -51,18 +51,23 @@ extension StoreMirror {
   private func importUnreadable(_ total: inout ImportEffect) async throws {
     guard state.withLock({ $0.retriesParked }) else { return }
     var last: String? = ""
+    var hasRead = false
     while let after = last {
       let names = try read { try $0.unreadableRecords(after: after, limit: options.pageLimit) }
-      if !names.isEmpty { try await importUnreadable(names, &total) }
+      if !names.isEmpty {
+        try await importUnreadable(names, &total)
+        hasRead = true
+      }
       try Task.checkCancellation()
       last = names.last
     }
-    try applyPostponedDeletions(&total)
+    guard try hasRead || read({ try !$0.goneRecords(limit: 1).isEmpty }) else { return }
+    try endLookUps(&total)
   }
 
-  /// Applies deletions that waited for a record that could not be read.
-  private func applyPostponedDeletions(_ total: inout ImportEffect) throws {
-    guard try read({ try !$0.goneRecords(limit: 1).isEmpty }) else { return }
+  /// Settles what waits for the end of a feed: one-to-ones of the records that were looked up, and
+  /// deletions that waited for them.
+  private func endLookUps(_ total: inout ImportEffect) throws {
     var position = FeedEnd()
     while true {
       let isDone = try write(MirrorAuthor.importing) { session in
