@@ -99,6 +99,6 @@ extension MirrorSession {
     guard let entityName = rows.entityName(of: reference),
       let entity = mapping.entity(named: entityName)
     else { return nil }
-    return try noteInsert(reference, entity, nil, group: group).name
+    return try noteInsert(reference, entity, group: group).name
   }
 }

@@ -48,14 +48,14 @@ extension MirrorSession {
       if let known { try forget(known, group: change.transaction) }
     case .insert:
       guard let known else {
-        try noteInsert(change.reference, entity, nil, group: change.transaction)
+        try noteInsert(change.reference, entity, group: change.transaction)
         return
       }
       try noteReinsert(known, at: change.reference, entity, group: change.transaction)
     case .update:
       guard var known else {
         // An object that is older than the mirroring.
-        try noteInsert(change.reference, entity, nil, group: change.transaction)
+        try noteInsert(change.reference, entity, group: change.transaction)
         return
       }
       let fields = entity.fieldProperties(in: change.properties)
@@ -78,10 +78,8 @@ extension MirrorSession {
   func noteInsert(
     _ reference: RowReference,
     _ entity: EntityMapping,
-    _ known: BookedRecord?,
     group: Int64
   ) throws -> BookedRecord {
-    if let known { return known }
     var record = BookedRecord(
       name: context.effects.uuid().uuidString,
       recordType: entity.recordType,

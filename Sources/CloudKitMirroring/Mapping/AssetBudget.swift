@@ -33,9 +33,4 @@ package struct AssetBudget: Sendable {
     }
     return moved
   }
-
-  /// The length that counts for a value: a text's is measured in UTF-8 bytes, as the service does.
-  ///
-  /// Core Data measures UTF-16 units, of which one may take three bytes.
-  package static func length(_ value: MirrorValue) -> Int { value.byteCount }
 }

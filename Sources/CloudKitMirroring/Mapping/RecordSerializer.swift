@@ -52,8 +52,9 @@ package struct RecordSerializer: Sendable {
     let moved = budget.movedOut(
       fixedBytes: fields.byteCount + former.values.reduce(0, +),
       lengths: movable.map { attribute, value in
-        // Written under its former name too, in place of what stands there.
-        let length = AssetBudget.length(value)
+        // A text counts by its UTF-8 bytes, as at the service; Core Data counts UTF-16 units. The value is
+        // written under its former name too, in place of the one there.
+        let length = value.byteCount
         let second = former[attribute.name].map { max(0, length - $0) } ?? 0
         return (attribute.field, length + second)
       }

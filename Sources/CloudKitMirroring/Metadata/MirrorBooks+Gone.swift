@@ -1,5 +1,3 @@
-import WatershedSQLite
-
 /// Records and edges that the feed deleted: their deletions are applied at the end of the feed.
 extension MirrorBooks {
   // MARK: Edges
@@ -28,26 +26,5 @@ extension MirrorBooks {
 
   package func goneRecords(after name: String = "", limit: Int) throws -> [String] {
     try names(in: "WSMIRROR_GONERECORD", after: name, limit: limit)
-  }
-
-  // MARK: Both
-
-  private func keep(_ name: String, in table: String) throws {
-    try connection.run("INSERT OR REPLACE INTO \(table) (NAME) VALUES (?)", [.text(name)])
-  }
-
-  private func forget(_ name: String, in table: String) throws {
-    try connection.run("DELETE FROM \(table) WHERE NAME = ?", [.text(name)])
-  }
-
-  private func has(_ name: String, in table: String) throws -> Bool {
-    try connection.scalar("SELECT 1 FROM \(table) WHERE NAME = ?", [.text(name)]) != nil
-  }
-
-  private func names(in table: String, after name: String, limit: Int) throws -> [String] {
-    try connection.query(
-      "SELECT NAME FROM \(table) WHERE NAME > ? ORDER BY NAME LIMIT ?",
-      [.text(name), .integer(Int64(limit))]
-    ) { $0.text(0) }
   }
 }

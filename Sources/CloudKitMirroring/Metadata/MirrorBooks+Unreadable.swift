@@ -10,18 +10,15 @@ extension MirrorBooks {
   }
 
   package func forgetUnreadable(_ name: String) throws {
-    try connection.run("DELETE FROM WSMIRROR_UNREADABLE WHERE NAME = ?", [.text(name)])
+    try forget(name, in: "WSMIRROR_UNREADABLE")
   }
 
   package func isUnreadable(_ name: String) throws -> Bool {
-    try connection.scalar("SELECT 1 FROM WSMIRROR_UNREADABLE WHERE NAME = ?", [.text(name)]) != nil
+    try has(name, in: "WSMIRROR_UNREADABLE")
   }
 
   package func unreadableRecords(after name: String = "", limit: Int) throws -> [String] {
-    try connection.query(
-      "SELECT NAME FROM WSMIRROR_UNREADABLE WHERE NAME > ? ORDER BY NAME LIMIT ?",
-      [.text(name), .integer(Int64(limit))]
-    ) { $0.text(0) }
+    try names(in: "WSMIRROR_UNREADABLE", after: name, limit: limit)
   }
 
   package func unreadableCount() throws -> Int {

@@ -28,7 +28,7 @@ extension MirrorSession {
       if let known {
         try compareWithBase(known, reference, entity, group: group)
       } else {
-        try noteInsert(reference, entity, nil, group: group)
+        try noteInsert(reference, entity, group: group)
       }
     }
     try forgetMissing(

@@ -1,0 +1,23 @@
+import WatershedSQLite
+
+/// Tables of record names: those of deletions that the feed listed, and of unreadable records.
+extension MirrorBooks {
+  func keep(_ name: String, in table: String) throws {
+    try connection.run("INSERT OR REPLACE INTO \(table) (NAME) VALUES (?)", [.text(name)])
+  }
+
+  func forget(_ name: String, in table: String) throws {
+    try connection.run("DELETE FROM \(table) WHERE NAME = ?", [.text(name)])
+  }
+
+  func has(_ name: String, in table: String) throws -> Bool {
+    try connection.scalar("SELECT 1 FROM \(table) WHERE NAME = ?", [.text(name)]) != nil
+  }
+
+  func names(in table: String, after name: String, limit: Int) throws -> [String] {
+    try connection.query(
+      "SELECT NAME FROM \(table) WHERE NAME > ? ORDER BY NAME LIMIT ?",
+      [.text(name), .integer(Int64(limit))]
+    ) { $0.text(0) }
+  }
+}
