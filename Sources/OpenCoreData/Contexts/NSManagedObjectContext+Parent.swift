@@ -86,8 +86,14 @@ extension NSManagedObjectContext {
     let found = members.map { key, template, binding in
       registeredObject(key) ?? makeFault(key, template: template, binding: binding)
     }
-    let left = updated.isEmpty ? [] : found.filter { $0.hasLeft(object, toMany: index) }
-    let stayed = left.isEmpty ? found : found.filter { !$0.hasLeft(object, toMany: index) }
+    var (stayed, left): ([NSManagedObject], [NSManagedObject]) = ([], [])
+    for member in found {
+      if !updated.isEmpty, member.hasLeft(object, toMany: index) {
+        left.append(member)
+      } else {
+        stayed.append(member)
+      }
+    }
     let settled = object.toManyStorage(at: index).load(stayed, left: left)
     object.forgetForUndo(settled, at: index)
   }

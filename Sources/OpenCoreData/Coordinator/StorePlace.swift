@@ -59,6 +59,11 @@ package enum StorePlace: Sendable {
   /// The suffixes of the files that SQLite stores next to a database.
   static let logSuffixes = ["-wal", "-shm", "-journal"]
 
+  /// Whether one of these files has contents.
+  static func hasLog(of file: URL) throws -> Bool {
+    try logSuffixes.contains { try FileSystem.size(of: file.path + $0) > 0 }
+  }
+
   /// Removes SQLite's log and index of a file; the log must be checkpointed or disposable.
   static func removeLog(of file: URL) throws {
     for suffix in logSuffixes { try FileSystem.remove(file.path + suffix) }

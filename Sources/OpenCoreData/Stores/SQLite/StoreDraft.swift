@@ -33,7 +33,7 @@ struct StoreDraft {
 
   /// Refuses a copy part of which is still in a log: the file alone takes the place.
   func requireWhole() throws {
-    for suffix in StorePlace.logSuffixes where try FileSystem.size(of: url.path + suffix) > 0 {
+    if try StorePlace.hasLog(of: url) {
       throw StoreError(
         .fileWriteUnknown,
         "The copy of the store at \(url.path) could not be completed.",

@@ -112,7 +112,7 @@ struct StoreOpener: @unchecked Sendable {
           context: ["NSFilePath": url.path]
         )
       }
-      if try hasLog { try reserveFile() } else { try createFile() }
+      if try StorePlace.hasLog(of: url) { try reserveFile() } else { try createFile() }
     } else if !settings.isReadOnly {
       StoreDraft.sweep(beside: url)
     }
@@ -177,13 +177,6 @@ struct StoreOpener: @unchecked Sendable {
   /// The difference between the file and the model; nil where they match.
   private func mismatch(of file: StoreFile) -> StoreError? {
     ModelCompatibility(model: model, configuration: configuration, file: file, url: url).mismatch()
-  }
-
-  /// Whether a former store's log exists at this path.
-  private var hasLog: Bool {
-    get throws {
-      try StorePlace.logSuffixes.contains { try FileSystem.size(of: url.path + $0) > 0 }
-    }
   }
 
   /// Creates an empty file at the path.
