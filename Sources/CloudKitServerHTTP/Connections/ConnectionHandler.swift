@@ -299,7 +299,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
   // MARK: Replies
 
   /// The reply of a task.
-  fileprivate func finish(_ exchange: Exchange, _ response: StreamedResponse) {
+  func finish(_ exchange: Exchange, _ response: StreamedResponse) {
     // The task that used the body has ended.
     exchange.release(responder.budget)
     guard self.exchange === exchange, let context else {
@@ -358,7 +358,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
   }
 
   /// Writes a piece of a reply; the future completes when the socket has accepted it.
-  fileprivate func write(_ bytes: ByteBuffer, _ exchange: Exchange) -> EventLoopFuture<Void>? {
+  func write(_ bytes: ByteBuffer, _ exchange: Exchange) -> EventLoopFuture<Void>? {
     guard self.exchange === exchange, let context else { return nil }
     let written = context.writeAndFlush(wrapOutboundOut(.body(.byteBuffer(bytes))))
     reader.wrote(context)
@@ -367,7 +367,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
   }
 
   /// Ends a reply that a task has sent.
-  fileprivate func end(_ exchange: Exchange, isLast: Bool) {
+  func end(_ exchange: Exchange, isLast: Bool) {
     exchange.releaseReply(responder.replies)
     reader.deadline = nil
     guard self.exchange === exchange, let context else { return }
@@ -376,7 +376,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
 
   /// Closes the connection of an incomplete reply, so that the client does not treat it as
   /// complete.
-  fileprivate func breakOff(_ exchange: Exchange) {
+  func breakOff(_ exchange: Exchange) {
     exchange.releaseReply(responder.replies)
     guard self.exchange === exchange else { return }
     context?.close(promise: nil)
@@ -425,7 +425,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
 
   // MARK: Event streams
 
-  fileprivate func listen(_ stream: EventStream, _ exchange: Exchange) {
+  func listen(_ stream: EventStream, _ exchange: Exchange) {
     guard self.exchange === exchange, let context, !isInputClosed else {
       responder.note(exchange, status: 499)
       return breakOff(exchange)
@@ -450,59 +450,5 @@ final class ConnectionHandler: ChannelDuplexHandler {
     )
     self.listening = listening
     listening.begin()
-  }
-}
-
-/// Passes a task's reply back to its connection.
-struct ConnectionLine: Sendable {
-  /// The bytes written to the socket at once: large assets must not be copied completely.
-  static let pieceSize = 262_144
-
-  private let loop: any EventLoop
-  private let handler: NIOLoopBound<ConnectionHandler>
-  private let exchange: NIOLoopBound<Exchange>
-
-  init(_ handler: ConnectionHandler, _ exchange: Exchange, _ loop: any EventLoop) {
-    self.loop = loop
-    self.handler = NIOLoopBound(handler, eventLoop: loop)
-    self.exchange = NIOLoopBound(exchange, eventLoop: loop)
-  }
-
-  func answer(_ response: StreamedResponse) {
-    loop.execute { handler.value.finish(exchange.value, response) }
-  }
-
-  func checked(_ refusal: WebServiceResponse?) {
-    loop.execute { handler.value.finishCheck(of: exchange.value, refusal) }
-  }
-
-  func listen(_ stream: EventStream) {
-    loop.execute { handler.value.listen(stream, exchange.value) }
-  }
-
-  /// Sends a body in pieces, each after the socket has accepted the previous one.
-  func send(_ body: StreamedResponse.Body, isLast: Bool) async {
-    do {
-      switch body {
-      case .whole(let data):
-        var rest = data[...]
-        while !rest.isEmpty {
-          try await write(rest.prefix(Self.pieceSize))
-          rest = rest.dropFirst(Self.pieceSize)
-        }
-      case .stream(_, let read): try await read { try await write($0) }
-      }
-      loop.execute { handler.value.end(exchange.value, isLast: isLast) }
-    } catch {
-      loop.execute { handler.value.breakOff(exchange.value) }
-    }
-  }
-
-  private func write(_ piece: Data) async throws {
-    let bytes = ByteBuffer(data: piece)
-    try await loop.flatSubmit {
-      handler.value.write(bytes, exchange.value)
-        ?? loop.makeFailedFuture(ChannelError.ioOnClosedChannel)
-    }.get()
   }
 }
