@@ -36,7 +36,7 @@ struct PlantedBugTests {
   @Test("A bug is found in generated worlds", arguments: Array(PlantedBugTests.seeds.keys))
   func found(_ bug: PlantedBug) async throws {
     let seed = try #require(Self.seeds[bug])
-    let isFound = await onOwnThread {
+    let isFound = try await worldLane.run {
       (0..<UInt64(Self.patience)).contains { number in
         isFault(of: bug, in: PlanGenerator.plan(seed: seed + number))
       }
@@ -50,7 +50,7 @@ struct PlantedBugTests {
   )
   func foundInMadeWorld(_ bug: PlantedBug) async throws {
     let plan = try #require(Self.made[bug])
-    let isFound = await onOwnThread {
+    let isFound = try await worldLane.run {
       (0...4).contains { order in
         var plan = plan
         plan.seed += UInt64(order)

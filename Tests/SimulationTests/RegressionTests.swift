@@ -8,8 +8,8 @@ import Testing
 struct RegressionTests {
   private static let orders: ClosedRange<UInt64> = 0...4
 
-  private func play(_ plan: SimulationPlan) async {
-    let outcomes = await onOwnThread {
+  private func play(_ plan: SimulationPlan) async throws {
+    let outcomes = try await worldLane.run {
       Self.orders.map { order in
         var plan = plan
         plan.seed &+= order
@@ -20,28 +20,30 @@ struct RegressionTests {
   }
 
   @Test("A conflict with a server that was restored takes no older value for an edit")
-  func conflictWithRestoredServer() async { await play(Self.conflictWithRestoredServerPlan) }
+  func conflictWithRestoredServer() async throws {
+    try await play(Self.conflictWithRestoredServerPlan)
+  }
 
   @Test("A large value that a deletion overrides is in the recovery list itself")
-  func largeValueInRecoveryList() async { await play(Self.largeValuePlan) }
+  func largeValueInRecoveryList() async throws { try await play(Self.largeValuePlan) }
 
   @Test("A page of a network's sign-in is not taken for a part of a file")
-  func garbledFile() async {
-    await play(Self.garbledFilesPlan)
+  func garbledFile() async throws {
+    try await play(Self.garbledFilesPlan)
     var plan = Self.garbledFilesPlan
     // Each failed request is left to the mirroring.
     plan.limits.repeatsRequests = false
-    await play(plan)
+    try await play(plan)
   }
 
   @Test("A token that is lost without a cause brings no deleted object back")
-  func unexplainedToken() async { await play(Self.unexplainedTokenPlan) }
+  func unexplainedToken() async throws { try await play(Self.unexplainedTokenPlan) }
 
   @Test("What a remade zone replaces is in the recovery list")
-  func remadeZone() async { await play(Self.remadeZonePlan) }
+  func remadeZone() async throws { try await play(Self.remadeZonePlan) }
 
   @Test("A change of the account during a round ends in a set-up")
-  func accountDuringRound() async {
+  func accountDuringRound() async throws {
     var plan = SimulationPlan(seed: 1057, devices: [0, 0])
     plan.network.latency = 30
     plan.requestFaults = []
@@ -55,11 +57,11 @@ struct RegressionTests {
       PlannedStep(10, .save(device: 0, context: 0, changes: [.insert(.label, link: 0, length: 0)])),
       PlannedStep(15, .signOut(device: 1)),
     ]
-    await play(plan)
+    try await play(plan)
   }
 
   @Test("A record that a newer version sends again has the fields that older versions read")
-  func formerFieldsOfLostRecord() async {
+  func formerFieldsOfLostRecord() async throws {
     var plan = SimulationPlan(seed: 200_053, devices: [0, 0])
     plan.limits.recordsPerPage = 5
     plan.limits.inlineBytes = 473
@@ -76,11 +78,11 @@ struct RegressionTests {
       PlannedStep(11.211, .sync(device: 1)),
       PlannedStep(0.223, .restoreServer),
     ]
-    await play(plan)
+    try await play(plan)
   }
 
   @Test("A page that answers a wait for notifications is not taken for silence")
-  func garbledNotification() async {
+  func garbledNotification() async throws {
     var plan = SimulationPlan(seed: 200_034, devices: [0, 0])
     plan.network.latency = 0.5
     // The waits of a device that has nothing else to ask: one of them ends with the other's save.
@@ -94,11 +96,11 @@ struct RegressionTests {
       ),
       PlannedStep(20, .save(device: 1, context: 0, changes: [.insert(.label, link: 0, length: 0)])),
     ]
-    await play(plan)
+    try await play(plan)
   }
 
   @Test("What an object held that its own device deleted need not come back with it")
-  func editBeforeDeletion() async {
+  func editBeforeDeletion() async throws {
     var plan = SimulationPlan(seed: 200_007, devices: [0, 0])
     plan.limits.operationsPerBatch = 6
     plan.limits.recordsPerPage = 2
@@ -123,11 +125,11 @@ struct RegressionTests {
         )
       ),
     ]
-    await play(plan)
+    try await play(plan)
   }
 
   @Test("A crash is compared with the launch that follows it, where steps launch the app too")
-  func twoCrashes() async {
+  func twoCrashes() async throws {
     var plan = SimulationPlan(seed: 200_055, devices: [0, 0])
     plan.requestFaults = []
     // The first crash would have the app launched after 18 seconds, the step does so after 9.
@@ -138,14 +140,14 @@ struct RegressionTests {
       PlannedStep(3, .kill(device: 1, afterJobs: 0, launchAfter: 19)),
       PlannedStep(30, .sync(device: 0)),
     ]
-    await play(plan)
+    try await play(plan)
   }
 
   @Test("A new version of the app does not take a zone that was made again for the one it read")
-  func remadeZoneDuringUpdate() async { await play(Self.remadeZoneDuringUpdatePlan) }
+  func remadeZoneDuringUpdate() async throws { try await play(Self.remadeZoneDuringUpdatePlan) }
 
   @Test("A device with a lost reply that is away for months brings no deleted object back")
-  func lostReplyBeforeAbsence() async {
+  func lostReplyBeforeAbsence() async throws {
     var plan = SimulationPlan(seed: 50_000_026, devices: [0, 0])
     plan.limits.operationsPerBatch = 3
     plan.network.latency = 1.006
@@ -159,11 +161,11 @@ struct RegressionTests {
       PlannedStep(0.718, .leap(days: 91)),
       PlannedStep(7.009, .save(device: 1, context: 1, changes: [.delete(.item, pick: 0)])),
     ]
-    await play(plan)
+    try await play(plan)
   }
 
   @Test("What the server lost is gone with the only device that had it")
-  func reinstallAfterLoss() async {
+  func reinstallAfterLoss() async throws {
     var plan = SimulationPlan(seed: 50_000_198, devices: [0])
     plan.network.latency = 1.172
     plan.requestFaults = []
@@ -176,6 +178,6 @@ struct RegressionTests {
       PlannedStep(1.281, .restoreServer),
       PlannedStep(1.195, .reinstall(device: 0)),
     ]
-    await play(plan)
+    try await play(plan)
   }
 }

@@ -18,8 +18,8 @@ struct SimulationTests {
     ?? UInt64(Date().timeIntervalSince1970) &* 1000
 
   @Test("No fresh world loses, doubles, resurrects or overwrites anything, and reruns are the same")
-  func freshWorlds() async {
-    let campaign = await onOwnThread {
+  func freshWorlds() async throws {
+    let campaign = try await worldLane.run {
       var campaign = SimulationCampaign()
       for number in 0..<UInt64(Self.count) { campaign.run(seed: Self.base &+ number) }
       return campaign
@@ -39,8 +39,8 @@ struct SimulationTests {
   }
 
   @Test("A world that must fail fails")
-  func canary() async {
-    let outcome = await onOwnThread {
+  func canary() async throws {
+    let outcome = try await worldLane.run {
       var plan = PlanGenerator.plan(seed: 1)
       plan.plantedBug = Simulation.canary
       return Simulation.run(plan)
