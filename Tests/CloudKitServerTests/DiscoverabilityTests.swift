@@ -4,7 +4,7 @@ import Testing
 
 @testable import CloudKitServer
 
-/// Who finds whom by an address, a number or a record name.
+/// Which users can be looked up by an address, a number or a record name.
 @Suite("Consent to be found", .everyEngine)
 struct DiscoverabilityTests {
   private func world(

@@ -358,7 +358,7 @@ extension StoreMirror {
     return true
   }
 
-  /// Applies deletions once all records of the feed have said to whom their objects belong.
+  /// Applies deletions after all records of the feed, which determine the owners of objects.
   ///
   /// Returns false while more is left.
   private func applyDeletions(

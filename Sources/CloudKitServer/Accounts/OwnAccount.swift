@@ -63,7 +63,7 @@ package struct AccountOverview: Codable, Hashable, Sendable {
 extension CloudKitService {
   /// The container in sessions of the account page; no real container has this name.
   static let ownPage = "/account"
-  /// The same, for a user whom another service has just authenticated.
+  /// The same, for a user that an OpenID issuer has just authenticated.
   static let ownPageOfIssuer = "/account-of-issuer"
   static let ownPages = [ownPage, ownPageOfIssuer]
 

@@ -41,7 +41,7 @@ extension Endpoint {
 }
 
 extension EndpointRules {
-  /// Throws for a caller whom the rules do not allow.
+  /// Throws for a caller that the rules do not allow.
   ///
   /// This is the only check that keeps callers without a signed-in user out of private and shared
   /// databases; rights within a database are checked where its rows are read.

@@ -19,7 +19,7 @@ package struct ServiceConfiguration: Sendable {
   package var allowsUnindexedQueriesInDevelopment: Bool
   /// Who may create an account.
   package var registration: RegistrationPolicy
-  /// Whom others find by an address or a number.
+  /// The users that others can look up by an e-mail address or a telephone number.
   package var discovery = DiscoveryPolicy.everyone
   /// What takes mails; nil: the server sends none.
   package var mailSender: (any MailSender)?

@@ -1,6 +1,6 @@
 import CloudKitWebServices
 
-/// The page at a share's URL: what is shared, by whom, and how to join.
+/// The page at a share's URL: the shared item, its owner, and how to join.
 ///
 /// It has no script, and all user input in it is escaped.
 struct SharePage {

@@ -50,7 +50,7 @@ struct ServerConfiguration: Codable, Hashable, Sendable {
   /// Who may make an account on the sign-up page: `closed` (administrators make all accounts),
   /// `invitation` or `open`.
   var registration = RegistrationPolicy.invitation
-  /// Whom others find by an e-mail address or a telephone number: `consent` (who has consented in the
+  /// The users that others can look up by an e-mail address or a telephone number: `consent` (who has consented in the
   /// app) or `everyone` (all who have not refused).
   ///
   /// Absent: `consent` in production, `everyone` in development.
