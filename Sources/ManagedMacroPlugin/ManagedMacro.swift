@@ -26,7 +26,7 @@ package struct ManagedMacro: AccessorMacro, PeerMacro {
     return [
       """
       private nonisolated static let \(raw: property.door) = \
-      ManagedDoor.property(\(literal: property.key), of: (\(raw: property.type)).self)
+      ManagedAccessor.property(\(literal: property.key), of: (\(raw: property.type)).self)
       """
     ]
   }

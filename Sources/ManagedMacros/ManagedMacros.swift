@@ -18,7 +18,7 @@ public macro ManagedObject() =
 
 /// Makes a property a modelled one: its accessors read and write the object's stored values.
 ///
-/// Its type is any that `ManagedDoor` supports: scalars, strings, dates and their optionals,
+/// Its type is any that `ManagedAccessor` supports: scalars, strings, dates and their optionals,
 /// objects, sets of objects, enumerations with raw values, and the values of transformers.
 ///
 /// - Parameter key: The name in the model, if it differs from the property's.

@@ -34,8 +34,8 @@ struct AccountTests {
     let phone = try await ScriptedDevice("phone", in: world)
     try await phone.sync()
     try phone.mirror.write(MirrorAuthor.setup) { session in
-      try session.books.setMeta(.userRecordName, .text("_former"))
-      try session.books.setMeta(.containerIdentifier, .text("iCloud.former"))
+      try session.metadata.setMeta(.userRecordName, .text("_former"))
+      try session.metadata.setMeta(.containerIdentifier, .text("iCloud.former"))
     }
     let reason = try await reason(of: phone)
     #expect(reason.contains("iCloud.former"))

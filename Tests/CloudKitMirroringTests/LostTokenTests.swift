@@ -191,7 +191,7 @@ struct LostTokenTests {
     await phone.mirror.stopAndFinish()
     try phone.mirror.write(MirrorAuthor.importing) { session in
       try session.startRereading(.otherServer)
-      let name = try #require(try session.books.record(entity: "Post", key: 1)).name
+      let name = try #require(try session.metadata.record(entity: "Post", key: 1)).name
       // The backup's title, and another device's later edit of its content: saved last.
       try session.apply(
         records: [
@@ -206,11 +206,11 @@ struct LostTokenTests {
             ])
           )
         ],
-        generation: try session.books.zone(MirrorNames.zone).generation
+        generation: try session.metadata.zone(MirrorNames.zone).generation
       )
-      let record = try #require(try session.books.record(named: name))
+      let record = try #require(try session.metadata.record(named: name))
       #expect(record.pending == (isNewer ? .nothing : .save))
-      let kept = try #require(try session.books.recoveredEdits().first)
+      let kept = try #require(try session.metadata.recoveredEdits().first)
       #expect(kept.fields["CD_title"] == .string(isNewer ? "agreed" : "older"))
       #expect(kept.fields["CD_content"] == .string(isNewer ? "c" : "edited"))
     }

@@ -121,8 +121,8 @@ struct OwnerChangeTests {
     try await phone.sync()
     await phone.mirror.stopAndFinish()
     try phone.mirror.write(MirrorAuthor.importing) { session in
-      let name = try #require(try session.books.record(entity: "Post", key: 1)).name
-      let generation = try session.books.zone(MirrorNames.zone).generation
+      let name = try #require(try session.metadata.record(entity: "Post", key: 1)).name
+      let generation = try session.metadata.zone(MirrorNames.zone).generation
       func apply(_ records: [CloudRecord], deleted: [String]) throws {
         try session.apply(records: records, deletedNames: deleted, generation: generation)
       }
@@ -146,10 +146,10 @@ struct OwnerChangeTests {
       try apply([], deleted: [name])
       try apply([record], deleted: [])
       #expect(try end().isEmpty)
-      #expect(try session.books.record(named: name)?.tag == "again")
+      #expect(try session.metadata.record(named: name)?.tag == "again")
       try apply([], deleted: [name])
       #expect(try end() == [name])
-      #expect(try session.books.goneRecords(limit: 10).isEmpty)
+      #expect(try session.metadata.goneRecords(limit: 10).isEmpty)
     }
     #expect(try phone.titles().isEmpty)
     try await phone.quit()

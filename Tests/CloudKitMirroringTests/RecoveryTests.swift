@@ -120,7 +120,7 @@ import Testing
       let record = try #require(try phone.snapshot().keys.first)
       let mirror = try #require(phone.container.storeMirrors.first)
       try mirror.write(MirrorAuthor.setup) { session in
-        try session.books.keep(
+        try session.metadata.keep(
           RecoveredEdit(
             record: record,
             entityName: "Post",
@@ -160,7 +160,7 @@ import Testing
           "CD_title": .string("here"), MirrorNames.entityName: .string("Post"),
         ])
       )
-      try mirror.write(MirrorAuthor.setup) { try $0.books.keep(entry) }
+      try mirror.write(MirrorAuthor.setup) { try $0.metadata.keep(entry) }
       // The server has executed the deletion, without the phone having its reply.
       phone.faults.add(.loseReply, to: "records/modify", count: .max)
       try phone.save { context in for post in try context.all("Post") { context.delete(post) } }
@@ -324,7 +324,7 @@ import Testing
         "CD_title": .string("a"), MirrorNames.entityName: .string("Post"),
       ])
       try mirror.write(MirrorAuthor.setup) { session in
-        try session.books.keep(
+        try session.metadata.keep(
           RecoveredEdit(
             record: "Post/1",
             entityName: "Post",

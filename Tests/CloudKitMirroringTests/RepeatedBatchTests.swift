@@ -156,20 +156,20 @@ struct RepeatedBatchTests {
       await #expect(throws: (any Error).self) { try await phone.mirror.syncNow() }
       await phone.mirror.stopAndFinish()
       try phone.mirror.write(MirrorAuthor.importing) { session in
-        let books = session.books
-        let open = try #require(try books.openBatch())
+        let metadata = session.metadata
+        let open = try #require(try metadata.openBatch())
         let batch = try CloudBatch(encoded: open.payload)
         let name = try #require(batch.operations.first { $0.isEdge }).name
         try session.apply(records: [], deletedNames: [name], generation: 0)
         #expect(try session.applyGoneEdges(after: "", limit: 10) == nil)
-        #expect(try books.edge(named: name)?.isLinked == true)
+        #expect(try metadata.edge(named: name)?.isLinked == true)
         try session.abandon(batch)
-        #expect(try books.edge(named: name)?.pending == .save)
-        #expect(try books.goneEdges(limit: 10).isEmpty)
+        #expect(try metadata.edge(named: name)?.pending == .save)
+        #expect(try metadata.goneEdges(limit: 10).isEmpty)
       }
       let links = try phone.mirror.write(MirrorAuthor.importing) { session in
-        let record = try #require(try session.books.record(entity: "Post", key: 1))
-        return try session.books.edges(touching: record.name).filter(\.isLinked).count
+        let record = try #require(try session.metadata.record(entity: "Post", key: 1))
+        return try session.metadata.edges(touching: record.name).filter(\.isLinked).count
       }
       #expect(links == 1)
     }

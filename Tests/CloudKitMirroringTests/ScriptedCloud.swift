@@ -165,7 +165,7 @@ final class ScriptedDevice: Sendable {
 
   func sync() async throws { try await mirror.waitUntilSynced() }
 
-  var events: [BookedEvent] {
+  var events: [EventMetadata] {
     get throws { try mirror.read { try $0.events() } }
   }
 

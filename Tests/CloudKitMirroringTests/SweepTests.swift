@@ -25,7 +25,7 @@ struct SweepTests {
   private func startRereading(_ device: ScriptedDevice) throws -> Int64 {
     try device.mirror.write(MirrorAuthor.importing) { session in
       try session.startRereading(.expired)
-      return try session.books.zone(session.context.zone).generation
+      return try session.metadata.zone(session.context.zone).generation
     }
   }
 
@@ -120,7 +120,7 @@ struct SweepTests {
       )
       let effect = try sweep(session, generation: generation)
       #expect(effect.deleted.isEmpty)
-      let pending = try session.books.pendingRecords(limit: 1000)
+      let pending = try session.metadata.pendingRecords(limit: 1000)
       #expect(pending.map(\.entityName) == ["Post"])
       #expect(pending.map(\.pending) == [.save])
     }

@@ -51,7 +51,7 @@ struct OpenIDTests {
   }
 
   @Test("Only the requesting page gets the token, after a click")
-  func handOver() async throws {
+  func tokenTransfer() async throws {
     try await withIssuer(registration: .open) { issuer, cloud in
       let token = try await cloud.service.createAPIToken(
         container: TestCloud.container,

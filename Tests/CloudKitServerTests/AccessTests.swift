@@ -270,7 +270,7 @@ struct AccessTests {
   @Test(
     "The token is sent only to pages that the API token names, or to its redirect URL"
   )
-  func handOver() async throws {
+  func tokenTransfer() async throws {
     let server = try await TestServer()
     _ = try await server.person()
     let body = Data("user=ada&password=secret".utf8)

@@ -38,7 +38,7 @@ struct ClusterReadTests {
           SQLSnapshot(
             connection: PostgreSQLSession(connection: connection),
             schemas: SchemaCache(),
-            firstLooks: FirstLooks()
+            readGuard: ClusterReadGuard()
           )
         )
       }

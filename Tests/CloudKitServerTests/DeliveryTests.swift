@@ -25,7 +25,7 @@ struct DeliveryTests {
     )
     listener = try await Listener(person.on("tablet"))
     _ = try await listener.next()
-    try await server.service.deliverNews()
+    try await server.service.deliverEvents()
     _ = try await listener.next()
   }
 
@@ -49,7 +49,7 @@ struct DeliveryTests {
     // Written, but the database's reply was lost: only the event announces it.
     try server.service.storage.commit(batch)
     _ = try settledEvents(after: position)
-    try await server.service.deliverNews()
+    try await server.service.deliverEvents()
     #expect(try await listener.next()?.ck?.met?.sid == "db")
     #expect(try await listener.next() == nil)
   }
@@ -59,7 +59,7 @@ struct DeliveryTests {
     try await person.save(.create, "r")
     #expect(try await listener.next()?.ck?.met?.sid == "db")
     _ = try settledEvents()
-    try await server.service.deliverNews()
+    try await server.service.deliverEvents()
     #expect(try await listener.next() == nil)
   }
 
@@ -69,13 +69,13 @@ struct DeliveryTests {
     // The lost history had a later position.
     service.deliveredPosition.withLock { $0 = EventPosition(transaction: .max, number: .max) }
     try service.storage.beginNewIncarnation()
-    try await service.deliverNews()
+    try await service.deliverEvents()
     let newest = try service.storage.newestEvent()
     try #require(service.deliveredPosition.withLock { $0 } <= newest)
     let batch = try await person.decide([.make(.create, "r")], zone: TestServer.zone)
     try service.storage.commit(batch)
     _ = try settledEvents()
-    try await service.deliverNews()
+    try await service.deliverEvents()
     #expect(try await listener.next()?.ck?.met?.sid == "db")
   }
 
@@ -83,11 +83,11 @@ struct DeliveryTests {
   func concurrentLooks() async throws {
     let user: UserIdentity = try await person.call(.caller, [String: String](), in: .public)
     var batch = try await person.decide([.make(.create, "r")], zone: TestServer.zone)
-    var note = try WireCoding.decode(CommitNote.self, from: try #require(batch.event?.body))
+    var note = try WireCoding.decode(CommitNotification.self, from: try #require(batch.event?.body))
     note.process = "another"
     note.author = "_another"
     note.fired = [
-      CommitNote.Fired(
+      CommitNotification.Fired(
         user: try #require(user.userRecordName),
         subscription: "q",
         notification: .database(
@@ -102,7 +102,7 @@ struct DeliveryTests {
     _ = try settledEvents()
     let service = server.service
     try await withThrowingTaskGroup(of: Void.self) { group in
-      for _ in 0..<16 { group.addTask { try await service.deliverNews() } }
+      for _ in 0..<16 { group.addTask { try await service.deliverEvents() } }
       try await group.waitForAll()
     }
     var alerts = 0

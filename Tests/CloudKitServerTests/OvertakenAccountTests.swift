@@ -103,7 +103,7 @@ struct OvertakenAccountTests {
     _ storage: any Storage
   ) throws -> WriteBatch {
     let address = "ada@example.com"
-    let identity = VouchedIdentity(issuer: "issuer", subject: "s", emailAddress: address)
+    let identity = ExternalIdentity(issuer: "issuer", subject: "s", emailAddress: address)
     let batch = try storage.read { try service.linking(identity, to: address, $0) }.0
     return try #require(batch)
   }

@@ -184,14 +184,14 @@ struct PostgreSQLFailureTests {
     let listener = try await Listener(person.on("tablet"))
     _ = try await listener.next()
     let batch = try await person.decide([.make(.create, "r")], zone: TestServer.zone)
-    let note = try WireCoding.decode(CommitNote.self, from: try #require(batch.event?.body))
+    let note = try WireCoding.decode(CommitNotification.self, from: try #require(batch.event?.body))
     let service = server.service
     try administrator.execute("ALTER DATABASE \(name) WITH ALLOW_CONNECTIONS false")
     try endConnections()
     service.announce(note)
     #expect(service.undelivered.withLock { $0.count } == 1)
     try administrator.execute("ALTER DATABASE \(name) WITH ALLOW_CONNECTIONS true")
-    try await service.deliverNews()
+    try await service.deliverEvents()
     #expect(service.undelivered.withLock { $0.count } == 0)
     #expect(try await listener.next()?.ck?.met?.sid == "db")
   }

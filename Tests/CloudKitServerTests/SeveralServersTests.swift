@@ -119,7 +119,7 @@ struct SeveralServersTests {
         let id = try here.partition(
           PartitionKey(container: "c", environment: .development, scope: .private, owner: "_o")
         )
-        let (news, heard) = AsyncStream<StorageNews>.makeStream()
+        let (news, heard) = AsyncStream<StorageEvent>.makeStream()
         there.listen { heard.yield($0) }
         let start = try there.newestEvent()
         var batch = WriteBatch(partition: id)

@@ -137,7 +137,7 @@ struct MacroExpansionTests {
     let expansion = expand("class A: NSManagedObject { @Managed(\"ZName\") var name: String! }")
     #expect(expansion.diagnostics == [])
     #expect(expansion.text.contains("self[Self._door_name] = newValue"))
-    #expect(expansion.text.contains("ManagedDoor.property(\"ZName\", of: (String?).self)"))
+    #expect(expansion.text.contains("ManagedAccessor.property(\"ZName\", of: (String?).self)"))
   }
 
   @Test("A class's key path names contain its managed properties only")

@@ -10,9 +10,9 @@ struct RecoveryListTests {
   private func makeStore(at url: URL, keepingLog: Bool = false) throws -> SQLiteConnection {
     let connection = try SQLiteConnection(path: url.path)
     if keepingLog { try connection.execute("PRAGMA journal_mode = WAL") }
-    let books = MirrorBooks(connection)
-    try books.open()
-    try books.keep(
+    let metadata = MirrorMetadata(connection)
+    try metadata.open()
+    try metadata.keep(
       RecoveredEdit(
         record: "r1",
         entityName: "Note",
@@ -24,7 +24,7 @@ struct RecoveryListTests {
         ])
       )
     )
-    try books.keep(
+    try metadata.keep(
       RecoveredEdit(record: "r2", entityName: "Tag", reason: "x", noted: 1, fields: FieldBag())
     )
     return connection
@@ -87,11 +87,11 @@ struct RecoveryListTests {
       let newer = folder.appendingPathComponent("newer.sqlite")
       do {
         let connection = try makeStore(at: newer)
-        try MirrorBooks(connection).setMeta(.version, .integer(MirrorBooks.version + 1))
+        try MirrorMetadata(connection).setMeta(.version, .integer(MirrorMetadata.version + 1))
       }
       let refused = try await CommandProcess.run("recovery", "list", newer.path)
       #expect(refused.exitCode == 1)
-      #expect(refused.errors.contains("version \(MirrorBooks.version + 1)"), "\(refused.errors)")
+      #expect(refused.errors.contains("version \(MirrorMetadata.version + 1)"), "\(refused.errors)")
     }
   }
 }

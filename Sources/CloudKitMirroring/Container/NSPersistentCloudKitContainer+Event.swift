@@ -31,7 +31,7 @@ extension NSPersistentCloudKitContainer {
     /// Why the event failed.
     public let error: (any Error)?
 
-    init(_ event: BookedEvent, storeIdentifier: String, error: (any Error)?) {
+    init(_ event: EventMetadata, storeIdentifier: String, error: (any Error)?) {
       identifier = event.identifier
       self.storeIdentifier = storeIdentifier
       type = EventType(rawValue: event.type) ?? .setup
@@ -52,7 +52,7 @@ extension NSPersistentCloudKitContainer {
         + "ended: \(endDate.map { "\($0)" } ?? "nil"); succeeded: \(succeeded)>"
     }
 
-    private static func keptError(_ event: BookedEvent) -> (any Error)? {
+    private static func keptError(_ event: EventMetadata) -> (any Error)? {
       guard let domain = event.errorDomain, let code = event.errorCode else { return nil }
       return NSError(
         domain: domain,
@@ -71,7 +71,7 @@ extension NSPersistentCloudKitContainer {
   /// The key of the event in the notification's user info.
   public static let eventNotificationUserInfoKey = "event"
 
-  func post(_ event: BookedEvent, _ error: (any Error)?, of storeIdentifier: String) {
+  func post(_ event: EventMetadata, _ error: (any Error)?, of storeIdentifier: String) {
     NotificationCenter.default.post(
       name: Self.eventChangedNotification,
       object: self,

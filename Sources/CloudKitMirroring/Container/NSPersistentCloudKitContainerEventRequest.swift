@@ -36,13 +36,13 @@ open class NSPersistentCloudKitContainerEventRequest: NSPersistentStoreRequest,
     var events: [NSPersistentCloudKitContainer.Event] = []
     for store in affectedStores ?? coordinator.persistentStores {
       guard let mirror = MirroredStores.shared.mirror(of: store) else { continue }
-      let booked = try mirror.read { books in
-        try books.events(
+      let recorded = try mirror.read { metadata in
+        try metadata.events(
           startedAfter: date?.timeIntervalSinceReferenceDate,
           following: event?.identifier
         )
       }
-      events += booked.map {
+      events += recorded.map {
         NSPersistentCloudKitContainer.Event(
           $0,
           storeIdentifier: store.identifier ?? "",

@@ -16,13 +16,13 @@ extension StoreMirror {
 
   func knownRecord(of reference: RowReference) -> CKRecord? {
     guard let entity = store.layout(number: reference.entityNumber)?.entityName,
-      let booked = try? read({ try $0.record(entity: entity, key: reference.key) }),
-      booked.tag != nil, let base = booked.base
+      let recordMetadata = try? read({ try $0.record(entity: entity, key: reference.key) }),
+      recordMetadata.tag != nil, let base = recordMetadata.base
     else { return nil }
     let record = CKRecord(
-      recordType: booked.recordType,
-      recordID: CKRecord.ID(recordName: booked.name, zoneID: zoneID),
-      system: systemFields(booked),
+      recordType: recordMetadata.recordType,
+      recordID: CKRecord.ID(recordName: recordMetadata.name, zoneID: zoneID),
+      system: systemFields(recordMetadata),
       fields: [:]
     )
     let present = presentFields(of: reference, entity)
@@ -34,19 +34,23 @@ extension StoreMirror {
         isEncrypted: present?.encryptedKeys.contains(key) ?? false
       )
     }
-    record.adopt(system: systemFields(booked), fields: fields)
+    record.adopt(system: systemFields(recordMetadata), fields: fields)
     return record
   }
 
-  private func systemFields(_ booked: BookedRecord) -> CKRecord.SystemFields {
+  private func systemFields(_ recordMetadata: RecordMetadata) -> CKRecord.SystemFields {
     var system = CKRecord.SystemFields()
-    system.recordChangeTag = booked.tag
-    system.creationDate = booked.stamps.created.map(Date.init(timeIntervalSinceReferenceDate:))
-    system.modificationDate = booked.stamps.modified.map(
+    system.recordChangeTag = recordMetadata.tag
+    system.creationDate = recordMetadata.stamps.created.map(
       Date.init(timeIntervalSinceReferenceDate:)
     )
-    system.creatorUserRecordID = booked.stamps.creator.map { CKRecord.ID(recordName: $0) }
-    system.lastModifiedUserRecordID = booked.stamps.modifier.map { CKRecord.ID(recordName: $0) }
+    system.modificationDate = recordMetadata.stamps.modified.map(
+      Date.init(timeIntervalSinceReferenceDate:)
+    )
+    system.creatorUserRecordID = recordMetadata.stamps.creator.map { CKRecord.ID(recordName: $0) }
+    system.lastModifiedUserRecordID = recordMetadata.stamps.modifier.map {
+      CKRecord.ID(recordName: $0)
+    }
     return system
   }
 

@@ -5,8 +5,8 @@ extension MirrorSession {
   /// A pending change, with the operation that a request would send for it.
   private struct Candidate {
     enum Subject {
-      case record(BookedRecord)
-      case edge(BookedEdge)
+      case record(RecordMetadata)
+      case edge(EdgeMetadata)
     }
 
     var subject: Subject
@@ -43,8 +43,8 @@ extension MirrorSession {
   ) throws -> CloudBatch? {
     while true {
       let window = limits.operations + 1
-      let records = try books.pendingRecords(limit: window, deletionsOnly: deletionsOnly)
-      let edges = try books.pendingEdges(limit: window, deletionsOnly: deletionsOnly)
+      let records = try metadata.pendingRecords(limit: window, deletionsOnly: deletionsOnly)
+      let edges = try metadata.pendingEdges(limit: window, deletionsOnly: deletionsOnly)
       guard !records.isEmpty || !edges.isEmpty else { return nil }
       var candidates: [Candidate] = []
       let kinds = try fieldKinds()
@@ -82,11 +82,11 @@ extension MirrorSession {
       .map { candidates[$0.id] }
   }
 
-  private func candidate(_ record: BookedRecord, _ kinds: FieldKinds) throws -> Candidate? {
+  private func candidate(_ record: RecordMetadata, _ kinds: FieldKinds) throws -> Candidate? {
     guard record.pending == .save else {
       guard record.tag != nil else {
         // It never reached the server.
-        try books.remove(record)
+        try metadata.remove(record)
         return nil
       }
       return Candidate(
@@ -122,7 +122,7 @@ extension MirrorSession {
       var record = record
       record.pending = .nothing
       record.properties = []
-      try books.update(record)
+      try metadata.update(record)
       return nil
     }
     let operation = CloudOperation(
@@ -142,19 +142,19 @@ extension MirrorSession {
   /// Parks an edit whose object this store lacks, because a new model or a migration dropped it.
   ///
   /// Other devices have the object: only a deletion in the history is exported as one.
-  private func holdBack(_ record: BookedRecord) throws {
+  private func holdBack(_ record: RecordMetadata) throws {
     guard record.tag != nil else { return try forget(record, group: record.group) }
     var record = record
     record.key = nil
     record.parked =
       "This store has no object of the entity \(record.entityName) for the record; its edit is parked."
-    try books.update(record)
+    try metadata.update(record)
   }
 
-  private func candidate(_ edge: BookedEdge) throws -> Candidate? {
+  private func candidate(_ edge: EdgeMetadata) throws -> Candidate? {
     let isDeletion = edge.pending == .delete
     guard !isDeletion || edge.tag != nil else {
-      try books.remove(edge)
+      try metadata.remove(edge)
       return nil
     }
     // An edge is never edited: saving one that has a tag means that it was deleted and created
@@ -173,7 +173,7 @@ extension MirrorSession {
   }
 
   private func commit(_ chosen: [Candidate]) throws -> CloudBatch {
-    let sequence = try books.nextSequence()
+    let sequence = try metadata.nextSequence()
     var operations: [CloudOperation] = []
     for candidate in chosen {
       var operation = candidate.operation
@@ -190,12 +190,12 @@ extension MirrorSession {
         record.sent = record.properties
         record.pending = .nothing
         record.properties = []
-        try books.update(record)
+        try metadata.update(record)
       case .edge(var edge):
         edge.sequence = sequence
         edge.sentKind = edge.pending
         edge.pending = .nothing
-        try books.update(edge)
+        try metadata.update(edge)
       }
     }
     let batch = CloudBatch(
@@ -203,7 +203,7 @@ extension MirrorSession {
       sequence: sequence,
       operations: operations
     )
-    try books.keepBatch(sequence, batch.encoded)
+    try metadata.keepBatch(sequence, batch.encoded)
     return batch
   }
 }

@@ -8,7 +8,7 @@ extension MirrorSession {
   /// The history records that a relationship changed, not which links: the metadata has the former
   /// ones. Returns whether more objects are left.
   package func compareEdges(limit: Int) throws -> Bool {
-    let records = try books.recordsWithChangedEdges(limit: limit)
+    let records = try metadata.recordsWithChangedEdges(limit: limit)
     for record in records {
       var record = record
       if let entity = mapping.entity(named: record.entityName),
@@ -20,14 +20,14 @@ extension MirrorSession {
         }
       }
       record.edges = []
-      try books.update(record)
+      try metadata.update(record)
     }
     return records.count == limit
   }
 
   private func compare(
     _ relationship: ManyToManyMapping,
-    of record: BookedRecord,
+    of record: RecordMetadata,
     at reference: RowReference
   ) throws {
     let linked = try rows.destinations(of: relationship.description, from: reference)
@@ -42,11 +42,11 @@ extension MirrorSession {
         )
       )
     }
-    let booked = try edgesInMetadata(relationship, of: record.name)
-    for edge in booked where edge.isLinked && !wanted.contains(edge.edge) {
+    let tracked = try edgesInMetadata(relationship, of: record.name)
+    for edge in tracked where edge.isLinked && !wanted.contains(edge.edge) {
       try forget(edge, group: try rows.lastTransactionNumber())
     }
-    let known = Dictionary(grouping: booked, by: \.edge)
+    let known = Dictionary(grouping: tracked, by: \.edge)
     for edge in wanted.sorted(by: {
       ($0.firstRecord, $0.secondRecord) < ($1.firstRecord, $1.secondRecord)
     }) {
@@ -58,14 +58,14 @@ extension MirrorSession {
   private func edgesInMetadata(
     _ relationship: ManyToManyMapping,
     of record: String
-  ) throws -> [BookedEdge] {
-    var edges = try books.edges(
+  ) throws -> [EdgeMetadata] {
+    var edges = try metadata.edges(
       of: record,
       relationship: relationship.name,
       isFirst: relationship.isFirst
     )
     if relationship.edge.isSymmetric {
-      let others = try books.edges(
+      let others = try metadata.edges(
         of: record,
         relationship: relationship.name,
         isFirst: !relationship.isFirst
@@ -76,7 +76,7 @@ extension MirrorSession {
     return edges
   }
 
-  private func note(_ edge: Edge, known: [BookedEdge], group: Int64) throws {
+  private func note(_ edge: Edge, known: [EdgeMetadata], group: Int64) throws {
     if known.contains(where: { $0.isLinked && $0.pending != .delete }) { return }
     if var again = known.first {
       // Deleted and created again before the deletion was sent, or parked and linked by the user.
@@ -84,13 +84,13 @@ extension MirrorSession {
       let isUnsent = again.tag == nil || again.sentKind == .delete
       again.pending = isUnsent ? .save : .nothing
       if again.pending == .save, again.group == 0 { again.group = group }
-      return try books.update(again)
+      return try metadata.update(again)
     }
-    var made = BookedEdge(name: edge.recordName(zone: context.zone), edge: edge)
+    var made = EdgeMetadata(name: edge.recordName(zone: context.zone), edge: edge)
     made.pending = .save
     made.group = group
     made.isLinked = true
-    try books.insert(made)
+    try metadata.insert(made)
   }
 
   /// The record name of a destination; an object older than the mirroring gets one now.

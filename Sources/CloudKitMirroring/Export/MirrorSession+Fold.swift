@@ -9,12 +9,12 @@ extension MirrorSession {
   @discardableResult
   package func foldHistory() throws -> Int {
     let last = try rows.lastTransactionNumber()
-    let folded = try books.integer(.historyTransaction) ?? 0
+    let folded = try metadata.integer(.historyTransaction) ?? 0
     guard folded != last else { return 0 }
     if try hasHistoryGap() { try requestScan() }
     let changes = try rows.changes(after: folded, excludingAuthors: MirrorAuthor.all)
     for change in changes { try fold(change) }
-    try books.setMeta(.historyTransaction, .integer(last))
+    try metadata.setMeta(.historyTransaction, .integer(last))
     return changes.count
   }
 
@@ -29,7 +29,7 @@ extension MirrorSession {
   /// through another coordinator.
   package func hasHistoryGap() throws -> Bool {
     if context.effects.has(.ignoreHistoryGap) { return false }
-    guard let folded = try books.integer(.historyTransaction) else { return false }
+    guard let folded = try metadata.integer(.historyTransaction) else { return false }
     let last = try rows.lastTransactionNumber()
     guard last > folded else { return last < folded }
     guard
@@ -42,7 +42,7 @@ extension MirrorSession {
     guard let entityName = rows.entityName(of: change.reference),
       let entity = mapping.entity(named: entityName)
     else { return }
-    let known = try books.record(entity: entityName, key: change.reference.key)
+    let known = try metadata.record(entity: entityName, key: change.reference.key)
     switch change.kind {
     case .delete:
       if let known { try forget(known, group: change.transaction) }
@@ -69,7 +69,7 @@ extension MirrorSession {
       known.edges.formUnion(edges)
       // The new edit may fix what the server refused.
       known.parked = nil
-      try books.update(known)
+      try metadata.update(known)
     }
   }
 
@@ -79,8 +79,8 @@ extension MirrorSession {
     _ reference: RowReference,
     _ entity: EntityMapping,
     group: Int64
-  ) throws -> BookedRecord {
-    var record = BookedRecord(
+  ) throws -> RecordMetadata {
+    var record = RecordMetadata(
       name: context.effects.uuid().uuidString,
       recordType: entity.recordType,
       entityName: entity.entityName,
@@ -90,7 +90,7 @@ extension MirrorSession {
     record.properties = Set(entity.fieldProperties)
     record.edges = Set(entity.manyToManys.map(\.name))
     record.group = group
-    return try books.insert(record)
+    return try metadata.insert(record)
   }
 
   /// An object that was deleted and inserted again before history was folded, as by an undo.
@@ -98,14 +98,14 @@ extension MirrorSession {
   /// History does not say which values differ from before: all are compared with the base. A link that
   /// waits for its object is no edit, or it would be sent as removed.
   private func noteReinsert(
-    _ known: BookedRecord,
+    _ known: RecordMetadata,
     at reference: RowReference,
     _ entity: EntityMapping,
     group: Int64
   ) throws {
     var known = known
     let row = try rows.row(reference)
-    let waiting = try books.links(of: known.name).map(\.property).filter { property in
+    let waiting = try metadata.links(of: known.name).map(\.property).filter { property in
       entity.toOne(property).map { row?.values[$0.index].isNull ?? true } ?? false
     }
     if known.pending == .nothing { known.group = group }
@@ -113,15 +113,15 @@ extension MirrorSession {
     known.properties.formUnion(Set(entity.fieldProperties).subtracting(waiting))
     known.edges.formUnion(entity.manyToManys.map(\.name))
     known.parked = nil
-    try books.update(known)
+    try metadata.update(known)
   }
 
   /// The object is gone here: its record and its edges are to go too, as far as they were sent.
-  func forget(_ record: BookedRecord, group: Int64) throws {
-    for edge in try books.edges(touching: record.name) { try forget(edge, group: group) }
-    try books.unpark(record: record.name)
+  func forget(_ record: RecordMetadata, group: Int64) throws {
+    for edge in try metadata.edges(touching: record.name) { try forget(edge, group: group) }
+    try metadata.unpark(record: record.name)
     guard record.tag != nil || record.sentKind != .nothing else {
-      return try books.remove(record)
+      return try metadata.remove(record)
     }
     var record = record
     if record.pending == .nothing { record.group = group }
@@ -130,17 +130,17 @@ extension MirrorSession {
     record.properties = []
     record.edges = []
     record.parked = nil
-    try books.update(record)
+    try metadata.update(record)
   }
 
   /// Marks the record of a removed link for deletion, if it was ever sent.
-  func forget(_ edge: BookedEdge, group: Int64) throws {
-    guard edge.tag != nil || edge.sentKind != .nothing else { return try books.remove(edge) }
+  func forget(_ edge: EdgeMetadata, group: Int64) throws {
+    guard edge.tag != nil || edge.sentKind != .nothing else { return try metadata.remove(edge) }
     var edge = edge
     if edge.pending == .nothing { edge.group = group }
     edge.pending = .delete
     edge.isLinked = false
     edge.parked = nil
-    try books.update(edge)
+    try metadata.update(edge)
   }
 }

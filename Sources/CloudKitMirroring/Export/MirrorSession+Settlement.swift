@@ -64,7 +64,7 @@ extension MirrorSession {
     isRepeat: Bool = false
   ) throws -> BatchSettlement {
     var result = BatchSettlement()
-    let generation = try books.zone(context.zone).generation
+    let generation = try metadata.zone(context.zone).generation
     for (operation, outcome) in zip(batch.operations, outcomes) {
       if operation.isEdge {
         try settleEdge(operation, outcome, batch.sequence, generation, fetched, &result)
@@ -85,7 +85,7 @@ extension MirrorSession {
         )
       }
     }
-    try books.dropBatch(batch.sequence)
+    try metadata.dropBatch(batch.sequence)
     result.files = batch.operations.flatMap { operation in
       operation.set.values.values.compactMap { value in
         if case .asset(let asset) = value { return asset.file }
@@ -117,11 +117,11 @@ extension MirrorSession {
   ) throws -> Bool {
     guard case .conflict(let server) = outcome,
       let server = server ?? fetched[operation.name],
-      var record = try books.record(named: operation.name), record.sequence == sequence,
+      var record = try metadata.record(named: operation.name), record.sequence == sequence,
       record.stamps.isNewer(than: server.stamps), try !isOtherServer()
     else { return false }
     record.requeue()
-    try books.update(record)
+    try metadata.update(record)
     result.outdated.append(record.name)
     return true
   }
@@ -146,14 +146,15 @@ extension MirrorSession {
     isRepeat: Bool,
     _ result: inout BatchSettlement
   ) throws {
-    guard var record = try books.record(named: operation.name), record.sequence == sequence else {
+    guard var record = try metadata.record(named: operation.name), record.sequence == sequence
+    else {
       return
     }
     switch outcome {
     case .saved(let tag, let stamps):
       if let imported = record.tag, imported != operation.tag, imported != tag {
         // The reply is a kept one, and the feed is past what another device saved after it.
-        try books.keepUnreadable(
+        try metadata.keepUnreadable(
           record.name,
           reason: "The reply to its batch is older than the copy that was imported since."
         )
@@ -170,7 +171,7 @@ extension MirrorSession {
         record.pending = .nothing
         record.properties = []
       }
-      try books.update(record)
+      try metadata.update(record)
       result.saved.append(record.name)
     case .deleted:
       try settleDeleted(record, &result)
@@ -211,9 +212,9 @@ extension MirrorSession {
         record.base = FieldBag()
         record.properties = Set(entity.fieldProperties)
         result.merged.append(record.name)
-        return try books.update(record)
+        return try metadata.update(record)
       }
-      try books.update(record)
+      try metadata.update(record)
       if context.effects.has(.mergeWithoutFiles) {
         server.fields = FieldBag(
           server.fields.values.filter { _, value in
@@ -243,14 +244,14 @@ extension MirrorSession {
   /// A deletion is reported by the feed, which is read next; no object is deleted because of a
   /// reply alone.
   private func settleVanished(
-    _ record: BookedRecord,
+    _ record: RecordMetadata,
     _ operation: CloudOperation,
     _ result: inout BatchSettlement
   ) throws {
     guard operation.kind != .delete else { return try settleDeleted(record, &result) }
     var record = record
     record.requeue()
-    try books.update(record)
+    try metadata.update(record)
     if operation.kind == .update {
       result.vanished.append(record.name)
     } else {
@@ -259,26 +260,26 @@ extension MirrorSession {
   }
 
   /// Removes a record from the metadata after the server deleted it for this store.
-  private func settleDeleted(_ record: BookedRecord, _ result: inout BatchSettlement) throws {
+  private func settleDeleted(_ record: RecordMetadata, _ result: inout BatchSettlement) throws {
     result.deleted.append(record.name)
-    guard record.pending == .save, record.key != nil else { return try books.remove(record) }
+    guard record.pending == .save, record.key != nil else { return try metadata.remove(record) }
     // The object was restored from the recovery list while its deletion was being sent.
     var record = record
     record.endSending()
     record.tag = nil
     record.base = FieldBag()
-    try books.update(record)
+    try metadata.update(record)
   }
 
   /// Marks records for creation that the server lacks and whose deletion the feed did not report.
   package func createAgain(_ names: some Sequence<String>) throws {
     let group = try rows.lastTransactionNumber()
     for name in names {
-      guard var record = try books.record(named: name), record.pending == .save,
+      guard var record = try metadata.record(named: name), record.pending == .save,
         record.sequence == nil, let entity = mapping.entity(named: record.entityName)
       else { continue }
       record.resend(entity, group: group)
-      try books.update(record)
+      try metadata.update(record)
     }
   }
 
@@ -292,19 +293,19 @@ extension MirrorSession {
     _ fetched: [String: CloudRecord],
     _ result: inout BatchSettlement
   ) throws {
-    guard var edge = try books.edge(named: operation.name), edge.sequence == sequence else {
+    guard var edge = try metadata.edge(named: operation.name), edge.sequence == sequence else {
       return
     }
-    if try edge.isBeingCreated && books.isGoneEdge(edge.name) {
+    if try edge.isBeingCreated && metadata.isGoneEdge(edge.name) {
       // A tombstone was read while the batch was open: an older record's, or this one's.
       if case .saved = outcome {
-        try books.keepUnreadable(
+        try metadata.keepUnreadable(
           edge.name,
           reason: "Another device may have deleted it since this device created it."
         )
         result.doubtful.append(edge.name)
       } else {
-        try books.forgetGoneEdge(edge.name)
+        try metadata.forgetGoneEdge(edge.name)
       }
     }
     switch outcome {
@@ -314,7 +315,7 @@ extension MirrorSession {
       edge.generation = generation
       edge.sequence = nil
       edge.sentKind = .nothing
-      try books.update(edge)
+      try metadata.update(edge)
       result.saved.append(edge.name)
     case .deleted, .notFound:
       guard operation.kind == .delete else {
@@ -325,9 +326,9 @@ extension MirrorSession {
         edge.tag = nil
         edge.sequence = nil
         edge.sentKind = .nothing
-        try books.update(edge)
+        try metadata.update(edge)
       } else {
-        try books.remove(edge)
+        try metadata.remove(edge)
       }
       result.deleted.append(edge.name)
     case .conflict(let server), .exists(let server):
@@ -338,7 +339,7 @@ extension MirrorSession {
         edge.stamps = server.stamps
         if edge.pending == .save { edge.pending = .nothing }
       }
-      try books.update(edge)
+      try metadata.update(edge)
       result.merged.append(edge.name)
     case .batchFailed, .later, .refused:
       try requeue(edge, after: outcome, &result)
@@ -349,7 +350,7 @@ extension MirrorSession {
 
   /// Makes a failed change pending again, or parks it if the server refused it.
   private func requeue(
-    _ change: some BookedChange,
+    _ change: some ChangeMetadata,
     after outcome: CloudOutcome,
     _ result: inout BatchSettlement
   ) throws {
@@ -362,6 +363,6 @@ extension MirrorSession {
       result.refused[change.name] = reason
     default: result.requeued += 1
     }
-    try change.save(in: books)
+    try change.save(in: metadata)
   }
 }

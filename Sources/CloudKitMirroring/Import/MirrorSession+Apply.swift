@@ -72,10 +72,10 @@ extension MirrorSession {
   /// they are asked for again later.
   package func park(_ unreadable: [String: String], generation: Int64) throws {
     for (name, reason) in unreadable.sorted(by: { $0.key < $1.key }) {
-      try books.keepUnreadable(name, reason: reason)
-      if var known = try books.record(named: name) {
+      try metadata.keepUnreadable(name, reason: reason)
+      if var known = try metadata.record(named: name) {
         known.generation = generation
-        try books.update(known)
+        try metadata.update(known)
       }
       context.journal.note(
         .import,
@@ -103,16 +103,16 @@ extension MirrorSession {
     repeated: RepeatedUpdate? = nil,
     _ effect: inout ImportEffect
   ) throws {
-    let known = try books.record(named: record.name)
+    let known = try metadata.record(named: record.name)
     // The record was created again after a deletion that an earlier page of the feed listed.
-    if known != nil { try books.forgetGoneRecord(record.name) }
+    if known != nil { try metadata.forgetGoneRecord(record.name) }
     if var known, known.tag == record.tag, known.tag != nil {
       // An export of our own in the feed, or a page that is read again.
       guard known.generation != generation else { return }
       // With a model that reads more than the last one, the same record is applied again.
-      if try books.integer(.readsWithNewModel) != 1 {
+      if try metadata.integer(.readsWithNewModel) != 1 {
         known.generation = generation
-        return try books.update(known)
+        return try metadata.update(known)
       }
     }
     var entityName: String?
@@ -128,7 +128,7 @@ extension MirrorSession {
       // The record is on the server, even if this model cannot read it.
       if var known, known.generation != generation, !context.effects.has(.sweepRenamed) {
         known.generation = generation
-        try books.update(known)
+        try metadata.update(known)
       }
       context.journal.note(
         .import,
@@ -167,7 +167,7 @@ extension MirrorSession {
     _ record: CloudRecord,
     base: FieldBag,
     _ entity: EntityMapping,
-    known: BookedRecord?,
+    known: RecordMetadata?,
     generation: Int64,
     _ effect: inout ImportEffect
   ) throws {
@@ -180,30 +180,34 @@ extension MirrorSession {
       values[toOne.index] = try destination(toOne, in: record)
     }
     let reference = try rows.insert(entity.layout, values: values)
-    var booked =
+    var recordMetadata =
       known
-      ?? BookedRecord(
+      ?? RecordMetadata(
         name: record.name,
         recordType: record.recordType,
         entityName: entity.entityName,
         key: reference.key
       )
-    booked.entityName = entity.entityName
-    booked.key = reference.key
-    booked.pending = .nothing
-    booked.properties = []
-    booked.parked = nil
-    booked.tag = record.tag
-    booked.stamps = record.stamps
-    booked.base = base
-    booked.generation = generation
-    if known == nil { try books.insert(booked) } else { try books.update(booked) }
-    try books.forgetUnreadable(record.name)
+    recordMetadata.entityName = entity.entityName
+    recordMetadata.key = reference.key
+    recordMetadata.pending = .nothing
+    recordMetadata.properties = []
+    recordMetadata.parked = nil
+    recordMetadata.tag = record.tag
+    recordMetadata.stamps = record.stamps
+    recordMetadata.base = base
+    recordMetadata.generation = generation
+    if known == nil {
+      try metadata.insert(recordMetadata)
+    } else {
+      try metadata.update(recordMetadata)
+    }
+    try metadata.forgetUnreadable(record.name)
     effect.inserted.append(record.name)
   }
 
   private func applyUpdate(
-    _ known: BookedRecord,
+    _ known: RecordMetadata,
     _ record: CloudRecord,
     base newBase: FieldBag,
     _ entity: EntityMapping,
@@ -219,7 +223,7 @@ extension MirrorSession {
     known.stamps = record.stamps
     known.base = newBase
     known.generation = generation
-    try books.forgetUnreadable(record.name)
+    try metadata.forgetUnreadable(record.name)
     guard known.entityName == entity.entityName, let reference = reference(of: known),
       let row = try rows.row(reference)
     else {
@@ -244,7 +248,7 @@ extension MirrorSession {
           &effect
         )
       }
-      return try books.update(known)
+      return try metadata.update(known)
     }
     let local = try serialize(row, entity)
     // Agreed values that the service has lost are treated as edited here.
@@ -326,7 +330,7 @@ extension MirrorSession {
     }
     if known.pending == .save, known.properties.isEmpty { known.pending = .nothing }
     known.parked = nil
-    try books.update(known)
+    try metadata.update(known)
     if !merge.conflicting.isEmpty {
       effect.conflicts.append(record.name)
       context.journal.note(

@@ -9,19 +9,19 @@ extension MirrorSession {
   /// Earlier it would take along, by its delete rules, objects that a later page moves to another
   /// owner. What is kept of a deleted object for recovery has its links, so edges go after objects.
   func noteDeletion(of name: String) throws {
-    try books.forgetUnreadable(name)
-    if let record = try books.record(named: name) {
-      if isOnServer(record) { try books.keepGoneRecord(name) }
-    } else if try books.edge(named: name) != nil {
-      try books.keepGoneEdge(name)
+    try metadata.forgetUnreadable(name)
+    if let record = try metadata.record(named: name) {
+      if isOnServer(record) { try metadata.keepGoneRecord(name) }
+    } else if try metadata.edge(named: name) != nil {
+      try metadata.keepGoneEdge(name)
     } else {
-      try books.unpark(record: name)
+      try metadata.unpark(record: name)
     }
   }
 
   /// Whether a tombstone means this record: one whose first batch is open was created by that batch,
   /// and deleted by another device since.
-  private func isOnServer(_ record: BookedRecord) -> Bool {
+  private func isOnServer(_ record: RecordMetadata) -> Bool {
     record.tag != nil || record.sequence != nil
   }
 
@@ -35,23 +35,23 @@ extension MirrorSession {
     generation: Int64,
     _ effect: inout ImportEffect
   ) throws -> String? {
-    let names = try books.goneRecords(after: name, limit: limit)
-    let hasUnreadable = try !names.isEmpty && books.unreadableCount() > 0
+    let names = try metadata.goneRecords(after: name, limit: limit)
+    let hasUnreadable = try !names.isEmpty && metadata.unreadableCount() > 0
     for name in names {
       // A cascade may have deleted it meanwhile.
-      if var record = try books.record(named: name), isOnServer(record) {
+      if var record = try metadata.record(named: name), isOnServer(record) {
         if try hasUnreadable
-          && deletionTakes(record, where: { try books.isUnreadable($0.name) })
+          && deletionTakes(record, where: { try metadata.isUnreadable($0.name) })
         {
           // A reading from the start does not take it for missing.
           record.generation = generation
-          try books.update(record)
+          try metadata.update(record)
           continue
         }
         try applyDeletion(of: record, isConcluded: isOtherServer())
         effect.deleted.append(name)
       }
-      try books.forgetGoneRecord(name)
+      try metadata.forgetGoneRecord(name)
     }
     return names.count == limit ? names.last : nil
   }
@@ -59,34 +59,34 @@ extension MirrorSession {
   /// Applies the deletions of some edges that the feed listed, after a name; returns the last name, or
   /// nil at the end.
   package func applyGoneEdges(after name: String, limit: Int) throws -> String? {
-    let names = try books.goneEdges(after: name, limit: limit)
+    let names = try metadata.goneEdges(after: name, limit: limit)
     for name in names {
-      if let edge = try books.edge(named: name) {
+      if let edge = try metadata.edge(named: name) {
         // The reply to the open batch says whether this tombstone is older than the edge it creates.
         if edge.isBeingCreated { continue }
         try applyDeletion(of: edge)
       }
-      try books.forgetGoneEdge(name)
+      try metadata.forgetGoneEdge(name)
     }
     return names.count == limit ? names.last : nil
   }
 
-  func applyDeletion(of edge: BookedEdge) throws {
+  func applyDeletion(of edge: EdgeMetadata) throws {
     // A tombstone of an earlier record of the same name says nothing about one being made now.
     guard edge.tag != nil || (edge.pending != .save && edge.sentKind != .save) else { return }
     if edge.isLinked { try unlink(edge) }
-    try books.remove(edge)
+    try metadata.remove(edge)
   }
 
   /// Applies the deletion of an edge that was in doubt, after a look-up has not found its record.
   func applyDoubtfulDeletion(ofEdge name: String) throws {
-    guard try books.isGoneEdge(name) else { return }
-    if let edge = try books.edge(named: name) {
+    guard try metadata.isGoneEdge(name) else { return }
+    if let edge = try metadata.edge(named: name) {
       // A batch that creates it again is open.
       guard edge.sequence == nil else { return }
       try applyDeletion(of: edge)
     }
-    try books.forgetGoneEdge(name)
+    try metadata.forgetGoneEdge(name)
   }
 
   // MARK: Objects
@@ -95,7 +95,7 @@ extension MirrorSession {
   ///
   /// Edits that no server has, of this object and of those that its delete rules delete, are kept
   /// for recovery; if the deletion is only inferred, all values are kept.
-  func applyDeletion(of record: BookedRecord, isConcluded: Bool = false) throws {
+  func applyDeletion(of record: RecordMetadata, isConcluded: Bool = false) throws {
     let group = try rows.lastTransactionNumber()
     if let reference = reference(of: record) {
       if record.hasUnconfirmedEdits {
@@ -120,12 +120,12 @@ extension MirrorSession {
       for gone in gone where gone != reference {
         // Objects that a delete rule deleted are deleted on the server too; if the other device
         // sent that deletion as well, it arrives first and none is left to send.
-        if let other = try booked(gone) { try forget(other, group: group) }
+        if let other = try recordMetadata(of: gone) { try forget(other, group: group) }
       }
     }
-    for edge in try books.edges(touching: record.name) { try forget(edge, group: group) }
-    try books.unpark(record: record.name)
-    try books.remove(record)
+    for edge in try metadata.edges(touching: record.name) { try forget(edge, group: group) }
+    try metadata.unpark(record: record.name)
+    try metadata.remove(record)
   }
 
   /// Keeps an object that is about to be deleted, if it has edits that no server has or `isWhole`
@@ -134,7 +134,7 @@ extension MirrorSession {
     guard let entityName = rows.entityName(of: row.reference),
       let entity = mapping.entity(named: entityName)
     else { return }
-    let record = try booked(row.reference)
+    let record = try recordMetadata(of: row.reference)
     guard isWhole || record?.hasUnconfirmedEdits ?? true else { return }
     if context.effects.has(.skipRecovery) { return }
     // Long values are kept in full, not as fingerprints, and links by record names.
@@ -147,7 +147,7 @@ extension MirrorSession {
       fields[relationship.name] = .string(names.sorted().joined(separator: "\n"))
     }
     let name = record?.name ?? context.effects.uuid().uuidString
-    try books.keep(
+    try metadata.keep(
       RecoveredEdit(
         record: name,
         entityName: entityName,

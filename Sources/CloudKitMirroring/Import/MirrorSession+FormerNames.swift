@@ -8,7 +8,7 @@ extension MirrorSession {
   /// starts with it would read no value from the former fields. A property is skipped while the
   /// object does not have the record's value, as with a link to an object that has not arrived yet.
   func writePresentNames(_ name: String, since base: FieldBag? = nil) throws {
-    guard let record = try books.record(named: name), let fields = record.base,
+    guard let record = try metadata.record(named: name), let fields = record.base,
       let entity = mapping.entity(named: record.entityName)
     else { return }
     var names: Set<String> = []

@@ -9,14 +9,14 @@ extension MirrorSession {
       return .null
     }
     guard case .string(let target) = record.fields[toOne.field], !target.isEmpty else {
-      try books.unpark(record: record.name, property: toOne.name)
+      try metadata.unpark(record: record.name, property: toOne.name)
       return .null
     }
     if let reference = try destination(toOne, named: target) {
-      try books.unpark(record: record.name, property: toOne.name)
+      try metadata.unpark(record: record.name, property: toOne.name)
       return .reference(reference)
     }
-    try books.park(
+    try metadata.park(
       ParkedLink(record: record.name, property: toOne.name, target: target, isOneToOne: false)
     )
     return .null
@@ -24,11 +24,11 @@ extension MirrorSession {
 
   /// The object of a record name, if it can be a destination of the relationship.
   func destination(_ toOne: ToOneMapping, named name: String) throws -> RowReference? {
-    guard let record = try books.record(named: name), let reference = reference(of: record),
+    guard let record = try metadata.record(named: name), let reference = reference(of: record),
       let entity = mapping.entity(named: record.entityName),
       entity.layout.isMemberOrSub(of: toOne.destinationEntity),
       // An object that goes at the end of the feed gets no more members, which would go with it.
-      try !books.isGoneRecord(name)
+      try !metadata.isGoneRecord(name)
     else { return nil }
     return reference
   }
@@ -37,27 +37,27 @@ extension MirrorSession {
   func parkOneToOne(_ toOne: ToOneMapping, in record: CloudRecord) throws {
     var target: String?
     if case .string(let name) = record.fields[toOne.field], !name.isEmpty { target = name }
-    try books.park(
+    try metadata.park(
       ParkedLink(record: record.name, property: toOne.name, target: target, isOneToOne: true)
     )
   }
 
   /// Sets the links and edges that waited for an object to be imported.
   func linkWhatWaited(for name: String) throws {
-    for link in try books.linksParked(for: name) {
-      guard let source = try books.record(named: link.record),
+    for link in try metadata.linksParked(for: name) {
+      guard let source = try metadata.record(named: link.record),
         let reference = reference(of: source),
         let toOne = mapping.entity(named: source.entityName)?.toOne(link.property),
         let target = try destination(toOne, named: name)
       else { continue }
-      try books.unpark(record: link.record, property: link.property)
+      try metadata.unpark(record: link.record, property: link.property)
       // An edit made here in the meantime is kept.
       guard !source.unconfirmed.contains(link.property) else { continue }
       try rows.update(reference, set: [toOne.index: .reference(target)])
       try writePresentNames(link.record)
       try markRestored(toOne, of: link.record, to: name)
     }
-    for edge in try books.edges(touching: name) where !edge.isLinked && edge.pending != .delete {
+    for edge in try metadata.edges(touching: name) where !edge.isLinked && edge.pending != .delete {
       try link(edge)
       try sendRestored(edge.name)
     }
@@ -66,7 +66,7 @@ extension MirrorSession {
   /// Marks a link for export that the server's record lacks: its object was restored here before
   /// this target was.
   private func markRestored(_ toOne: ToOneMapping, of name: String, to target: String) throws {
-    guard let source = try books.record(named: name),
+    guard let source = try metadata.record(named: name),
       let entity = mapping.entity(named: source.entityName)
     else { return }
     let agreed = source.base.flatMap { entity.reading($0).fields[toOne.field] }
@@ -75,12 +75,12 @@ extension MirrorSession {
 
   /// Marks an edge for export that was restored before both of its objects were imported.
   private func sendRestored(_ name: String) throws {
-    guard var edge = try books.edge(named: name), edge.isLinked, edge.tag == nil,
+    guard var edge = try metadata.edge(named: name), edge.isLinked, edge.tag == nil,
       edge.sequence == nil, edge.pending == .nothing
     else { return }
     edge.pending = .save
     edge.group = try rows.lastTransactionNumber()
-    try books.update(edge)
+    try metadata.update(edge)
   }
 
   func applyEdge(
@@ -89,12 +89,12 @@ extension MirrorSession {
     _ effect: inout ImportEffect
   ) throws {
     // The edge was created again after a deletion that an earlier page of the feed listed.
-    try books.forgetGoneEdge(record.name)
-    let known = try books.edge(named: record.name)
+    try metadata.forgetGoneEdge(record.name)
+    let known = try metadata.edge(named: record.name)
     if var known, known.tag == record.tag, known.tag != nil {
       guard known.generation != generation else { return }
       known.generation = generation
-      try books.update(known)
+      try metadata.update(known)
       // An earlier model dropped the relationship, and this one has it again.
       if !known.isLinked, known.pending != .delete { try link(known) }
       return
@@ -103,7 +103,7 @@ extension MirrorSession {
       effect.skipped.append(record.name)
       if var known, known.generation != generation {
         known.generation = generation
-        try books.update(known)
+        try metadata.update(known)
       }
       context.journal.note(
         .import,
@@ -113,24 +113,28 @@ extension MirrorSession {
       ) { $0.recordNames = [record.name] }
       return
     }
-    var booked = known ?? BookedEdge(name: record.name, edge: edge)
+    var edgeMetadata = known ?? EdgeMetadata(name: record.name, edge: edge)
     if let known, known.edge != edge, known.isLinked { try unlink(known) }
-    if booked.edge != edge {
-      booked.edge = edge
-      booked.isLinked = false
+    if edgeMetadata.edge != edge {
+      edgeMetadata.edge = edge
+      edgeMetadata.isLinked = false
     }
-    booked.tag = record.tag
-    booked.stamps = record.stamps
-    booked.generation = generation
-    if booked.pending == .save { booked.pending = .nothing }
-    if known == nil { booked = try books.insert(booked) } else { try books.update(booked) }
-    if !booked.isLinked, booked.pending != .delete {
-      try link(booked)
+    edgeMetadata.tag = record.tag
+    edgeMetadata.stamps = record.stamps
+    edgeMetadata.generation = generation
+    if edgeMetadata.pending == .save { edgeMetadata.pending = .nothing }
+    if known == nil {
+      edgeMetadata = try metadata.insert(edgeMetadata)
+    } else {
+      try metadata.update(edgeMetadata)
+    }
+    if !edgeMetadata.isLinked, edgeMetadata.pending != .delete {
+      try link(edgeMetadata)
       effect.updated.append(record.name)
     }
   }
 
-  private func link(_ edge: BookedEdge) throws {
+  private func link(_ edge: EdgeMetadata) throws {
     guard
       let relationship = mapping.manyToMany(
         entityName: edge.edge.relationship.first.entityName,
@@ -142,12 +146,12 @@ extension MirrorSession {
     try rows.addLink(relationship.description, first, second)
     var edge = edge
     edge.isLinked = true
-    try books.update(edge)
+    try metadata.update(edge)
   }
 
   /// Removes the link of an edge, unless another record represents the same edge.
-  func unlink(_ edge: BookedEdge) throws {
-    let others = try books.edges(like: edge.edge).filter { $0.id != edge.id && $0.isLinked }
+  func unlink(_ edge: EdgeMetadata) throws {
+    let others = try metadata.edges(like: edge.edge).filter { $0.id != edge.id && $0.isLinked }
     guard others.isEmpty,
       let relationship = mapping.manyToMany(
         entityName: edge.edge.relationship.first.entityName,

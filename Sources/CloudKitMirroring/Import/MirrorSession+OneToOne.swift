@@ -13,13 +13,13 @@ extension MirrorSession {
     after position: (String, String),
     limit: Int
   ) throws -> (String, String)? {
-    let links = try books.oneToOneLinks(after: position, limit: limit)
+    let links = try metadata.oneToOneLinks(after: position, limit: limit)
     for link in links {
-      guard let record = try books.record(named: link.record), record.key != nil,
+      guard let record = try metadata.record(named: link.record), record.key != nil,
         let toOne = mapping.entity(named: record.entityName)?.toOne(link.property),
         let partner = toOne.partner
       else {
-        try books.unpark(record: link.record, property: link.property)
+        try metadata.unpark(record: link.record, property: link.property)
         continue
       }
       let isSettled =
@@ -27,7 +27,7 @@ extension MirrorSession {
         ? try settleDecider(record, toOne, partner.name)
         : try settleFollower(record, toOne, partner.name)
       guard isSettled else { continue }
-      try books.unpark(record: link.record, property: link.property)
+      try metadata.unpark(record: link.record, property: link.property)
       try writePresentNames(link.record)
     }
     guard links.count == limit, let last = links.last else { return nil }
@@ -36,7 +36,7 @@ extension MirrorSession {
 
   /// Returns false while the other object has not been imported.
   private func settleDecider(
-    _ record: BookedRecord,
+    _ record: RecordMetadata,
     _ toOne: ToOneMapping,
     _ partner: String
   ) throws -> Bool {
@@ -64,13 +64,13 @@ extension MirrorSession {
   }
 
   private func settleFollower(
-    _ record: BookedRecord,
+    _ record: RecordMetadata,
     _ toOne: ToOneMapping,
     _ partner: String
   ) throws -> Bool {
     let claimed = try claim(of: record, toOne.name)
     if let former = try localPartner(of: record, toOne), former != claimed,
-      try books.isGoneRecord(former)
+      try metadata.isGoneRecord(former)
     {
       // The deletion of the former partner is not to take this object along.
       try setPartner(of: record, toOne, nil)
@@ -84,7 +84,7 @@ extension MirrorSession {
     }
     // No object of the deciding side refers to this one.
     let present = try localPartner(of: record, toOne)
-    if let present, let other = try books.record(named: present),
+    if let present, let other = try metadata.record(named: present),
       try claim(of: other, partner) != record.name
     {
       try setPartner(of: record, toOne, nil)
@@ -95,15 +95,15 @@ extension MirrorSession {
   }
 
   /// The record of an object that is here and that the feed did not delete.
-  private func staying(_ name: String) throws -> BookedRecord? {
-    guard let record = try books.record(named: name), record.key != nil,
-      try !books.isGoneRecord(name)
+  private func staying(_ name: String) throws -> RecordMetadata? {
+    guard let record = try metadata.record(named: name), record.key != nil,
+      try !metadata.isGoneRecord(name)
     else { return nil }
     return record
   }
 
   /// What a record says about a one-to-one: an unexported edit before the server's field.
-  private func claim(of record: BookedRecord, _ property: String) throws -> String? {
+  private func claim(of record: RecordMetadata, _ property: String) throws -> String? {
     guard let toOne = mapping.entity(named: record.entityName)?.toOne(property) else { return nil }
     if record.unconfirmed.contains(property) { return try localPartner(of: record, toOne) }
     guard let base = record.base, let entity = mapping.entity(named: record.entityName),
@@ -112,7 +112,7 @@ extension MirrorSession {
     return name
   }
 
-  private func localPartner(of record: BookedRecord, _ toOne: ToOneMapping) throws -> String? {
+  private func localPartner(of record: RecordMetadata, _ toOne: ToOneMapping) throws -> String? {
     guard let reference = reference(of: record), let row = try rows.row(reference),
       case .reference(let destination) = row.values[toOne.index]
     else { return nil }
@@ -121,9 +121,9 @@ extension MirrorSession {
 
   /// Links two objects both ways, or unlinks one; former partners are unlinked.
   private func setPartner(
-    of record: BookedRecord,
+    of record: RecordMetadata,
     _ toOne: ToOneMapping,
-    _ other: BookedRecord?
+    _ other: RecordMetadata?
   ) throws {
     guard let reference = reference(of: record), let row = try rows.row(reference) else { return }
     let destination = other.flatMap(self.reference(of:))
@@ -157,6 +157,6 @@ extension MirrorSession {
 
   private func remark(_ name: String, _ property: String) throws {
     // Read again: linking may have changed the metadata.
-    if let record = try books.record(named: name) { try mark(record, [property]) }
+    if let record = try metadata.record(named: name) { try mark(record, [property]) }
   }
 }

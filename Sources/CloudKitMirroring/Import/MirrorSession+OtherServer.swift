@@ -4,7 +4,7 @@ import OpenCoreData
 /// restored from a backup.
 extension MirrorSession {
   func isOtherServer() throws -> Bool {
-    try books.zone(context.zone).rereading == .otherServer
+    try metadata.zone(context.zone).rereading == .otherServer
   }
 
   /// The properties whose last agreed value the service has lost: its copy of the record was saved
@@ -136,7 +136,7 @@ extension MirrorSession {
       fields[exactField] = source[exactField]
     }
     guard !fields.isEmpty else { return }
-    try books.keep(
+    try metadata.keep(
       RecoveredEdit(
         record: record.name,
         entityName: entity.entityName,

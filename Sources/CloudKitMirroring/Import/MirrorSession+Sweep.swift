@@ -18,25 +18,25 @@ extension MirrorSession {
     guard limits: SweepGuard,
     _ effect: inout ImportEffect
   ) throws -> Bool {
-    var zone = try books.zone(context.zone)
+    var zone = try metadata.zone(context.zone)
     if zone.rereading == .kept { return try sendMissing(generation: generation, limit: limit) }
     if let stopped = try excess(generation: generation, limits) {
       effect.stoppedSweep = stopped
       zone.rereading = .kept
-      try books.save(zone)
-      try books.setMeta(.keptMissing, .integer(Int64(stopped.missing)))
+      try metadata.save(zone)
+      try metadata.setMeta(.keptMissing, .integer(Int64(stopped.missing)))
       return true
     }
     let group = try rows.lastTransactionNumber()
-    let records = try books.missingRecords(generation: generation, limit: limit)
+    let records = try metadata.missingRecords(generation: generation, limit: limit)
     for record in records {
       // A cascade may have deleted it already.
-      guard let record = try books.record(named: record.name) else { continue }
+      guard let record = try metadata.record(named: record.name) else { continue }
       if record.pending == .delete {
-        try books.remove(record)
+        try metadata.remove(record)
       } else if try deletionCascadesToPresent(record, generation: generation) {
         try sendAgain(record, generation: generation, group: group)
-        for edge in try books.edges(touching: record.name)
+        for edge in try metadata.edges(touching: record.name)
         where edge.tag != nil && edge.generation < generation {
           try sendAgain(edge, generation: generation, group: group)
         }
@@ -47,7 +47,7 @@ extension MirrorSession {
     }
     guard records.count < limit else { return true }
     // Only now: an object that is sent again keeps its links.
-    let edges = try books.missingEdges(generation: generation, limit: limit)
+    let edges = try metadata.missingEdges(generation: generation, limit: limit)
     for edge in edges { try applyDeletion(of: edge) }
     return edges.count == limit
   }
@@ -58,8 +58,8 @@ extension MirrorSession {
     _ limits: SweepGuard
   ) throws -> ImportEffect.StoppedSweep? {
     for counts in [
-      try books.missingCount(generation: generation),
-      try books.missingEdgeCount(generation: generation),
+      try metadata.missingCount(generation: generation),
+      try metadata.missingEdgeCount(generation: generation),
     ] where !limits.allows(counts.missing, of: counts.known) {
       return .init(missing: counts.missing, known: counts.known)
     }
@@ -68,21 +68,22 @@ extension MirrorSession {
 
   /// Whether the delete rules of a missing object would delete an object that is on the server: a
   /// device that deleted the first would have deleted the second.
-  private func deletionCascadesToPresent(_ record: BookedRecord, generation: Int64) throws -> Bool {
+  private func deletionCascadesToPresent(_ record: RecordMetadata, generation: Int64) throws -> Bool
+  {
     try deletionTakes(record) { $0.tag != nil && $0.generation >= generation }
   }
 
   /// Whether the delete rules of a record's object would take along an object of such a record.
   func deletionTakes(
-    _ record: BookedRecord,
-    where isMeant: (BookedRecord) throws -> Bool
+    _ record: RecordMetadata,
+    where isMeant: (RecordMetadata) throws -> Bool
   ) throws -> Bool {
     guard let start = reference(of: record) else { return false }
     var visited: Set<RowReference> = [start]
     var rest = [start]
     while let reference = rest.popLast() {
       for victim in try cascade(from: reference) where visited.insert(victim).inserted {
-        if let other = try booked(victim), try isMeant(other) { return true }
+        if let other = try recordMetadata(of: victim), try isMeant(other) { return true }
         rest.append(victim)
       }
     }
@@ -112,15 +113,15 @@ extension MirrorSession {
   /// Returns whether more is left to do.
   package func sendMissing(generation: Int64, limit: Int) throws -> Bool {
     let group = try rows.lastTransactionNumber()
-    let edges = try books.missingEdges(generation: generation, limit: limit)
+    let edges = try metadata.missingEdges(generation: generation, limit: limit)
     for edge in edges { try sendAgain(edge, generation: generation, group: group) }
-    let records = try books.missingRecords(generation: generation, limit: limit)
+    let records = try metadata.missingRecords(generation: generation, limit: limit)
     for record in records { try sendAgain(record, generation: generation, group: group) }
     return edges.count == limit || records.count == limit
   }
 
-  private func sendAgain(_ record: BookedRecord, generation: Int64, group: Int64) throws {
-    if record.pending == .delete, record.sequence == nil { return try books.remove(record) }
+  private func sendAgain(_ record: RecordMetadata, generation: Int64, group: Int64) throws {
+    if record.pending == .delete, record.sequence == nil { return try metadata.remove(record) }
     var record = record
     record.generation = generation
     if record.sequence == nil, record.key != nil,
@@ -128,16 +129,16 @@ extension MirrorSession {
     {
       record.resend(entity, group: group)
     }
-    try books.update(record)
+    try metadata.update(record)
   }
 
-  private func sendAgain(_ edge: BookedEdge, generation: Int64, group: Int64) throws {
+  private func sendAgain(_ edge: EdgeMetadata, generation: Int64, group: Int64) throws {
     guard edge.isLinked || edge.sequence != nil, edge.pending != .delete else {
-      return try books.remove(edge)
+      return try metadata.remove(edge)
     }
     var edge = edge
     edge.generation = generation
     if edge.sequence == nil { edge.resend(group: group) }
-    try books.update(edge)
+    try metadata.update(edge)
   }
 }

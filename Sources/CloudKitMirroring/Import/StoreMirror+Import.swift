@@ -21,7 +21,7 @@ extension StoreMirror {
       try await importZone(&total)
       if let token {
         try write(MirrorAuthor.importing) {
-          try $0.books.setMeta(.databaseToken, .blob(token))
+          try $0.metadata.setMeta(.databaseToken, .blob(token))
         }
       }
       try await importUnreadable(&total)
@@ -72,7 +72,7 @@ extension StoreMirror {
     while true {
       let isDone = try write(MirrorAuthor.importing) { session in
         try session.foldHistory()
-        let generation = try session.books.zone(options.zone).generation
+        let generation = try session.metadata.zone(options.zone).generation
         return try applyDeletions(session, generation: generation, &position, &total)
       }
       if isDone { return }
@@ -85,11 +85,11 @@ extension StoreMirror {
     let effect = try write(MirrorAuthor.importing) { session in
       try session.foldHistory()
       for name in names where found.unreadable[name] == nil {
-        try session.books.forgetUnreadable(name)
+        try session.metadata.forgetUnreadable(name)
       }
       let effect = try session.apply(
         records: found.records,
-        generation: try session.books.zone(options.zone).generation
+        generation: try session.metadata.zone(options.zone).generation
       )
       let missing = Set(names).subtracting(found.unreadable.keys)
         .subtracting(found.records.map(\.name))
@@ -141,7 +141,7 @@ extension StoreMirror {
   }
 
   /// Makes the next import read the zone from the start and compare.
-  private func reread(_ reason: MirrorBooks.Rereading) throws {
+  private func reread(_ reason: MirrorMetadata.Rereading) throws {
     switch reason {
     case .expired:
       journal.note(
@@ -168,7 +168,7 @@ extension StoreMirror {
     try write(MirrorAuthor.importing) { session in
       try session.startRereading(reason)
       // The token is useless, and an interrupted read must not start again.
-      try session.books.setMeta(.databaseToken, nil)
+      try session.metadata.setMeta(.databaseToken, nil)
     }
   }
 
@@ -210,7 +210,7 @@ extension StoreMirror {
   ///
   /// Asked after the last page and before anything is concluded from it. A new version of the model begins
   /// a reading without a token, which a zone that was made again answers like any other.
-  private func checkIdentity(of zone: MirrorBooks.Zone) async throws {
+  private func checkIdentity(of zone: MirrorMetadata.Zone) async throws {
     guard !effects.has(.trustOtherZone), !effects.has(.restoredIsExpired),
       let token = try read({ try $0.blob(.tokenBeforeRereading) })
     else { return }
@@ -230,7 +230,7 @@ extension StoreMirror {
   /// Has the zone read from its start, or made again, after the server could not continue its token.
   private func startAgain(
     after failure: CloudFailure,
-    _ zone: MirrorBooks.Zone,
+    _ zone: MirrorMetadata.Zone,
     _ losses: inout Int
   ) async throws {
     switch failure {
@@ -259,7 +259,7 @@ extension StoreMirror {
   /// Applies a page in short write transactions; the last one keeps the token.
   private func apply(
     _ page: CloudZoneChanges,
-    _ zone: MirrorBooks.Zone,
+    _ zone: MirrorMetadata.Zone,
     _ total: inout ImportEffect
   ) throws {
     let started = effects.clock.uptime
@@ -335,7 +335,7 @@ extension StoreMirror {
   /// Returns false while more is left.
   private func end(
     _ page: CloudZoneChanges,
-    _ zone: MirrorBooks.Zone,
+    _ zone: MirrorMetadata.Zone,
     _ session: MirrorSession,
     _ position: inout FeedEnd,
     _ effect: inout ImportEffect
@@ -345,16 +345,16 @@ extension StoreMirror {
       guard try applyDeletions(session, generation: zone.generation, &position, &effect) else {
         return false
       }
-      if let rereading = try session.books.zone(zone.name).rereading {
+      if let rereading = try session.metadata.zone(zone.name).rereading {
         if try endRereading(rereading, zone, session, &effect) { return false }
         zone.rereading = nil
-        if rereading != .kept { try session.books.setMeta(.keptMissing, nil) }
-        try session.books.setMeta(.readsWithNewModel, nil)
-        try session.books.setMeta(.tokenBeforeRereading, nil)
+        if rereading != .kept { try session.metadata.setMeta(.keptMissing, nil) }
+        try session.metadata.setMeta(.readsWithNewModel, nil)
+        try session.metadata.setMeta(.tokenBeforeRereading, nil)
       }
     }
     zone.token = page.token
-    try session.books.save(zone)
+    try session.metadata.save(zone)
     return true
   }
 
@@ -389,8 +389,8 @@ extension StoreMirror {
 
   /// Returns whether more is left.
   private func endRereading(
-    _ reason: MirrorBooks.Rereading,
-    _ zone: MirrorBooks.Zone,
+    _ reason: MirrorMetadata.Rereading,
+    _ zone: MirrorMetadata.Zone,
     _ session: MirrorSession,
     _ effect: inout ImportEffect
   ) throws -> Bool {

@@ -112,7 +112,7 @@ extension AttributeMapping.Form {
 
 extension MirrorSession {
   package func fieldKinds() throws -> FieldKinds {
-    FieldKinds(text: try books.text(.fieldKinds) ?? "")
+    FieldKinds(text: try metadata.text(.fieldKinds) ?? "")
   }
 
   /// Records the types of the fields in a copy of the server's.
@@ -122,14 +122,14 @@ extension MirrorSession {
     let known = try fieldKinds()
     var all = known
     all.add(found)
-    if all != known { try books.setMeta(.fieldKinds, .text(all.text)) }
+    if all != known { try metadata.setMeta(.fieldKinds, .text(all.text)) }
   }
 
   /// Records the types in the base copies, for another version of the model with other types.
   func learnFieldKindsFromBases() throws {
     for name in mapping.entityNames {
       guard let entity = mapping.entity(named: name) else { continue }
-      for record in try books.records(entity: name, after: 0, limit: Self.sampleSize) {
+      for record in try metadata.records(entity: name, after: 0, limit: Self.sampleSize) {
         if let base = record.base { try learnFieldKinds(from: base, of: entity) }
       }
     }

@@ -40,12 +40,12 @@ package struct MirrorContext: Sendable {
 /// The mirroring inside one write transaction: objects and metadata together.
 package struct MirrorSession {
   package let rows: any MirrorRows
-  package let books: MirrorBooks
+  package let metadata: MirrorMetadata
   package let context: MirrorContext
 
   package init(rows: any MirrorRows, context: MirrorContext) {
     self.rows = rows
-    books = MirrorBooks(rows.connection)
+    metadata = MirrorMetadata(rows.connection)
     self.context = context
   }
 
@@ -54,23 +54,23 @@ package struct MirrorSession {
   /// The record name of an object, if it has one.
   func recordName(of reference: RowReference) throws -> String? {
     guard let entity = rows.entityName(of: reference) else { return nil }
-    return try books.recordName(entity: entity, key: reference.key)
+    return try metadata.recordName(entity: entity, key: reference.key)
   }
 
   /// The object of a record, if it has been imported.
-  func reference(of record: BookedRecord) -> RowReference? {
+  func reference(of record: RecordMetadata) -> RowReference? {
     guard let key = record.key else { return nil }
     return rows.reference(entityName: record.entityName, key: key)
   }
 
   /// The object of a record name, if it has been imported.
   func reference(named name: String) throws -> RowReference? {
-    try books.record(named: name).flatMap(reference(of:))
+    try metadata.record(named: name).flatMap(reference(of:))
   }
 
-  func booked(_ reference: RowReference) throws -> BookedRecord? {
+  func recordMetadata(of reference: RowReference) throws -> RecordMetadata? {
     guard let entity = rows.entityName(of: reference) else { return nil }
-    return try books.record(entity: entity, key: reference.key)
+    return try metadata.record(entity: entity, key: reference.key)
   }
 
   /// The record of an object as it is now; `base` where it is about to be sent.
@@ -84,12 +84,12 @@ package struct MirrorSession {
 
   /// Keeps an edit that a deletion is about to discard.
   func keepLosingEdit(
-    _ record: BookedRecord,
+    _ record: RecordMetadata,
     fields: FieldBag,
     _ entity: EntityMapping,
     reason: String
   ) throws {
-    try books.keep(
+    try metadata.keep(
       RecoveredEdit(
         record: record.name,
         entityName: record.entityName,
@@ -114,12 +114,12 @@ package struct MirrorSession {
   }
 
   /// Marks properties of an object for export, though they were not edited here.
-  func mark(_ record: BookedRecord, _ properties: Set<String>) throws {
+  func mark(_ record: RecordMetadata, _ properties: Set<String>) throws {
     var record = record
     guard record.pending != .delete else { return }
     if record.pending == .nothing { record.group = try rows.lastTransactionNumber() }
     record.pending = .save
     record.properties.formUnion(properties)
-    try books.update(record)
+    try metadata.update(record)
   }
 }

@@ -11,7 +11,7 @@ extension MirrorSession {
   /// it become valid again.
   func restore(_ id: Int64) throws -> RowReference {
     try foldHistory()
-    guard let edit = try books.recoveredEdit(id) else {
+    guard let edit = try metadata.recoveredEdit(id) else {
       throw MirroringErrorCode.recoveryEntryUnusable.error(
         "The entry is not in the recovery list any more: it was restored or discarded."
       )
@@ -26,7 +26,7 @@ extension MirrorSession {
           + "version of the app that has the entity."
       )
     }
-    let known = try books.record(named: edit.record)
+    let known = try metadata.record(named: edit.record)
     let reference: RowReference
     if let known, let living = self.reference(of: known), let row = try rows.row(living) {
       // Its entity may have changed since.
@@ -41,7 +41,7 @@ extension MirrorSession {
       reference = try make(name, fields, known, entity)
       try restoreLinks(fields, of: name, at: reference, entity)
     }
-    try books.discardRecoveredEdit(id)
+    try metadata.discardRecoveredEdit(id)
     return reference
   }
 
@@ -87,7 +87,7 @@ extension MirrorSession {
       + entity.toOnes.filter { indexes.contains($0.index) }.map(\.field)
     let fields = whole.values.filter { keys.contains($0.key) }
     guard !fields.isEmpty else { return }
-    try books.keep(
+    try metadata.keep(
       RecoveredEdit(
         record: name,
         entityName: entity.entityName,
@@ -102,7 +102,7 @@ extension MirrorSession {
   private func make(
     _ name: String,
     _ fields: FieldBag,
-    _ known: BookedRecord?,
+    _ known: RecordMetadata?,
     _ entity: EntityMapping
   ) throws -> RowReference {
     var values = [RowValue](repeating: .null, count: entity.layout.rowWidth)
@@ -128,7 +128,7 @@ extension MirrorSession {
     let reference = try rows.insert(entity.layout, values: values)
     var record =
       known
-      ?? BookedRecord(
+      ?? RecordMetadata(
         name: name,
         recordType: entity.recordType,
         entityName: entity.entityName,
@@ -144,8 +144,8 @@ extension MirrorSession {
     record.parked = nil
     // Another device may have restored it too: no values are agreed on with that device.
     if record.base == nil, record.sequence == nil { record.base = FieldBag() }
-    if known == nil { try books.insert(record) } else { try books.update(record) }
-    for link in waiting { try books.park(link) }
+    if known == nil { try metadata.insert(record) } else { try metadata.update(record) }
+    for link in waiting { try metadata.park(link) }
     return reference
   }
 
@@ -166,13 +166,13 @@ extension MirrorSession {
           try keepForLater(relationship, from: name, to: String(target))
         }
       }
-      guard var record = try books.record(named: name) else { continue }
+      guard var record = try metadata.record(named: name) else { continue }
       record.edges.insert(relationship.name)
-      try books.update(record)
+      try metadata.update(record)
     }
     for toOne in entity.toOnes where toOne.isOneToOne {
       guard case .string(let target)? = fields[toOne.field],
-        let other = try books.record(named: target), let partner = self.reference(of: other),
+        let other = try metadata.record(named: target), let partner = self.reference(of: other),
         let back = mapping.entity(named: other.entityName)?.toOne(toOne.partner?.name ?? ""),
         // An object that has another link by now keeps it.
         try rows.row(partner)?.values[back.index].isNull == true,
@@ -197,10 +197,10 @@ extension MirrorSession {
       secondRecord: relationship.isFirst ? target : name
     )
     let recordName = edge.recordName(zone: context.zone)
-    guard try books.edges(like: edge).isEmpty, try books.edge(named: recordName) == nil else {
+    guard try metadata.edges(like: edge).isEmpty, try metadata.edge(named: recordName) == nil else {
       return
     }
-    try books.insert(BookedEdge(name: recordName, edge: edge))
+    try metadata.insert(EdgeMetadata(name: recordName, edge: edge))
   }
 
   private func value(of attribute: AttributeMapping, in fields: FieldBag) -> RowValue? {

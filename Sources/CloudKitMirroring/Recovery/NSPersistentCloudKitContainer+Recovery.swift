@@ -54,7 +54,7 @@ extension NSPersistentCloudKitContainer {
   public func discard(_ entries: some Sequence<RecoveryEntry>) throws {
     for entry in entries {
       try mirror(keeping: entry).write(MirrorAuthor.setup) {
-        try $0.books.discardRecoveredEdit(entry.id)
+        try $0.metadata.discardRecoveredEdit(entry.id)
       }
     }
   }

@@ -29,10 +29,10 @@ package struct RecoveryListFile: Sendable {
     guard table != nil else {
       throw Unreadable(description: "The store at \(path) is not mirrored.")
     }
-    let books = MirrorBooks(connection)
-    try books.requireKnownVersion()
-    containerIdentifier = try books.text(.containerIdentifier)
-    entries = try books.recoveredEdits(limit: limit)
+    let metadata = MirrorMetadata(connection)
+    try metadata.requireKnownVersion()
+    containerIdentifier = try metadata.text(.containerIdentifier)
+    entries = try metadata.recoveredEdits(limit: limit)
   }
 
   /// With a log the file is opened as any reader opens it; without one, not even the log's index is

@@ -11,7 +11,7 @@ extension MirrorSession {
     // A change in the history is an edit even if its value equals a default.
     try foldHistory()
     try requestScan()
-    try books.setMeta(.readsWithNewModel, .integer(1))
+    try metadata.setMeta(.readsWithNewModel, .integer(1))
     try startRereading(.expired)
   }
 

@@ -36,15 +36,15 @@ extension MirrorSession {
       [.integer(group)]
     )
     try rows.connection.run("DELETE FROM WSMIRROR_PENDINGLINK")
-    var zone = try books.zone(context.zone)
+    var zone = try metadata.zone(context.zone)
     zone.token = nil
     zone.isSaved = false
     zone.rereading = nil
-    try books.save(zone)
-    try books.setMeta(.databaseToken, nil)
-    try books.setMeta(.tokenBeforeRereading, nil)
+    try metadata.save(zone)
+    try metadata.setMeta(.databaseToken, nil)
+    try metadata.setMeta(.tokenBeforeRereading, nil)
     // A zone goes with the whole development environment too, whose schema is made again.
-    try books.setMeta(.fieldKinds, nil)
+    try metadata.setMeta(.fieldKinds, nil)
   }
 
   /// Starts to read the zone from the start, to compare: the token is invalid, or the model now
@@ -53,16 +53,16 @@ extension MirrorSession {
   /// A server that lost data stays one until the zone has been read to its end, and what a sweep kept
   /// stays kept. The former token is kept until then: without it, a zone that was deleted and made again
   /// could not be distinguished from this one.
-  package func startRereading(_ reason: MirrorBooks.Rereading) throws {
-    var zone = try books.zone(context.zone)
-    if let token = zone.token, try books.blob(.tokenBeforeRereading) == nil {
-      try books.setMeta(.tokenBeforeRereading, .blob(token))
+  package func startRereading(_ reason: MirrorMetadata.Rereading) throws {
+    var zone = try metadata.zone(context.zone)
+    if let token = zone.token, try metadata.blob(.tokenBeforeRereading) == nil {
+      try metadata.setMeta(.tokenBeforeRereading, .blob(token))
     }
     zone.token = nil
     zone.generation += 1
     zone.rereading = reason.combined(with: zone.rereading)
-    try books.save(zone)
+    try metadata.save(zone)
     // Another server has a schema of its own.
-    if reason == .otherServer { try books.setMeta(.fieldKinds, nil) }
+    if reason == .otherServer { try metadata.setMeta(.fieldKinds, nil) }
   }
 }

@@ -8,23 +8,23 @@ extension MirrorSession {
   ///
   /// Returns whether more is left. After a restart it continues after the last commit.
   package func scan(limit: Int) throws -> Bool {
-    if try books.integer(.scanFinished) == 1 { return false }
+    if try metadata.integer(.scanFinished) == 1 { return false }
     let names = mapping.entityNames.filter { name in
       mapping.entity(named: name).map { !$0.layout.entity.isAbstract } ?? false
     }
     var (entityName, key) = try scanPosition() ?? (names.first ?? "", 0)
-    if try books.text(.scanPosition) == nil {
+    if try metadata.text(.scanPosition) == nil {
       // A change in the history is an edit even if its value equals a default.
-      if try books.integer(.historyTransaction) != nil { try foldHistory() }
+      if try metadata.integer(.historyTransaction) != nil { try foldHistory() }
       // Later saves are in the history.
-      try books.setMeta(.historyTransaction, .integer(try rows.lastTransactionNumber()))
+      try metadata.setMeta(.historyTransaction, .integer(try rows.lastTransactionNumber()))
     }
     guard let entity = mapping.entity(named: entityName) else { return try endScan() }
     let group = try rows.lastTransactionNumber()
     let references = try rows.references(entityName: entityName, after: key, limit: limit)
     for reference in references {
       key = reference.key
-      let known = try books.record(entity: entityName, key: reference.key)
+      let known = try metadata.record(entity: entityName, key: reference.key)
       if let known {
         try compareWithBase(known, reference, entity, group: group)
       } else {
@@ -43,24 +43,24 @@ extension MirrorSession {
       entityName = next
       key = 0
     }
-    try books.setMeta(.scanPosition, .text("\(key) \(entityName)"))
+    try metadata.setMeta(.scanPosition, .text("\(key) \(entityName)"))
     return true
   }
 
   /// Requests another scan, because the history has a gap.
   package func requestScan() throws {
-    try books.setMeta(.scanFinished, nil)
-    try books.setMeta(.scanPosition, nil)
+    try metadata.setMeta(.scanFinished, nil)
+    try metadata.setMeta(.scanPosition, nil)
   }
 
   private func endScan() throws -> Bool {
-    try books.setMeta(.scanFinished, .integer(1))
-    try books.setMeta(.scanPosition, nil)
+    try metadata.setMeta(.scanFinished, .integer(1))
+    try metadata.setMeta(.scanPosition, nil)
     return false
   }
 
   private func scanPosition() throws -> (entity: String, key: Int64)? {
-    guard let text = try books.text(.scanPosition) else { return nil }
+    guard let text = try metadata.text(.scanPosition) else { return nil }
     let parts = text.split(separator: " ", maxSplits: 1)
     guard parts.count == 2, let key = Int64(parts[0]) else { return nil }
     return (String(parts[1]), key)
@@ -68,7 +68,7 @@ extension MirrorSession {
 
   /// Differences from the last agreed copy are edits made while the mirroring was not running.
   private func compareWithBase(
-    _ known: BookedRecord,
+    _ known: RecordMetadata,
     _ reference: RowReference,
     _ entity: EntityMapping,
     group: Int64
@@ -90,7 +90,7 @@ extension MirrorSession {
     }
     // The server may never have received a version between the record's and this one.
     if case .string(let name) = fields[MirrorNames.entityName], name != entity.entityName,
-      try books.integer(.readsWithNewModel) == 1
+      try metadata.integer(.readsWithNewModel) == 1
     {
       edited.append(MirrorNames.entityName)
     }
@@ -101,7 +101,7 @@ extension MirrorSession {
       known.properties.formUnion(edited)
     }
     known.edges = Set(entity.manyToManys.map(\.name))
-    try books.update(known)
+    try metadata.update(known)
   }
 
   /// Whether a property has the value of a row that was never given the server's value: a default
@@ -136,11 +136,11 @@ extension MirrorSession {
     group: Int64
   ) throws {
     var position = start
-    let isMigrated = try books.integer(.readsWithNewModel) == 1
+    let isMigrated = try metadata.integer(.readsWithNewModel) == 1
     // Objects that the app deleted since the scan began are deletions; only the rest was dropped.
     if isMigrated, try !hasHistoryGap() { try foldHistory() }
     while true {
-      let records = try books.records(entity: entityName, after: position, limit: 500)
+      let records = try metadata.records(entity: entityName, after: position, limit: 500)
       for record in records {
         guard let key = record.key, key <= end else { return }
         position = key
@@ -149,7 +149,7 @@ extension MirrorSession {
           // The migration dropped the object; a deletion would be in the history.
           var record = record
           record.key = nil
-          try books.update(record)
+          try metadata.update(record)
         } else {
           try forget(record, group: group)
         }

@@ -97,8 +97,8 @@ extension StoreMirror {
     }
     guard known == nil || container == nil else { return }
     try write(MirrorAuthor.setup) { session in
-      try session.books.setMeta(.userRecordName, .text(user))
-      try session.books.setMeta(.containerIdentifier, .text(options.containerIdentifier))
+      try session.metadata.setMeta(.userRecordName, .text(user))
+      try session.metadata.setMeta(.containerIdentifier, .text(options.containerIdentifier))
     }
   }
 
@@ -117,9 +117,9 @@ extension StoreMirror {
     guard try !read({ try $0.zone(options.zone).isSaved }) else { return }
     try await cloud.saveZone(options.zone)
     try write(MirrorAuthor.setup) { session in
-      var zone = try session.books.zone(options.zone)
+      var zone = try session.metadata.zone(options.zone)
       zone.isSaved = true
-      try session.books.save(zone)
+      try session.metadata.save(zone)
     }
   }
 

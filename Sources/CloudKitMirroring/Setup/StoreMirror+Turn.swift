@@ -65,7 +65,7 @@ extension StoreMirror {
       return state.wantsParkedRetry
     }
     guard isWanted else { return }
-    try write(MirrorAuthor.exporting) { try $0.books.unparkChanges() }
+    try write(MirrorAuthor.exporting) { try $0.metadata.unparkChanges() }
   }
 
   /// Schedules the retry of refused changes, after a pause that grows.
@@ -168,7 +168,7 @@ extension StoreMirror {
     _ body: () async throws -> PhaseEnd<Result>
   ) async throws -> Result {
     let started = effects.clock.uptime
-    var event = BookedEvent(
+    var event = EventMetadata(
       identifier: effects.uuid(),
       type: type,
       started: effects.now.timeIntervalSinceReferenceDate
@@ -204,10 +204,10 @@ extension StoreMirror {
     }
   }
 
-  private func finish(_ event: inout BookedEvent, _ error: (any Error)?) {
+  private func finish(_ event: inout EventMetadata, _ error: (any Error)?) {
     event.ended = effects.now.timeIntervalSinceReferenceDate
     do {
-      try write(MirrorAuthor.setup) { [event] in try $0.books.keep(event) }
+      try write(MirrorAuthor.setup) { [event] in try $0.metadata.keep(event) }
     } catch {
       // An event that cannot be stored is still posted; the next write fails for the same reason.
       log.error("An event could not be kept: \(error)")
@@ -225,7 +225,7 @@ struct PhaseEnd<Result> {
   var problem: (any Error)?
 }
 
-extension BookedEvent {
+extension EventMetadata {
   fileprivate mutating func note(_ error: any Error) {
     let shown = error as NSError
     errorDomain = shown.domain

@@ -103,7 +103,7 @@ package final class StoreMirror: Sendable {
   package let context: MirrorContext
   let state: Mutex<State>
   let signal = WakeSignal()
-  let onEvent: @Sendable (BookedEvent, (any Error)?) -> Void
+  let onEvent: @Sendable (EventMetadata, (any Error)?) -> Void
 
   /// Prepares a store: its metadata tables are open when this returns.
   ///
@@ -113,7 +113,7 @@ package final class StoreMirror: Sendable {
     cloud: any MirrorCloud,
     options: Options,
     effects: Effects,
-    onEvent: @escaping @Sendable (BookedEvent, (any Error)?) -> Void = { _, _ in }
+    onEvent: @escaping @Sendable (EventMetadata, (any Error)?) -> Void = { _, _ in }
   ) throws {
     self.store = store
     self.cloud = cloud
@@ -167,14 +167,14 @@ package final class StoreMirror: Sendable {
   }
 
   /// Reads the metadata in one read transaction.
-  package func read<Result>(_ body: (MirrorBooks) throws -> Result) throws -> Result {
-    try store.read { try body(MirrorBooks($0.connection)) }
+  package func read<Result>(_ body: (MirrorMetadata) throws -> Result) throws -> Result {
+    try store.read { try body(MirrorMetadata($0.connection)) }
   }
 
   private func prepare() throws {
     try write(MirrorAuthor.setup) { session in
-      try session.books.open()
-      try session.books.trimEvents()
+      try session.metadata.open()
+      try session.metadata.trimEvents()
       if try session.hasHistoryGap() { try session.requestScan() }
       try compareModel(session)
     }
@@ -211,9 +211,9 @@ package final class StoreMirror: Sendable {
       .map { "\($0.key) \($0.value.base64EncodedString())" }
     // User info is not part of a version hash.
     let hashes = (versions + context.mapping.exactFields).joined(separator: "\n")
-    let known = try session.books.text(.modelHashes)
+    let known = try session.metadata.text(.modelHashes)
     guard known != hashes else { return }
-    try session.books.setMeta(.modelHashes, .text(hashes))
+    try session.metadata.setMeta(.modelHashes, .text(hashes))
     guard known != nil else { return }
     try session.adoptModel()
   }
@@ -323,11 +323,11 @@ package final class StoreMirror: Sendable {
 
   /// The status of the mirroring.
   package func status() throws -> MirroringStatus {
-    let (pending, links, parked, parkedEdges, kept) = try read { books in
+    let (pending, links, parked, parkedEdges, kept) = try read { metadata in
       (
-        try books.pendingCount(), try books.parkedLinkCount(),
-        try books.parkedRecords(limit: 100), try books.parkedEdges(limit: 100),
-        try books.integer(.keptMissing) ?? 0
+        try metadata.pendingCount(), try metadata.parkedLinkCount(),
+        try metadata.parkedRecords(limit: 100), try metadata.parkedEdges(limit: 100),
+        try metadata.integer(.keptMissing) ?? 0
       )
     }
     return state.withLock { state in

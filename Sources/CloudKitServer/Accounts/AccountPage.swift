@@ -36,7 +36,7 @@ struct AccountPage {
   }
 
   /// A token that is sent to the requesting page after a click.
-  struct HandOver {
+  struct TokenTransfer {
     var token: String
     /// The origin of the only page that may receive it.
     var origin: String
@@ -56,7 +56,7 @@ struct AccountPage {
   /// The label of a button that sends `answer=deny`, regardless of the fields.
   var refusal: String?
   var offersToKeep = false
-  var handOver: HandOver?
+  var tokenTransfer: TokenTransfer?
   /// Links to other pages: the URLs and labels.
   var links: [(address: String, text: String)] = []
 
@@ -71,7 +71,7 @@ struct AccountPage {
       \(CardPage.message(message))\(formHTML)\(handOverHTML(nonce: nonce))\(linksHTML)
       """
     )
-    if handOver != nil { page.nonce = nonce }
+    if tokenTransfer != nil { page.nonce = nonce }
     return page.response(status: status)
   }
 
@@ -119,15 +119,15 @@ struct AccountPage {
   }
 
   private func handOverHTML(nonce: String) -> String {
-    guard let handOver else { return "" }
+    guard let tokenTransfer else { return "" }
     return """
       <form id="consent">
       <button id="allow" type="button">Allow</button>
       <button id="deny" type="button" class="second">Cancel</button>
       </form>
       <script nonce="\(nonce)">
-      const token = \(Self.literal(handOver.token));
-      const origin = \(Self.literal(handOver.origin));
+      const token = \(Self.literal(tokenTransfer.token));
+      const origin = \(Self.literal(tokenTransfer.origin));
       function answer(message, text) {
         const isThere = window.opener && !window.opener.closed;
         if (isThere) { window.opener.postMessage(message, origin); }

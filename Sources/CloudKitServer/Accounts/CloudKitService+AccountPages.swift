@@ -43,7 +43,7 @@ extension CloudKitService {
       otherButton: identityOffer("Sign up")
     )
     guard request.method == "POST" else { return page.response(nonce: nonce) }
-    try throttleStrangers(request)
+    try throttleAnonymous(request)
     if form["with"] == Self.identityButton {
       return try await beginIdentity(request, to: .register(invitation: invitation))
     }
@@ -84,7 +84,7 @@ extension CloudKitService {
       button: "Save"
     )
     guard request.method == "POST" else { return page.response(nonce: nonce) }
-    try throttleStrangers(request)
+    try throttleAnonymous(request)
     do {
       try await resetPassword(
         code: target.query["code"] ?? "",

@@ -41,7 +41,7 @@ extension CloudKitService {
     emailAddress: String? = nil,
     isAdministrator: Bool,
     hasUnverifiedAddress: Bool = false,
-    identity: VouchedIdentity? = nil,
+    identity: ExternalIdentity? = nil,
     using invitation: DirectoryEntry?,
     from sender: SenderAddress?
   ) async throws -> String {

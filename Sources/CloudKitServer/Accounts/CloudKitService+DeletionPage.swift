@@ -16,7 +16,7 @@ extension CloudKitService {
       otherButton: identityOffer("Go on")
     )
     guard request.method == "POST" else { return page.response(nonce: nonce) }
-    try throttleStrangers(request)
+    try throttleAnonymous(request)
     if form["with"] == Self.identityButton {
       return try await beginIdentity(request, to: .deleteAccount)
     }

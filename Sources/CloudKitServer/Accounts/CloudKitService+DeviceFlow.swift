@@ -208,7 +208,7 @@ extension CloudKitService {
   /// Seconds that an address without a user has to wait, or nil.
   private func attemptPause(_ request: WebServiceRequest) -> Double? {
     do {
-      try throttleStrangers(request)
+      try throttleAnonymous(request)
       return nil
     } catch {
       return (error as? ErrorDictionary)?.retryAfter ?? 60

@@ -18,7 +18,7 @@ extension CloudKitService {
     let text = sent ?? form["code"] ?? target.query[Self.userCode] ?? ""
     guard !text.isEmpty else { return codePage(message: nil).response(nonce: nonce) }
     // Looking up a code counts as guessing one.
-    try throttleStrangers(request)
+    try throttleAnonymous(request)
     guard let code = DeviceAuthorization.typed(text), let waiting = try authorization(code) else {
       return codePage(message: "This code is not good any more, or was never one.")
         .response(status: 400, nonce: nonce)

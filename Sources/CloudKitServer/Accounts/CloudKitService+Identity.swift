@@ -51,7 +51,7 @@ extension CloudKitService {
         nonce: effects.randomness.bytes(16).hexadecimal,
         verifier: effects.randomness.bytes(32).base64URL,
         redirectURL: "\(baseURL)\(Self.identityReturn)",
-        asksAnewSince: purpose.isOfOwnAccount ? now : nil
+        requiresAuthenticationSince: purpose.isOfOwnAccount ? now : nil
       ),
       browser: Self.digest(browser),
       expires: now + Self.attemptLifetime
@@ -191,7 +191,7 @@ extension CloudKitService {
       from: sender
     )
     let origin = signIn.origin.flatMap { allows($0, apiToken) ? $0 : nil }
-    return handOver(
+    return tokenTransfer(
       token,
       apiToken,
       to: origin,

@@ -6,7 +6,7 @@ extension CloudKitService {
   /// The account of a user of another service: their own, one with their address if the
   /// configuration allows it, or a new one if the policy does.
   func account(
-    of identity: VouchedIdentity,
+    of identity: ExternalIdentity,
     _ provider: any IdentityProvider,
     _ attempt: IdentityAttempt
   ) async throws -> StoredAccount {
@@ -36,7 +36,7 @@ extension CloudKitService {
   ///
   /// An account with an unverified address is not linked: its shares and data belong to the user
   /// who entered the address. The password and the sessions of a linked account end in any case.
-  private func linkByEmail(_ identity: VouchedIdentity) async throws -> StoredAccount? {
+  private func linkByEmail(_ identity: ExternalIdentity) async throws -> StoredAccount? {
     guard let address = identity.emailAddress else { return nil }
     let linked = try await write { [storage] in
       try storage.read { try self.linking(identity, to: address, $0) }
@@ -52,7 +52,7 @@ extension CloudKitService {
   /// The account's state gets a new revision: what another server decides at the same time about the
   /// account's address, or by a link to a new password, is decided again.
   func linking(
-    _ identity: VouchedIdentity,
+    _ identity: ExternalIdentity,
     to address: String,
     _ snapshot: any StorageSnapshot
   ) throws -> (WriteBatch?, StoredAccount?) {
@@ -74,7 +74,7 @@ extension CloudKitService {
   }
 
   private func register(
-    _ identity: VouchedIdentity,
+    _ identity: ExternalIdentity,
     _ provider: any IdentityProvider,
     invitation code: String?
   ) async throws -> StoredAccount {
@@ -112,7 +112,7 @@ extension CloudKitService {
   }
 }
 
-extension VouchedIdentity {
+extension ExternalIdentity {
   struct Body: Codable, Sendable {
     var issuer: String
     var subject: String

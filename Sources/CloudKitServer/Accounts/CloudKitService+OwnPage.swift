@@ -17,7 +17,7 @@ extension CloudKitService {
     if mail != nil { page.links.append((Self.forgottenPasswordPath, "Forgotten password")) }
     guard request.method == "POST" else { return page.response(nonce: nonce) }
     if form["with"] == Self.identityButton {
-      try throttleStrangers(request)
+      try throttleAnonymous(request)
       return try await beginIdentity(request, to: .ownAccount)
     }
     if form["ticket"] != nil {

@@ -81,7 +81,7 @@ extension CloudKitService {
   enum MailedAnswer: Hashable, Sendable {
     case link
     /// A password would allow signing in without the other service and its factors.
-    case signInElsewhere
+    case signInAtIssuer
     /// Access to a mailbox alone must not allow administering the server.
     case askOperator
   }
@@ -92,7 +92,7 @@ extension CloudKitService {
     _ snapshot: any StorageSnapshot
   ) throws -> MailedAnswer {
     let identities = try snapshot.entries(DirectoryRange(.identity, owner: account))
-    guard identities.isEmpty else { return .signInElsewhere }
+    guard identities.isEmpty else { return .signInAtIssuer }
     let hasFactor = try snapshot.secondFactor(of: account, now: now)?.0.isConfirmed == true
     return state.isAdministrator && !hasFactor ? .askOperator : .link
   }

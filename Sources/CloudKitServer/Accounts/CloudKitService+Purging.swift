@@ -63,7 +63,8 @@ extension CloudKitService {
   }
 
   private func leave(_ link: StoredShareLink) async throws {
-    let note = try await write(to: link.partition) { [self] () -> (WriteBatch?, CommitNote?) in
+    let note = try await write(to: link.partition) {
+      [self] () -> (WriteBatch?, CommitNotification?) in
       try storage.read { snapshot in
         var batch = WriteBatch(partition: link.partition)
         // Also the kept replies of the user's devices.
@@ -95,7 +96,7 @@ extension CloudKitService {
         batch.records = [share]
         try snapshot.reindex(old, as: share, in: link.partition, &batch)
         batch.zones = [row]
-        var note = CommitNote(
+        var note = CommitNotification(
           process: notifications.run,
           container: link.container,
           environment: link.environment,
@@ -106,7 +107,7 @@ extension CloudKitService {
         )
         note.zones = [row.name]
         note.shares = [
-          CommitNote.TouchedShare(zone: row.number, zoneName: row.name, share: link.share)
+          CommitNotification.TouchedShare(zone: row.number, zoneName: row.name, share: link.share)
         ]
         note.savedCount = 1
         try post(&note, in: &batch)

@@ -101,7 +101,7 @@ extension CloudKitService {
         detail: container,
         from: SenderAddress(request.clientAddress)
       )
-      return handOver(
+      return tokenTransfer(
         token,
         apiToken,
         to: boundOrigin(target, apiToken),
@@ -165,7 +165,7 @@ extension CloudKitService {
   }
 
   /// Sends the token to the requesting page, or to the redirect URL of the API token.
-  func handOver(
+  func tokenTransfer(
     _ token: String,
     _ apiToken: StoredAPIToken,
     to origin: String?,
@@ -197,7 +197,7 @@ extension CloudKitService {
       title: "You are signed in",
       subject: container,
       message: "Let \(origin) use your data in this container?",
-      handOver: AccountPage.HandOver(token: token, origin: origin)
+      tokenTransfer: AccountPage.TokenTransfer(token: token, origin: origin)
     ).response(nonce: nonce)
   }
 

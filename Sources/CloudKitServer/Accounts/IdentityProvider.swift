@@ -13,7 +13,7 @@ package protocol IdentityProvider: Sendable {
   func signInAddress(_ challenge: IdentityChallenge, state: String) async throws -> String
 
   /// The user who returned with a code; throws `IdentityFailure` if they are not authenticated.
-  func identity(code: String, _ challenge: IdentityChallenge) async throws -> VouchedIdentity
+  func identity(code: String, _ challenge: IdentityChallenge) async throws -> ExternalIdentity
 }
 
 /// The values that bind a reply of the other service to its attempt.
@@ -26,23 +26,23 @@ package struct IdentityChallenge: Codable, Hashable, Sendable {
   package var redirectURL: String
   /// When the user was required to authenticate again, in milliseconds since 1970; nil if an
   /// existing session is enough.
-  package var asksAnewSince: Int64?
+  package var requiresAuthenticationSince: Int64?
 
   package init(
     nonce: String,
     verifier: String,
     redirectURL: String,
-    asksAnewSince: Int64? = nil
+    requiresAuthenticationSince: Int64? = nil
   ) {
     self.nonce = nonce
     self.verifier = verifier
     self.redirectURL = redirectURL
-    self.asksAnewSince = asksAnewSince
+    self.requiresAuthenticationSince = requiresAuthenticationSince
   }
 }
 
 /// A user of another service.
-package struct VouchedIdentity: Hashable, Sendable {
+package struct ExternalIdentity: Hashable, Sendable {
   package var issuer: String
   /// The issuer never assigns it to another user.
   package var subject: String

@@ -25,7 +25,7 @@ struct UploadPermit: Codable, Hashable, Sendable {
   /// Milliseconds since 1970.
   var expires: Int64
   /// Nil in URLs of earlier versions.
-  var credential: GivingCredential?
+  var credential: IssuingCredential?
 }
 
 /// The sealed proof of an upload: these bytes are stored, for this partition.
@@ -44,5 +44,5 @@ struct DownloadPermit: Codable, Hashable, Sendable {
   /// Milliseconds since 1970.
   var expires: Int64
   /// Nil in URLs of earlier versions.
-  var credential: GivingCredential?
+  var credential: IssuingCredential?
 }

@@ -16,7 +16,7 @@ extension CloudKitService {
     }
     let id = try uploadPartition(request.zoneID, context)
     try await checkQuota(context, id)
-    let credential = GivingCredential(context)
+    let credential = IssuingCredential(context)
     let tokens = try request.tokens.map { token in
       let permit = UploadPermit(
         id: effects.randomness.bytes(16).hexadecimal,
@@ -113,7 +113,7 @@ extension CloudKitService {
   func downloadable(
     _ asset: AssetValue,
     _ id: PartitionID,
-    for credential: GivingCredential
+    for credential: IssuingCredential
   ) throws -> AssetValue {
     var value = asset.withoutPlace
     guard let file = asset.fileName else { return value }

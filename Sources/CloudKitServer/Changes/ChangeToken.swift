@@ -27,7 +27,7 @@ struct ChangeToken: Codable, Hashable, Sendable {
   /// one. In restored data that lacks this change, the record is at the former position again.
   var seen: ChangeNumber?
   /// The participation in a zone that is shared as a whole.
-  var stay: ChangeNumber?
+  var participation: ChangeNumber?
   /// The incarnation of the storage when the token was read; not sealed.
   var readIn: String?
   /// For the shared database: partition, zone and newest change of each zone, in sequence.
@@ -37,12 +37,12 @@ struct ChangeToken: Codable, Hashable, Sendable {
     zone: ZoneNumber?,
     _ partition: PartitionID,
     counter: ChangeNumber,
-    stay: ChangeNumber? = nil
+    participation: ChangeNumber? = nil
   ) {
     self.partition = partition
     self.zone = zone
     self.counter = counter
-    self.stay = stay
+    self.participation = participation
   }
 
   var position: ZoneFeed.Position {
@@ -90,7 +90,7 @@ struct ChangeToken: Codable, Hashable, Sendable {
     case top = "t"
     case began = "n"
     case seen = "m"
-    case stay = "s"
+    case participation = "s"
     case sharedZones = "d"
   }
 }
@@ -118,7 +118,7 @@ extension ChangeToken: JSONWritable {
     json.member("m", raw: seen?.rawValue)
     json.member("n", raw: began?.rawValue)
     json.member("p", raw: partition.rawValue)
-    json.member("s", raw: stay?.rawValue)
+    json.member("s", raw: participation?.rawValue)
     json.member("t", raw: top?.rawValue)
     json.member("u", principal)
     json.member("z", raw: zone?.rawValue)
@@ -128,7 +128,7 @@ extension ChangeToken: JSONWritable {
 
 /// Reads them without the decoder.
 extension ChangeToken: JSONReadable {
-  init(reading json: inout JSONReader) throws(JSONReader.Unusual) {
+  init(reading json: inout JSONReader) throws(JSONReader.FallbackToJSONDecoder) {
     var partition: Int64?
     var counter: Int64?
     self.init(zone: nil, PartitionID(rawValue: 0), counter: .zero)
@@ -141,15 +141,15 @@ extension ChangeToken: JSONReadable {
       case "m": seen = ChangeNumber(try json.raw())
       case "n": began = ChangeNumber(try json.raw())
       case "p": partition = try json.raw()
-      case "s": stay = ChangeNumber(try json.raw())
+      case "s": participation = ChangeNumber(try json.raw())
       case "t": top = ChangeNumber(try json.raw())
       case "u": principal = try json.string()
       case "z": zone = ZoneNumber(try json.raw())
       // Rare keys.
-      default: throw JSONReader.Unusual()
+      default: throw JSONReader.FallbackToJSONDecoder()
       }
     }
-    guard let partition, let counter else { throw JSONReader.Unusual() }
+    guard let partition, let counter else { throw JSONReader.FallbackToJSONDecoder() }
     self.partition = PartitionID(rawValue: partition)
     self.counter = ChangeNumber(counter)
   }
@@ -157,11 +157,11 @@ extension ChangeToken: JSONReadable {
 
 extension JSONReader {
   /// Reads a number for a type that wraps one.
-  fileprivate mutating func raw() throws(Unusual) -> Int64 {
+  fileprivate mutating func raw() throws(FallbackToJSONDecoder) -> Int64 {
     var members = Members()
-    guard try next(&members) == "rawValue" else { throw Unusual() }
+    guard try next(&members) == "rawValue" else { throw FallbackToJSONDecoder() }
     let number = try integer()
-    guard try next(&members) == nil else { throw Unusual() }
+    guard try next(&members) == nil else { throw FallbackToJSONDecoder() }
     return number
   }
 }

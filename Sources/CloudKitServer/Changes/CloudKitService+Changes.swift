@@ -71,8 +71,8 @@ extension CloudKitService {
     }
     let sent = Result { try open(options.syncToken) }
     let mark = json.mark
-    let reads = try foreseen(options, try? sent.get(), context, bytes)
-    try storage.read(foreseeing: reads, control: control) { snapshot in
+    let reads = try prefetchedReads(options, try? sent.get(), context, bytes)
+    try storage.read(prefetching: reads, control: control) { snapshot in
       // Remove the incomplete output of an attempt whose connection failed.
       json.takeBack(to: mark)
       let database = try target(of: [options.zoneID], context, snapshot)
@@ -113,15 +113,15 @@ extension CloudKitService {
   /// The rows that a page needs, to prefetch them in one query.
   ///
   /// A token has the zone and the position, so with one the prefetch is complete.
-  private func foreseen(
+  private func prefetchedReads(
     _ options: ZoneChangesOptions,
     _ token: ChangeToken?,
     _ context: RequestContext,
     _ bytes: Int
-  ) throws -> [ForeseenRead] {
+  ) throws -> [PrefetchedRead] {
     guard context.scope == .private else { return [] }
     let id = try partition(context)
-    var reads: [ForeseenRead] = [.zones(id, named: [options.zoneID.zoneName]), .database(id)]
+    var reads: [PrefetchedRead] = [.zones(id, named: [options.zoneID.zoneName]), .database(id)]
     if let token, let zone = token.zone, token.partition == id, bytes > 0,
       // An invalid value is reported later, when the option is checked.
       let limit = try? pageSize(options.feed.resultsLimit)
@@ -146,7 +146,7 @@ extension CloudKitService {
   ) throws(ErrorDictionary) {
     guard !token.isFirst || token.began != nil else { return }
     guard max(token.counter, token.began ?? .zero) >= row?.horizon ?? .zero,
-      token.stay == view?.wholeSince
+      token.participation == view?.wholeSince
     else { throw Self.expiredToken() }
   }
 

@@ -160,8 +160,8 @@ extension CloudKitService {
     let newest = try feed.items(
       ZoneFeed.Range(after: .start, isReversed: true, limit: 1)
     ).first?.position.change
-    let stays = zone.view.stays.flatMap { [$0.joined, $0.left ?? .zero] }
-    return max(newest ?? .zero, stays.max() ?? .zero)
+    let participations = zone.view.participations.flatMap { [$0.joined, $0.left ?? .zero] }
+    return max(newest ?? .zero, participations.max() ?? .zero)
   }
 }
 

@@ -46,10 +46,10 @@ extension CloudKitService {
       logger.error("erasing did not go on", metadata: ["error": "\(error)"])
     }
     while !isClosed {
-      do { try await effects.clock.sleep(seconds: limits.newsInterval) } catch { return }
+      do { try await effects.clock.sleep(seconds: limits.eventPollInterval) } catch { return }
       // If the storage does not respond now, the next round may succeed; requests report the error.
-      try? await deliverNews()
-      sinceTidying += limits.newsInterval
+      try? await deliverEvents()
+      sinceTidying += limits.eventPollInterval
       guard sinceTidying >= 3600 else { continue }
       sinceTidying = 0
       try? await collectTraces()

@@ -61,7 +61,7 @@ struct FeedPage {
       zone: feed.zone,
       feed.partition,
       counter: counter,
-      stay: feed.view?.wholeSince
+      participation: feed.view?.wholeSince
     )
     if isReversed {
       let top = token.top ?? counter

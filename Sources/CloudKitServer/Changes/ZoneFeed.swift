@@ -76,7 +76,7 @@ struct ZoneFeed {
     guard let view else { return try wholeZone(range, since: nil) }
     if view.isWhole { return try wholeZone(range, since: view.wholeSince ?? .zero) }
     var items: [Item] = []
-    for stay in view.stays { items += try self.items(of: stay, range) }
+    for participation in view.participations { items += try self.items(of: participation, range) }
     items.sort { range.isReversed ? $0.position > $1.position : $0.position < $1.position }
     return Array(items.prefix(range.limit))
   }
@@ -94,34 +94,41 @@ struct ZoneFeed {
 
   // MARK: Participation in a share
 
-  private func items(of stay: ZoneView.Stay, _ range: Range) throws -> [Item] {
-    let isOpen = stay.left == nil && view?.permissions[stay.share] != nil
+  private func items(of participation: ZoneView.Participation, _ range: Range) throws -> [Item] {
+    let isOpen = participation.left == nil && view?.permissions[participation.share] != nil
     var items: [Item] = []
     if isOpen {
-      items += try presentAtJoin(stay, range)
-      items += try changes(stay, range)
+      items += try presentAtJoin(participation, range)
+      items += try changes(participation, range)
     }
     guard !range.isFirst else { return items }
-    items += try departures(stay, range)
-    if let left = stay.left { items += try removedOnLeave(stay, left, range) }
+    items += try departures(participation, range)
+    if let left = participation.left { items += try removedOnLeave(participation, left, range) }
     return items
   }
 
   /// The records that existed when the participant joined.
-  private func presentAtJoin(_ stay: ZoneView.Stay, _ range: Range) throws -> [Item] {
-    guard let span = places(at: stay.joined, range, through: stay.joined) else { return [] }
-    return try snapshot.members(in: partition, span.range(zone, stay.share, range)).map { record in
+  private func presentAtJoin(
+    _ participation: ZoneView.Participation,
+    _ range: Range
+  ) throws -> [Item] {
+    guard let span = places(at: participation.joined, range, through: participation.joined) else {
+      return []
+    }
+    return try snapshot.members(in: partition, span.range(zone, participation.share, range)).map {
+      record in
       Item(
-        position: Position(change: stay.joined, place: record.seen),
+        position: Position(change: participation.joined, place: record.seen),
         content: .record(record)
       )
     }
   }
 
   /// The records that were added or changed since.
-  private func changes(_ stay: ZoneView.Stay, _ range: Range) throws -> [Item] {
-    guard let span = numbers(from: stay.joined, range, through: nil) else { return [] }
-    return try snapshot.members(in: partition, span.range(zone, stay.share, range)).map { record in
+  private func changes(_ participation: ZoneView.Participation, _ range: Range) throws -> [Item] {
+    guard let span = numbers(from: participation.joined, range, through: nil) else { return [] }
+    return try snapshot.members(in: partition, span.range(zone, participation.share, range)).map {
+      record in
       Item(
         position: Position(change: record.seen),
         content: .record(record)
@@ -130,16 +137,20 @@ struct ZoneFeed {
   }
 
   /// The records that left the share during the participation.
-  private func departures(_ stay: ZoneView.Stay, _ range: Range) throws -> [Item] {
-    guard let span = numbers(from: stay.joined, range, through: stay.left) else { return [] }
-    return try snapshot.departures(in: partition, span.range(zone, stay.share, range)).map {
+  private func departures(_ participation: ZoneView.Participation, _ range: Range) throws -> [Item]
+  {
+    guard let span = numbers(from: participation.joined, range, through: participation.left) else {
+      return []
+    }
+    return try snapshot.departures(in: partition, span.range(zone, participation.share, range)).map
+    {
       gone($0, at: Position(change: $0.exited))
     }
   }
 
   /// The records that existed when the participant left, and that they no longer see.
   private func removedOnLeave(
-    _ stay: ZoneView.Stay,
+    _ participation: ZoneView.Participation,
     _ left: ChangeNumber,
     _ range: Range
   ) throws -> [Item] {
@@ -147,7 +158,7 @@ struct ZoneFeed {
     return try snapshot.present(
       in: partition,
       at: left,
-      span.range(zone, stay.share, range)
+      span.range(zone, participation.share, range)
     ).map { gone($0, at: Position(change: left, place: $0.entered)) }
   }
 

@@ -10,7 +10,7 @@ enum AccountMail {
   /// A request asked for a new password of the account.
   case resetPassword(link: String, minutes: Int)
   /// The same, for an account whose person signs in at another service.
-  case signInElsewhere(service: String)
+  case signInAtIssuer(service: String)
   /// The same, for an administrator without a second factor.
   case askOperator
   case notice(AccountNotice, time: Date, address: String?, resetLink: String)
@@ -46,7 +46,7 @@ enum AccountMail {
 
         """
       )
-    case .signInElsewhere(let service):
+    case .signInAtIssuer(let service):
       (
         "Signing in on \(host)",
         """

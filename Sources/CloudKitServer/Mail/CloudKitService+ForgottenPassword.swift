@@ -51,9 +51,9 @@ extension CloudKitService {
     }
     switch answer {
     case .link: break
-    case .signInElsewhere:
+    case .signInAtIssuer:
       let name = configuration.identityProvider?.name ?? "another service"
-      return makeMail(.signInElsewhere(service: name), to: address, of: account)
+      return makeMail(.signInAtIssuer(service: name), to: address, of: account)
     case .askOperator: return makeMail(.askOperator, to: address, of: account)
     }
     let link = try await passwordResetURL(for: account.userName, mailedTo: address)

@@ -31,7 +31,7 @@ extension CloudKitService {
         button: "Send the link"
       ).response(nonce: nonce)
     }
-    try throttleStrangers(request)
+    try throttleAnonymous(request)
     try requestPasswordReset(
       for: (form["user"] ?? "").trimmingCharacters(in: .whitespacesAndNewlines),
       from: SenderAddress(request.clientAddress)
@@ -59,7 +59,7 @@ extension CloudKitService {
     let sender = SenderAddress(request.clientAddress)
     let isPost = request.method == "POST"
     do {
-      if isPost { try throttleStrangers(request) }
+      if isPost { try throttleAnonymous(request) }
       let (owner, address) = try addressToConfirm(code: code)
       var page = AccountPage(
         title: title,

@@ -141,7 +141,7 @@ extension CloudKitService {
     let counter = try snapshot.database(database.id).counter
     let view = database.views?[row.number]
     return try seal(
-      ChangeToken(zone: row.number, database.id, counter: counter, stay: view?.wholeSince),
+      ChangeToken(zone: row.number, database.id, counter: counter, participation: view?.wholeSince),
       context
     )
   }

@@ -85,7 +85,7 @@ struct ModifyCall: Sendable {
   struct Outcome: Sendable {
     var reply: Data
     /// Nil if nothing was written.
-    var note: CommitNote?
+    var note: CommitNotification?
   }
 
   var id: PartitionID { database.id }

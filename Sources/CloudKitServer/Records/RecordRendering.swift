@@ -20,7 +20,7 @@ struct RecordRendering {
   private let partition: PartitionID
   private let context: RequestContext
   /// The credential to which URLs of files are bound.
-  private let credential: GivingCredential
+  private let credential: IssuingCredential
   /// As JSON, because every record of a reply repeats one of them.
   private let zoneIDs: [ZoneNumber: Data]
 
@@ -34,7 +34,7 @@ struct RecordRendering {
     self.partition = partition
     self.zones = zones
     self.context = context
-    credential = GivingCredential(context)
+    credential = IssuingCredential(context)
     zoneIDs = zones.encodedIDs()
   }
 

@@ -25,7 +25,7 @@ extension CloudKitService {
         try await activate([QueryPlan.everything], of: RecordTypeSchema.users.name, id)
       }
       let tag = String(effects.randomness.next(), radix: 36)
-      let note = try await write(to: id) { [self] () -> (WriteBatch?, CommitNote?) in
+      let note = try await write(to: id) { [self] () -> (WriteBatch?, CommitNotification?) in
         guard var entry = try storage.read({ try $0.entry(SchemaErasing.key(container)) }) else {
           return (nil, nil)
         }
@@ -49,7 +49,7 @@ extension CloudKitService {
   private func emptyPrivateDatabase(
     _ id: PartitionID,
     _ key: PartitionKey
-  ) throws -> (WriteBatch, CommitNote?) {
+  ) throws -> (WriteBatch, CommitNotification?) {
     let (database, living, guests) = try storage.read { snapshot in
       let living = try snapshot.livingZones(in: id)
       return (try snapshot.database(id), living, try participants(of: living, id, snapshot))
@@ -68,7 +68,7 @@ extension CloudKitService {
     }
     batch.counter = counter
     guard !living.isEmpty else { return (batch, nil) }
-    var note = CommitNote(
+    var note = CommitNotification(
       process: notifications.run,
       container: key.container,
       environment: key.environment,

@@ -40,7 +40,7 @@ package final class CloudKitService: Sendable {
   let deliveryLane: Lane
   let announcements = AnnouncementLedger()
   /// Notifications of this process's commits whose delivery failed.
-  let undelivered = Mutex<[CommitNote]>([])
+  let undelivered = Mutex<[CommitNotification]>([])
   /// Passwords are hashed one at a time, from a bounded queue.
   let hashing: HashingQueue
   /// Queued mails; nil if the server sends none.
@@ -118,7 +118,7 @@ package final class CloudKitService: Sendable {
     )
     deliveredIncarnation = Mutex(storage.incarnation)
     deliveredPosition = Mutex(try storage.newestEvent())
-    deliveryLane = configuration.effects.lane("server news")
+    deliveryLane = configuration.effects.lane("server notifications")
     writers = (0..<storage.writerCount).map {
       configuration.effects.waitingLane("server storage \($0)")
     }
@@ -133,7 +133,7 @@ package final class CloudKitService: Sendable {
     administratorToken = Mutex(configuration.administratorToken)
     address = Mutex("")
     baseURL = configuration.baseURL
-    storage.listen { [weak self] news in self?.handle(news) }
+    storage.listen { [weak self] event in self?.handle(event) }
   }
 
   /// Ends long polls with `null` and closes the storage; later requests get TRY_AGAIN_LATER.
@@ -146,8 +146,8 @@ package final class CloudKitService: Sendable {
   }
 
   /// Handles a commit notification of the storage; commits of this process were delivered already.
-  private func handle(_ news: StorageNews) {
-    switch news {
+  private func handle(_ event: StorageEvent) {
+    switch event {
     case .directory:
       sessions.forgetSessions()
       // A commit of this process is followed by the same call, outside the writer's lane.

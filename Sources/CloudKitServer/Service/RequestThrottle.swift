@@ -165,7 +165,7 @@ extension CloudKitService {
 
   /// Throws for an address that creates accounts or guesses links in quantity: ten, then one a
   /// minute.
-  func throttleStrangers(_ request: WebServiceRequest) throws {
+  func throttleAnonymous(_ request: WebServiceRequest) throws {
     let seconds = delay("stranger", of: request, rate: 1.0 / 60, burst: 10)
     if let seconds { throw Self.tooMany("attempts from this address", seconds) }
   }

@@ -121,7 +121,7 @@ package struct ServiceLimits: Hashable, Sendable {
   /// Seconds that commit events are kept for other processes.
   package var eventLifetime = 60.0 * 60
   /// Seconds between two checks for commits of other processes.
-  package var newsInterval = 2.0
+  package var eventPollInterval = 2.0
 
   // Passwords
   /// Sign-ins with a wrong password before a name is locked for one network: an IPv4 address or 64

@@ -20,7 +20,7 @@ extension CloudKitService {
 
   private func ask(_ guid: ShortGUID, _ context: RequestContext) async throws {
     let user = try context.user().userRecordName
-    let note = try await write { [self] () -> (WriteBatch?, CommitNote?) in
+    let note = try await write { [self] () -> (WriteBatch?, CommitNotification?) in
       guard let located = try storage.read({ try find(guid, context, $0) }),
         let person = located.person, user != located.guid.owner
       else { return (nil, nil) }

@@ -128,7 +128,7 @@ extension CloudKitService {
 
   func accept(_ guid: ShortGUID, _ context: RequestContext) async throws {
     let user = try context.user().userRecordName
-    let note = try await write { [self] () -> (WriteBatch?, CommitNote?) in
+    let note = try await write { [self] () -> (WriteBatch?, CommitNotification?) in
       let located = try storage.read { try locate(guid, context, $0) }
       guard let person = located.person, user != located.guid.owner else { return (nil, nil) }
       var state = located.state
@@ -175,7 +175,7 @@ extension CloudKitService {
     by user: String,
     stamped author: String?,
     _ context: RequestContext
-  ) throws -> (WriteBatch?, CommitNote?) {
+  ) throws -> (WriteBatch?, CommitNotification?) {
     let change = located.counter.next
     let stamping = RecordStamping(
       now: now,
@@ -211,7 +211,7 @@ extension CloudKitService {
     note.scope = .private
     note.zones = [row.name]
     note.shares = [
-      CommitNote.TouchedShare(
+      CommitNotification.TouchedShare(
         zone: row.number,
         zoneName: row.name,
         share: located.share.key.name

@@ -184,7 +184,7 @@ extension ModifyPlanner {
       participantID: input.sharing.makeID()
     )
     // An ended share of this name still has its former participations.
-    state.stays = try input.existing[key]?.decodedSharing()?.state?.stays ?? []
+    state.participations = try input.existing[key]?.decodedSharing()?.state?.participations ?? []
     return state
   }
 

@@ -3,7 +3,7 @@ import CloudKitWebServices
 /// The state of a share besides its fields: a pure value, so that its rules can be tested.
 struct ShareState: Codable, Hashable, Sendable {
   /// The interval of a participation, which determines the visible records.
-  struct Stay: Codable, Hashable, Sendable {
+  struct Participation: Codable, Hashable, Sendable {
     var user: String
     var joined: ChangeNumber
     var left: ChangeNumber?
@@ -21,7 +21,7 @@ struct ShareState: Codable, Hashable, Sendable {
   var publicPermission = ParticipantPermission.none
   /// The owner first.
   var participants: [StoredParticipant]
-  var stays: [Stay] = []
+  var participations: [Participation] = []
   /// Nil if access requests are off and there are none.
   var requests: AccessRequests?
 
@@ -30,7 +30,7 @@ struct ShareState: Codable, Hashable, Sendable {
     case shortGUID = "g"
     case publicPermission = "a"
     case participants = "p"
-    case stays = "s"
+    case participations = "s"
     case requests = "q"
   }
 
@@ -113,14 +113,15 @@ struct ShareState: Codable, Hashable, Sendable {
       )
     }
     requests?.requesters.removeAll { $0.user == person.user }
-    stays.append(Stay(user: person.user, joined: change))
+    participations.append(Participation(user: person.user, joined: change))
     return true
   }
 
   /// Ends the participation of a user who leaves or is removed.
   mutating func end(_ user: String, at change: ChangeNumber) {
-    for index in stays.indices where stays[index].user == user && stays[index].left == nil {
-      stays[index].left = change
+    for index in participations.indices
+    where participations[index].user == user && participations[index].left == nil {
+      participations[index].left = change
     }
   }
 
@@ -144,12 +145,14 @@ struct ShareState: Codable, Hashable, Sendable {
   mutating func endAll(at change: ChangeNumber) {
     participants.removeAll { $0.type != .owner }
     requests = nil
-    for index in stays.indices where stays[index].left == nil { stays[index].left = change }
+    for index in participations.indices where participations[index].left == nil {
+      participations[index].left = change
+    }
   }
 
   /// Forgets participations that ended before a zone's horizon, which no feed reports any more.
   mutating func forgetStays(before horizon: ChangeNumber) {
-    stays.removeAll { ($0.left ?? horizon) < horizon }
+    participations.removeAll { ($0.left ?? horizon) < horizon }
   }
 
   // MARK: Change numbers
@@ -158,9 +161,9 @@ struct ShareState: Codable, Hashable, Sendable {
   static let thisCommit = ChangeNumber(.max)
 
   mutating func settle(at change: ChangeNumber) {
-    for index in stays.indices {
-      if stays[index].joined == Self.thisCommit { stays[index].joined = change }
-      if stays[index].left == Self.thisCommit { stays[index].left = change }
+    for index in participations.indices {
+      if participations[index].joined == Self.thisCommit { participations[index].joined = change }
+      if participations[index].left == Self.thisCommit { participations[index].left = change }
     }
   }
 

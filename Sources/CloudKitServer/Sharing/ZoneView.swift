@@ -4,7 +4,7 @@ import CloudKitWebServices
 /// participations.
 struct ZoneView: Hashable, Sendable {
   /// The interval of participation in one share.
-  struct Stay: Hashable, Sendable {
+  struct Participation: Hashable, Sendable {
     var share: String
     var joined: ChangeNumber
     var left: ChangeNumber?
@@ -12,7 +12,7 @@ struct ZoneView: Hashable, Sendable {
 
   /// The current permission in each share; empty if the participant has no access to the zone.
   private(set) var permissions: [String: ParticipantPermission] = [:]
-  private(set) var stays: [Stay] = []
+  private(set) var participations: [Participation] = []
   /// Whether the zone is shared as a whole.
   private(set) var isWhole = false
 
@@ -25,24 +25,25 @@ struct ZoneView: Hashable, Sendable {
         visit(name, state, isEnded: record.isDeleted)
         continue
       }
-      stays += state.stays.filter { $0.user == user }.map {
-        Stay(share: name, joined: $0.joined, left: $0.left)
+      participations += state.participations.filter { $0.user == user }.map {
+        Participation(share: name, joined: $0.joined, left: $0.left)
       }
       guard !record.isDeleted else { continue }
       let permission = state.permission(of: user)
-      guard permission.canRead, stays.contains(where: { $0.share == name && $0.left == nil })
+      guard permission.canRead,
+        participations.contains(where: { $0.share == name && $0.left == nil })
       else { continue }
       permissions[name] = permission
       if state.root == nil { isWhole = true }
     }
-    stays.sort { ($0.joined, $0.share) < ($1.joined, $1.share) }
+    participations.sort { ($0.joined, $0.share) < ($1.joined, $1.share) }
   }
 
   /// Adds a visitor's participation: it has no beginning, and ends when the share is no longer
   /// public.
   private mutating func visit(_ share: String, _ state: ShareState, isEnded: Bool) {
     guard !isEnded, state.publicPermission.canRead else { return }
-    stays.append(Stay(share: share, joined: .zero, left: nil))
+    participations.append(Participation(share: share, joined: .zero, left: nil))
     permissions[share] = .readOnly
     if state.root == nil { isWhole = true }
   }
@@ -64,6 +65,6 @@ struct ZoneView: Hashable, Sendable {
 
   /// When the present participation in the whole zone began; tokens of an earlier one have expired.
   var wholeSince: ChangeNumber? {
-    isWhole ? stays.last { $0.left == nil }?.joined : nil
+    isWhole ? participations.last { $0.left == nil }?.joined : nil
   }
 }

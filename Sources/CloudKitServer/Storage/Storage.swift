@@ -18,7 +18,7 @@ package protocol Storage: Sendable {
   /// If the engine is another process, the prefetched reads take one round trip, and each other
   /// read takes its own.
   func read<Result>(
-    foreseeing reads: [ForeseenRead],
+    prefetching reads: [PrefetchedRead],
     control: ReadControl?,
     _ body: (any StorageSnapshot) throws -> Result
   ) throws -> Result
@@ -57,7 +57,7 @@ package protocol Storage: Sendable {
 
   /// Sets a callback that is called soon after commits of this process and of others, and from time
   /// to time; one call may stand for many commits.
-  func listen(_ body: @escaping @Sendable (StorageNews) -> Void)
+  func listen(_ body: @escaping @Sendable (StorageEvent) -> Void)
 
   /// Begins an incarnation with which no change token can be continued.
   func beginNewIncarnation() throws
@@ -90,10 +90,10 @@ package protocol Storage: Sendable {
 extension Storage {
   /// Runs the body on one consistent view.
   package func read<Result>(
-    foreseeing reads: [ForeseenRead] = [],
+    prefetching reads: [PrefetchedRead] = [],
     _ body: (any StorageSnapshot) throws -> Result
   ) throws -> Result {
-    try read(foreseeing: reads, control: nil, body)
+    try read(prefetching: reads, control: nil, body)
   }
 
   /// Runs the body on one consistent view, until the control ends it.
@@ -101,12 +101,12 @@ extension Storage {
     _ control: ReadControl,
     _ body: (any StorageSnapshot) throws -> Result
   ) throws -> Result {
-    try read(foreseeing: [], control: control, body)
+    try read(prefetching: [], control: control, body)
   }
 }
 
 /// The kinds of changes that other servers cache or wait for.
-package enum StorageNews: String, Hashable, Sendable, CaseIterable {
+package enum StorageEvent: String, Hashable, Sendable, CaseIterable {
   /// There may be new commit events.
   case events
   /// Sessions or keys ended: caches must discard them.

@@ -9,8 +9,8 @@ extension CloudKitService {
     partition: PartitionID,
     owner: String,
     device: String?
-  ) -> CommitNote {
-    CommitNote(
+  ) -> CommitNotification {
+    CommitNotification(
       process: notifications.run,
       container: context.container,
       environment: context.environment,
@@ -25,7 +25,7 @@ extension CloudKitService {
   /// Writes the notification with the commit that it reports, for other processes, and for this one
   /// if the outcome of the commit is unknown.
   func post(
-    _ note: inout CommitNote,
+    _ note: inout CommitNotification,
     in batch: inout WriteBatch,
     hasSubscribers: Bool = true
   ) throws {
@@ -38,7 +38,7 @@ extension CloudKitService {
   }
 
   /// Reports a commit of this process to its observers and listeners.
-  func announce(_ note: CommitNote) {
+  func announce(_ note: CommitNotification) {
     configuration.onCommit?(
       CommitEvent(
         container: note.container,
@@ -59,7 +59,7 @@ extension CloudKitService {
     }
   }
 
-  private func keepUndelivered(_ note: CommitNote) {
+  private func keepUndelivered(_ note: CommitNotification) {
     undelivered.withLock { notes in
       if notes.count < Self.undeliveredLimit { notes.append(note) }
     }
@@ -74,7 +74,7 @@ extension CloudKitService {
   ///
   /// Called after the storage's commit notifications, and by the maintenance. Runs in one lane, so
   /// that no event is delivered twice.
-  package func deliverNews() async throws {
+  package func deliverEvents() async throws {
     try await deliveryLane.run { [self] in try deliverEventsInLane() }
   }
 
@@ -93,7 +93,7 @@ extension CloudKitService {
       for event in events {
         // An unreadable event is of another version: its listeners fetch changes at their next
         // opportunity.
-        if let note = try? WireCoding.decode(CommitNote.self, from: event.body) {
+        if let note = try? WireCoding.decode(CommitNotification.self, from: event.body) {
           try deliver(note, of: event)
         }
         // Advanced after the delivery: a failed one is retried.
@@ -112,7 +112,7 @@ extension CloudKitService {
     deliveredIncarnation.withLock { $0 = incarnation }
   }
 
-  private func deliver(_ note: CommitNote, of event: StoredEvent) throws {
+  private func deliver(_ note: CommitNotification, of event: StoredEvent) throws {
     guard note.process == notifications.run, let number = note.number else {
       return try deliver(note)
     }
@@ -133,7 +133,7 @@ extension CloudKitService {
   }
 
   /// Reads everything first, so that a failure has sent nothing.
-  private func deliver(_ note: CommitNote) throws {
+  private func deliver(_ note: CommitNotification) throws {
     var deliveries = note.fired.map {
       Delivery(notification: $0.notification, key: nil, user: $0.user)
     }
@@ -146,7 +146,7 @@ extension CloudKitService {
     }
   }
 
-  private func ownerDeliveries(_ note: CommitNote) throws -> [Delivery] {
+  private func ownerDeliveries(_ note: CommitNotification) throws -> [Delivery] {
     let zones = note.zones.filter { $0 != ZoneID.defaultZoneName }
     guard let first = zones.first, hasListeners(note.owner, note) else { return [] }
     return try subscriptions(of: note.owner, .private, note.container, note.environment)
@@ -168,7 +168,7 @@ extension CloudKitService {
       }
   }
 
-  private func participantDeliveries(_ note: CommitNote) throws -> [Delivery] {
+  private func participantDeliveries(_ note: CommitNotification) throws -> [Delivery] {
     var zones: [String: String] = [:]
     for user in note.guests { zones[user] = note.zones.first ?? "" }
     if !note.shares.isEmpty {
@@ -203,11 +203,11 @@ extension CloudKitService {
     return deliveries
   }
 
-  private func hasListeners(_ user: String, _ note: CommitNote) -> Bool {
+  private func hasListeners(_ user: String, _ note: CommitNotification) -> Bool {
     notifications.hasDevices(of: owner(user, note))
   }
 
-  private func owner(_ user: String, _ note: CommitNote) -> NotificationHub.Owner {
+  private func owner(_ user: String, _ note: CommitNotification) -> NotificationHub.Owner {
     NotificationHub.Owner(container: note.container, environment: note.environment, user: user)
   }
 
@@ -215,7 +215,7 @@ extension CloudKitService {
     _ notification: PushNotification,
     key: String?,
     to user: String,
-    _ note: CommitNote
+    _ note: CommitNotification
   ) {
     notifications.post(
       notification.addressed(to: user, container: note.container, id: notificationID()),

@@ -8,7 +8,7 @@ extension ModifyCall {
     _ batch: inout WriteBatch,
     _ input: ModifyInput,
     zones: [String]
-  ) throws -> CommitNote {
+  ) throws -> CommitNotification {
     var note = service.note(context, partition: id, owner: database.owner, device: device)
     note.zones = zones
     note.savedCount = plan.savedCount
@@ -16,7 +16,7 @@ extension ModifyCall {
     for share in plan.touchedShares.sorted(by: { $0.name < $1.name }) {
       guard let zone = input.sharing.zoneNames[share.zone] else { continue }
       note.shares.append(
-        CommitNote.TouchedShare(zone: share.zone, zoneName: zone, share: share.name)
+        CommitNotification.TouchedShare(zone: share.zone, zoneName: zone, share: share.name)
       )
     }
     note.guests = try guests(batch, input)
@@ -41,7 +41,7 @@ extension ModifyCall {
   private func fire(
     in batch: inout WriteBatch,
     _ input: ModifyInput,
-    _ note: inout CommitNote
+    _ note: inout CommitNotification
   ) throws {
     let queries = input.subscriptions.filter { !$0.subscription.recordType.isEmpty }
     guard !queries.isEmpty else { return }
@@ -60,7 +60,7 @@ extension ModifyCall {
         else { continue }
         let subscription = matcher.subscription
         note.fired.append(
-          CommitNote.Fired(
+          CommitNotification.Fired(
             user: owned.user,
             subscription: owned.subscription.id,
             notification: .query(

@@ -138,7 +138,7 @@ extension CloudKitService {
     return try WireCoding.encode(ZonesResponse(zones: items))
   }
 
-  private typealias ZonesOutcome = ([ZonePlan.Result], CommitNote?)
+  private typealias ZonesOutcome = ([ZonePlan.Result], CommitNotification?)
 
   /// The participants in shares of zones that are being deleted.
   func participants(
@@ -172,7 +172,7 @@ extension CloudKitService {
         owner: userRecordName
       )
     )
-    let note = try await write(to: id) { [self] () -> (WriteBatch?, CommitNote?) in
+    let note = try await write(to: id) { [self] () -> (WriteBatch?, CommitNotification?) in
       let (database, rows, guests) = try storage.read { snapshot in
         let rows = try snapshot.zones(in: id, named: [name])
         return (try snapshot.database(id), rows, try participants(of: rows, id, snapshot))
@@ -185,7 +185,7 @@ extension CloudKitService {
       batch.counter = row.change
       batch.emptiedZones = [row.number]
       batch.zones = [row]
-      var note = CommitNote(
+      var note = CommitNotification(
         process: notifications.run,
         container: container,
         environment: environment,
@@ -237,7 +237,7 @@ extension CloudKitService {
     return ZoneDictionary(
       zoneID: zoneID,
       syncToken: try seal(
-        ChangeToken(zone: row.number, id, counter: row.change, stay: view?.wholeSince),
+        ChangeToken(zone: row.number, id, counter: row.change, participation: view?.wholeSince),
         context
       ),
       atomic: true,

@@ -151,7 +151,7 @@ struct OpenIDClaims: JWTPayload, Hashable {
     clientID: String,
     nonce: String,
     now: Date,
-    asksAnewSince: Date? = nil
+    requiresAuthenticationSince: Date? = nil
   ) throws(Mismatch) {
     let time = now.timeIntervalSince1970
     guard iss == issuer else { throw .issuer }
@@ -163,9 +163,11 @@ struct OpenIDClaims: JWTPayload, Hashable {
     guard exp > time - Self.tolerance else { throw .expired }
     guard max(nbf ?? 0, iat ?? 0) < time + Self.tolerance else { throw .early }
     guard self.nonce == nonce else { throw .nonce }
-    if let asksAnewSince {
+    if let requiresAuthenticationSince {
       guard let provenAt else { throw .undated }
-      guard provenAt > asksAnewSince.timeIntervalSince1970 - Self.tolerance else { throw .stale }
+      guard provenAt > requiresAuthenticationSince.timeIntervalSince1970 - Self.tolerance else {
+        throw .stale
+      }
     }
   }
 }

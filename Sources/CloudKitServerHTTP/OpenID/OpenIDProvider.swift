@@ -37,7 +37,9 @@ package actor OpenIDProvider: IdentityProvider {
       ("state", state), ("nonce", challenge.nonce),
       ("code_challenge", Self.base64URL(digest)), ("code_challenge_method", "S256"),
     ]
-    if challenge.asksAnewSince != nil { items += [("prompt", "login"), ("max_age", "0")] }
+    if challenge.requiresAuthenticationSince != nil {
+      items += [("prompt", "login"), ("max_age", "0")]
+    }
     return endpoint + (endpoint.contains("?") ? "&" : "?") + Self.form(items)
   }
 
@@ -46,7 +48,7 @@ package actor OpenIDProvider: IdentityProvider {
   package func identity(
     code: String,
     _ challenge: IdentityChallenge
-  ) async throws -> VouchedIdentity {
+  ) async throws -> ExternalIdentity {
     let discovery = try await discovery()
     let tokens = try await trade(code, challenge, discovery)
     var claims = try await verify(tokens.idToken, discovery)
@@ -56,7 +58,7 @@ package actor OpenIDProvider: IdentityProvider {
         clientID: settings.clientID,
         nonce: challenge.nonce,
         now: now(),
-        asksAnewSince: challenge.asksAnewSince.map {
+        requiresAuthenticationSince: challenge.requiresAuthenticationSince.map {
           Date(timeIntervalSince1970: Double($0) / 1000)
         }
       )
@@ -68,7 +70,7 @@ package actor OpenIDProvider: IdentityProvider {
     {
       claims.person = try await moreOf(claims, endpoint, token)
     }
-    return VouchedIdentity(
+    return ExternalIdentity(
       issuer: claims.iss,
       subject: claims.sub,
       emailAddress: claims.person.verifiedEmail,

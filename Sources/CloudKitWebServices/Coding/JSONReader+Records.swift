@@ -2,7 +2,7 @@ import Foundation
 
 /// A type that `JSONReader` can decode.
 package protocol JSONReadable: Decodable {
-  init(reading json: inout JSONReader) throws(JSONReader.Unusual)
+  init(reading json: inout JSONReader) throws(JSONReader.FallbackToJSONDecoder)
 }
 
 extension JSONReadable {
@@ -20,7 +20,7 @@ extension JSONReadable {
 }
 
 extension ModifyRecordsRequest: JSONReadable {
-  package init(reading json: inout JSONReader) throws(JSONReader.Unusual) {
+  package init(reading json: inout JSONReader) throws(JSONReader.FallbackToJSONDecoder) {
     var operations: [RecordOperation]?
     self.init(operations: [])
     var members = JSONReader.Members()
@@ -35,13 +35,13 @@ extension ModifyRecordsRequest: JSONReadable {
       default: _ = try json.skip()
       }
     }
-    guard let operations else { throw JSONReader.Unusual() }
+    guard let operations else { throw JSONReader.FallbackToJSONDecoder() }
     self.operations = operations
   }
 }
 
 extension ZoneChangesRequest: JSONReadable {
-  package init(reading json: inout JSONReader) throws(JSONReader.Unusual) {
+  package init(reading json: inout JSONReader) throws(JSONReader.FallbackToJSONDecoder) {
     var zones: [ZoneChangesOptions]?
     self.init(zones: [])
     var members = JSONReader.Members()
@@ -51,13 +51,13 @@ extension ZoneChangesRequest: JSONReadable {
       default: try feed.read(name, from: &json)
       }
     }
-    guard let zones else { throw JSONReader.Unusual() }
+    guard let zones else { throw JSONReader.FallbackToJSONDecoder() }
     self.zones = zones
   }
 }
 
 extension ZoneChangesOptions: JSONReadable {
-  package init(reading json: inout JSONReader) throws(JSONReader.Unusual) {
+  package init(reading json: inout JSONReader) throws(JSONReader.FallbackToJSONDecoder) {
     var zoneID: ZoneID?
     self.init(zoneID: .defaultZone)
     var members = JSONReader.Members()
@@ -68,7 +68,7 @@ extension ZoneChangesOptions: JSONReadable {
       default: try feed.read(name, from: &json)
       }
     }
-    guard let zoneID else { throw JSONReader.Unusual() }
+    guard let zoneID else { throw JSONReader.FallbackToJSONDecoder() }
     self.zoneID = zoneID
   }
 }
@@ -78,7 +78,7 @@ extension FeedOptions {
   fileprivate mutating func read(
     _ name: String,
     from json: inout JSONReader
-  ) throws(JSONReader.Unusual) {
+  ) throws(JSONReader.FallbackToJSONDecoder) {
     switch name {
     case "desiredKeys": desiredKeys = try json.names()
     case "desiredRecordTypes": desiredRecordTypes = try json.names()
@@ -86,17 +86,17 @@ extension FeedOptions {
     case "numbersAsStrings": numbersAsStrings = try json.flag()
     case "includesDeleted": includesDeleted = try json.flag()
     case "resultsLimit":
-      resultsLimit = try json.optional { (json) throws(JSONReader.Unusual) in
+      resultsLimit = try json.optional { (json) throws(JSONReader.FallbackToJSONDecoder) in
         Int(try json.integer())
       }
-    case "numberAsStrings": throw JSONReader.Unusual()
+    case "numberAsStrings": throw JSONReader.FallbackToJSONDecoder()
     default: _ = try json.skip()
     }
   }
 }
 
 extension RecordOperation: JSONReadable {
-  package init(reading json: inout JSONReader) throws(JSONReader.Unusual) {
+  package init(reading json: inout JSONReader) throws(JSONReader.FallbackToJSONDecoder) {
     var type: RecordOperationType?
     var record: RecordDictionary?
     var desiredKeys: [String]?
@@ -111,7 +111,7 @@ extension RecordOperation: JSONReadable {
       default: _ = try json.skip()
       }
     }
-    guard let type, let record else { throw JSONReader.Unusual() }
+    guard let type, let record else { throw JSONReader.FallbackToJSONDecoder() }
     self.init(
       operationType: type,
       record: record,
@@ -122,7 +122,7 @@ extension RecordOperation: JSONReadable {
 }
 
 extension RecordDictionary: JSONReadable {
-  package init(reading json: inout JSONReader) throws(JSONReader.Unusual) {
+  package init(reading json: inout JSONReader) throws(JSONReader.FallbackToJSONDecoder) {
     self.init()
     var members = JSONReader.Members()
     while let name = try json.next(&members) {
@@ -144,9 +144,9 @@ extension RecordDictionary: JSONReadable {
       // Members of shares, which are rare.
       case "forRecord", "publicPermission", "participants", "owner", "requesters", "blocked",
         "denyAccessRequests":
-        throw JSONReader.Unusual()
+        throw JSONReader.FallbackToJSONDecoder()
       // A member of an error, which can replace a record.
-      case "serverErrorCode": throw JSONReader.Unusual()
+      case "serverErrorCode": throw JSONReader.FallbackToJSONDecoder()
       default: _ = try json.skip()
       }
     }
@@ -154,19 +154,19 @@ extension RecordDictionary: JSONReadable {
 }
 
 extension Dictionary: JSONReadable where Key == String, Value == FieldValue {
-  package init(reading json: inout JSONReader) throws(JSONReader.Unusual) {
+  package init(reading json: inout JSONReader) throws(JSONReader.FallbackToJSONDecoder) {
     self.init(minimumCapacity: 8)
     var members = JSONReader.Members.unchecked
     while let name = try json.next(&members) {
       let known = count
       self[name] = try FieldValue(reading: &json)
-      guard count > known else { throw JSONReader.Unusual() }
+      guard count > known else { throw JSONReader.FallbackToJSONDecoder() }
     }
   }
 }
 
 extension FieldValue: JSONReadable {
-  package init(reading json: inout JSONReader) throws(JSONReader.Unusual) {
+  package init(reading json: inout JSONReader) throws(JSONReader.FallbackToJSONDecoder) {
     self.init(.null)
     var (tag, isTagged): (String?, Bool) = (nil, false)
     var (place, isRead): (Int?, Bool) = (nil, false)
@@ -189,13 +189,13 @@ extension FieldValue: JSONReadable {
       case "sealedType" where !isSealed && json.origin == .storage:
         sealedType = try json.text().flatMap(FieldType.init(rawValue:))
         isSealed = true
-      case "type", "value", "isEncrypted", "sealedType": throw JSONReader.Unusual()
+      case "type", "value", "isEncrypted", "sealedType": throw JSONReader.FallbackToJSONDecoder()
       default: _ = try json.skip()
       }
     }
     if tag?.hasPrefix("ENCRYPTED_") == true { isEncrypted = true }
     if let place {
-      content = try json.reading(at: place) { (json) throws(JSONReader.Unusual) in
+      content = try json.reading(at: place) { (json) throws(JSONReader.FallbackToJSONDecoder) in
         try json.content(tag)
       }
     }
@@ -203,7 +203,7 @@ extension FieldValue: JSONReadable {
 }
 
 extension ReferenceValue: JSONReadable {
-  package init(reading json: inout JSONReader) throws(JSONReader.Unusual) {
+  package init(reading json: inout JSONReader) throws(JSONReader.FallbackToJSONDecoder) {
     var recordName: String?
     var zoneID: ZoneID?
     var action: ReferenceAction?
@@ -213,28 +213,28 @@ extension ReferenceValue: JSONReadable {
       case "recordName": recordName = try json.string()
       case "zoneID": zoneID = try json.optional(ZoneID.init(reading:))
       case "action":
-        action = try json.optional { (json) throws(JSONReader.Unusual) in
+        action = try json.optional { (json) throws(JSONReader.FallbackToJSONDecoder) in
           try json.word(ReferenceAction.self)
         }
       default: _ = try json.skip()
       }
     }
-    guard let recordName else { throw JSONReader.Unusual() }
+    guard let recordName else { throw JSONReader.FallbackToJSONDecoder() }
     self.init(recordName: recordName, zoneID: zoneID, action: action)
   }
 }
 
 extension ParentDictionary: JSONReadable {
-  package init(reading json: inout JSONReader) throws(JSONReader.Unusual) {
+  package init(reading json: inout JSONReader) throws(JSONReader.FallbackToJSONDecoder) {
     // A parent has no action, but an invalid one must be refused.
     let reference = try ReferenceValue(reading: &json)
-    guard reference.action == nil else { throw JSONReader.Unusual() }
+    guard reference.action == nil else { throw JSONReader.FallbackToJSONDecoder() }
     self.init(recordName: reference.recordName, zoneID: reference.zoneID)
   }
 }
 
 extension ZoneID: JSONReadable {
-  package init(reading json: inout JSONReader) throws(JSONReader.Unusual) {
+  package init(reading json: inout JSONReader) throws(JSONReader.FallbackToJSONDecoder) {
     var zoneName: String?
     var owner: String?
     var zoneType: String?
@@ -243,18 +243,18 @@ extension ZoneID: JSONReadable {
       switch name {
       case "zoneName": zoneName = try json.string()
       case "ownerRecordName": owner = try json.text()
-      case "ownerName": throw JSONReader.Unusual()
+      case "ownerName": throw JSONReader.FallbackToJSONDecoder()
       case "zoneType": zoneType = try json.text()
       default: _ = try json.skip()
       }
     }
-    guard let zoneName else { throw JSONReader.Unusual() }
+    guard let zoneName else { throw JSONReader.FallbackToJSONDecoder() }
     self.init(zoneName: zoneName, ownerRecordName: owner, zoneType: zoneType)
   }
 }
 
 extension ServerStamp: JSONReadable {
-  package init(reading json: inout JSONReader) throws(JSONReader.Unusual) {
+  package init(reading json: inout JSONReader) throws(JSONReader.FallbackToJSONDecoder) {
     var timestamp: Int64?
     var user: String?
     var device: String?
@@ -267,13 +267,13 @@ extension ServerStamp: JSONReadable {
       default: _ = try json.skip()
       }
     }
-    guard let timestamp else { throw JSONReader.Unusual() }
+    guard let timestamp else { throw JSONReader.FallbackToJSONDecoder() }
     self.init(timestamp: timestamp, userRecordName: user, deviceID: device)
   }
 }
 
 extension ClientSequence: JSONReadable {
-  package init(reading json: inout JSONReader) throws(JSONReader.Unusual) {
+  package init(reading json: inout JSONReader) throws(JSONReader.FallbackToJSONDecoder) {
     var device: String?
     var sequence: Int64?
     var acknowledged: Int64?
@@ -286,32 +286,34 @@ extension ClientSequence: JSONReadable {
       default: _ = try json.skip()
       }
     }
-    guard let device, let sequence, let acknowledged else { throw JSONReader.Unusual() }
+    guard let device, let sequence, let acknowledged else {
+      throw JSONReader.FallbackToJSONDecoder()
+    }
     self.init(device: device, sequence: sequence, acknowledged: acknowledged)
     // `JSONDecoder` reports which value is out of range.
-    guard isValid else { throw JSONReader.Unusual() }
+    guard isValid else { throw JSONReader.FallbackToJSONDecoder() }
   }
 }
 
 extension JSONReader {
-  fileprivate mutating func text() throws(Unusual) -> String? {
+  fileprivate mutating func text() throws(FallbackToJSONDecoder) -> String? {
     try takesNull() ? nil : try string()
   }
 
-  fileprivate mutating func flag() throws(Unusual) -> Bool? {
+  fileprivate mutating func flag() throws(FallbackToJSONDecoder) -> Bool? {
     try takesNull() ? nil : try boolean()
   }
 
-  fileprivate mutating func names() throws(Unusual) -> [String]? {
+  fileprivate mutating func names() throws(FallbackToJSONDecoder) -> [String]? {
     try takesNull() ? nil : try strings()
   }
 
-  private mutating func strings() throws(Unusual) -> [String] {
-    try list { (json) throws(Unusual) in try json.string() }
+  private mutating func strings() throws(FallbackToJSONDecoder) -> [String] {
+    try list { (json) throws(FallbackToJSONDecoder) in try json.string() }
   }
 
   /// A field's value by its type tag; without a tag, by its JSON type.
-  fileprivate mutating func content(_ tag: String?) throws(Unusual) -> FieldContent {
+  fileprivate mutating func content(_ tag: String?) throws(FallbackToJSONDecoder) -> FieldContent {
     if try takesNull() { return .null }
     guard var tag else { return .untagged(try untagged()) }
     if tag.hasPrefix("ENCRYPTED_") { tag.removeFirst("ENCRYPTED_".count) }
@@ -323,30 +325,33 @@ extension JSONReader {
     case .bytes: return .bytes(try base64())
     case .reference: return .reference(try ReferenceValue(reading: &self))
     case .stringList: return .stringList(try strings())
-    case .int64List: return .int64List(try list { (json) throws(Unusual) in try json.integer() })
-    case .doubleList: return .doubleList(try list { (json) throws(Unusual) in try json.double() })
+    case .int64List:
+      return .int64List(try list { (json) throws(FallbackToJSONDecoder) in try json.integer() })
+    case .doubleList:
+      return .doubleList(try list { (json) throws(FallbackToJSONDecoder) in try json.double() })
     case .timestampList:
-      return .timestampList(try list { (json) throws(Unusual) in try json.integer() })
-    case .bytesList: return .bytesList(try list { (json) throws(Unusual) in try json.base64() })
+      return .timestampList(try list { (json) throws(FallbackToJSONDecoder) in try json.integer() })
+    case .bytesList:
+      return .bytesList(try list { (json) throws(FallbackToJSONDecoder) in try json.base64() })
     case .referenceList: return .referenceList(try list(ReferenceValue.init(reading:)))
     // Locations and assets, and unknown types.
-    case .location, .locationList, .asset, .assetList, nil: throw Unusual()
+    case .location, .locationList, .asset, .assetList, nil: throw FallbackToJSONDecoder()
     }
   }
 
-  private mutating func base64() throws(Unusual) -> Data {
-    guard let data = Data(base64Encoded: try string()) else { throw Unusual() }
+  private mutating func base64() throws(FallbackToJSONDecoder) -> Data {
+    guard let data = Data(base64Encoded: try string()) else { throw FallbackToJSONDecoder() }
     return data
   }
 
-  private mutating func untagged() throws(Unusual) -> UntaggedValue {
+  private mutating func untagged() throws(FallbackToJSONDecoder) -> UntaggedValue {
     guard try peek() == UInt8(ascii: "[") else { return try scalar() }
-    return .list(try list { (json) throws(Unusual) in try json.scalar() })
+    return .list(try list { (json) throws(FallbackToJSONDecoder) in try json.scalar() })
   }
 
   /// Locations, references and assets are all objects, and a number may be an integer or a
   /// fraction.
-  private mutating func scalar() throws(Unusual) -> UntaggedValue {
+  private mutating func scalar() throws(FallbackToJSONDecoder) -> UntaggedValue {
     switch try peek() {
     case UInt8(ascii: "\""): .string(try string())
     case UInt8(ascii: "t"), UInt8(ascii: "f"): .boolean(try boolean())

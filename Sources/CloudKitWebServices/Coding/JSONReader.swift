@@ -2,13 +2,13 @@ import Foundation
 
 /// Decodes JSON directly from bytes, for frequent requests and replies.
 ///
-/// It accepts common input only and throws `Unusual` for everything else, including errors: then
+/// It accepts common input only and throws `FallbackToJSONDecoder` for everything else, including errors: then
 /// `JSONDecoder` decodes the same bytes and decides what they mean or reports what is wrong.
 /// Any input that this reader accepts must therefore mean the same to `JSONDecoder`, so it has to be
 /// strict.
 package struct JSONReader {
   /// Input that has to be decoded by `JSONDecoder`.
-  package struct Unusual: Error {
+  package struct FallbackToJSONDecoder: Error {
     package init() {}
   }
 
@@ -46,21 +46,21 @@ package struct JSONReader {
   }
 
   /// The name of the next member, whose value must be read next; nil at the object's end.
-  package mutating func next(_ members: inout Members) throws(Unusual) -> String? {
+  package mutating func next(_ members: inout Members) throws(FallbackToJSONDecoder) -> String? {
     guard try proceed(&members.isOpen, UInt8(ascii: "{"), UInt8(ascii: "}")) else { return nil }
     let name = try string()
     try take(UInt8(ascii: ":"))
     guard members.isChecked else { return name }
     // `JSONDecoder` decides which of two equal names counts.
     guard members.names.count < Self.memberLimit, !members.names.contains(name) else {
-      throw Unusual()
+      throw FallbackToJSONDecoder()
     }
     members.names.append(name)
     return name
   }
 
   /// Whether another element follows; the first call opens the array.
-  mutating func hasElement(_ isOpen: inout Bool) throws(Unusual) -> Bool {
+  mutating func hasElement(_ isOpen: inout Bool) throws(FallbackToJSONDecoder) -> Bool {
     try proceed(&isOpen, UInt8(ascii: "["), UInt8(ascii: "]"))
   }
 
@@ -68,7 +68,7 @@ package struct JSONReader {
     _ isOpen: inout Bool,
     _ opening: UInt8,
     _ closing: UInt8
-  ) throws(Unusual) -> Bool {
+  ) throws(FallbackToJSONDecoder) -> Bool {
     let isFirst = !isOpen
     if isFirst {
       try take(opening)
@@ -84,9 +84,9 @@ package struct JSONReader {
   }
 
   /// Throws if anything follows the value.
-  mutating func end() throws(Unusual) {
+  mutating func end() throws(FallbackToJSONDecoder) {
     skipSpace()
-    guard index == bytes.count else { throw Unusual() }
+    guard index == bytes.count else { throw FallbackToJSONDecoder() }
   }
 
   private mutating func skipSpace() {
@@ -101,22 +101,22 @@ package struct JSONReader {
   private func isNext(_ byte: UInt8) -> Bool { index < bytes.count && bytes[index] == byte }
 
   /// The first byte of the next token.
-  mutating func peek() throws(Unusual) -> UInt8 {
+  mutating func peek() throws(FallbackToJSONDecoder) -> UInt8 {
     if index < bytes.count, bytes[index] > 0x20 { return bytes[index] }
     skipSpace()
-    guard index < bytes.count else { throw Unusual() }
+    guard index < bytes.count else { throw FallbackToJSONDecoder() }
     return bytes[index]
   }
 
-  private mutating func take(_ byte: UInt8) throws(Unusual) {
-    guard try peek() == byte else { throw Unusual() }
+  private mutating func take(_ byte: UInt8) throws(FallbackToJSONDecoder) {
+    guard try peek() == byte else { throw FallbackToJSONDecoder() }
     index += 1
   }
 
   // MARK: Skipping and seeking
 
   /// Skips a value and returns its position.
-  mutating func skip() throws(Unusual) -> Int {
+  mutating func skip() throws(FallbackToJSONDecoder) -> Int {
     _ = try peek()
     let place = index
     try skip(depth: 0)
@@ -126,8 +126,8 @@ package struct JSONReader {
   /// Reads at the position of a skipped value, and returns to the current position.
   mutating func reading<Value>(
     at place: Int,
-    _ read: (inout JSONReader) throws(Unusual) -> Value
-  ) throws(Unusual) -> Value {
+    _ read: (inout JSONReader) throws(FallbackToJSONDecoder) -> Value
+  ) throws(FallbackToJSONDecoder) -> Value {
     let here = index
     index = place
     let value = try read(&self)
@@ -137,10 +137,10 @@ package struct JSONReader {
 
   /// Reads a value with the given function, or with `JSONDecoder` if that throws.
   mutating func value<Value: Decodable>(
-    _ usual: (inout JSONReader) throws(Unusual) -> Value
-  ) throws(Unusual) -> Value {
+    _ usual: (inout JSONReader) throws(FallbackToJSONDecoder) -> Value
+  ) throws(FallbackToJSONDecoder) -> Value {
     let place = index
-    do throws(Unusual) {
+    do throws(FallbackToJSONDecoder) {
       return try usual(&self)
     } catch {
       index = place
@@ -153,8 +153,8 @@ package struct JSONReader {
     }
   }
 
-  private mutating func skip(depth: Int) throws(Unusual) {
-    guard depth < Self.depthLimit else { throw Unusual() }
+  private mutating func skip(depth: Int) throws(FallbackToJSONDecoder) {
+    guard depth < Self.depthLimit else { throw FallbackToJSONDecoder() }
     switch try peek() {
     case UInt8(ascii: "\""): _ = try string()
     case UInt8(ascii: "{"):
@@ -172,26 +172,26 @@ package struct JSONReader {
   // MARK: Values
 
   /// Reads `null` if it is the next value.
-  mutating func takesNull() throws(Unusual) -> Bool {
+  mutating func takesNull() throws(FallbackToJSONDecoder) -> Bool {
     guard try peek() == UInt8(ascii: "n") else { return false }
     try word("null")
     return true
   }
 
-  mutating func boolean() throws(Unusual) -> Bool {
+  mutating func boolean() throws(FallbackToJSONDecoder) -> Bool {
     let isTrue = try peek() == UInt8(ascii: "t")
     try word(isTrue ? "true" : "false")
     return isTrue
   }
 
-  private mutating func word(_ word: StaticString) throws(Unusual) {
+  private mutating func word(_ word: StaticString) throws(FallbackToJSONDecoder) {
     let end = index + word.utf8CodeUnitCount
     let isThere = word.withUTF8Buffer { end <= bytes.count && bytes[index..<end].elementsEqual($0) }
-    guard isThere else { throw Unusual() }
+    guard isThere else { throw FallbackToJSONDecoder() }
     index = end
   }
 
-  package mutating func string() throws(Unusual) -> String {
+  package mutating func string() throws(FallbackToJSONDecoder) -> String {
     try take(UInt8(ascii: "\""))
     let start = index
     var union: UInt8 = 0
@@ -202,13 +202,13 @@ package struct JSONReader {
         defer { index += 1 }
         return union < 0x80 ? ascii(from: start) : try Self.text(bytes[start..<index])
       case UInt8(ascii: "\\"): return try escapedString(from: start)
-      case 0..<0x20: throw Unusual()
+      case 0..<0x20: throw FallbackToJSONDecoder()
       default:
         union |= byte
         index += 1
       }
     }
-    throw Unusual()
+    throw FallbackToJSONDecoder()
   }
 
   /// The bytes were found to be ASCII, so they need no validation as UTF-8.
@@ -218,32 +218,32 @@ package struct JSONReader {
     }
   }
 
-  private static func text(_ utf8: ArraySlice<UInt8>) throws(Unusual) -> String {
+  private static func text(_ utf8: ArraySlice<UInt8>) throws(FallbackToJSONDecoder) -> String {
     // Invalid UTF-8 is left to `JSONDecoder`.
-    guard let text = String(validating: utf8, as: UTF8.self) else { throw Unusual() }
+    guard let text = String(validating: utf8, as: UTF8.self) else { throw FallbackToJSONDecoder() }
     return text
   }
 
   /// Handles the escapes of one letter; `\u` escapes, which are rare, are left to `JSONDecoder`.
-  private mutating func escapedString(from start: Int) throws(Unusual) -> String {
+  private mutating func escapedString(from start: Int) throws(FallbackToJSONDecoder) -> String {
     var utf8 = Array(bytes[start..<index])
     while index < bytes.count {
       let byte = bytes[index]
       index += 1
       switch byte {
       case UInt8(ascii: "\""): return try Self.text(utf8[...])
-      case 0..<0x20: throw Unusual()
+      case 0..<0x20: throw FallbackToJSONDecoder()
       case UInt8(ascii: "\\"):
-        guard index < bytes.count else { throw Unusual() }
+        guard index < bytes.count else { throw FallbackToJSONDecoder() }
         utf8.append(try Self.escaped(bytes[index]))
         index += 1
       default: utf8.append(byte)
       }
     }
-    throw Unusual()
+    throw FallbackToJSONDecoder()
   }
 
-  private static func escaped(_ letter: UInt8) throws(Unusual) -> UInt8 {
+  private static func escaped(_ letter: UInt8) throws(FallbackToJSONDecoder) -> UInt8 {
     switch letter {
     case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"): letter
     case UInt8(ascii: "b"): 0x08
@@ -251,24 +251,24 @@ package struct JSONReader {
     case UInt8(ascii: "n"): 0x0A
     case UInt8(ascii: "r"): 0x0D
     case UInt8(ascii: "t"): 0x09
-    default: throw Unusual()
+    default: throw FallbackToJSONDecoder()
     }
   }
 
   // MARK: Numbers
 
-  package mutating func integer() throws(Unusual) -> Int64 {
+  package mutating func integer() throws(FallbackToJSONDecoder) -> Int64 {
     let numeral = try numeral()
     // An integer in another notation, and a zero with a sign, are left to `JSONDecoder`.
     guard numeral.isInteger, let value = Int64(try Self.text(numeral.digits)),
       value != 0 || numeral.digits.count == 1
-    else { throw Unusual() }
+    else { throw FallbackToJSONDecoder() }
     return value
   }
 
-  mutating func double() throws(Unusual) -> Double {
+  mutating func double() throws(FallbackToJSONDecoder) -> Double {
     guard let value = Double(try Self.text(numeral().digits)), value.isFinite else {
-      throw Unusual()
+      throw FallbackToJSONDecoder()
     }
     return value
   }
@@ -278,7 +278,7 @@ package struct JSONReader {
     var isInteger: Bool
   }
 
-  private mutating func numeral() throws(Unusual) -> Numeral {
+  private mutating func numeral() throws(FallbackToJSONDecoder) -> Numeral {
     _ = try peek()
     let start = index
     if isNext(UInt8(ascii: "-")) { index += 1 }
@@ -296,23 +296,23 @@ package struct JSONReader {
     return Numeral(digits: bytes[start..<index], isInteger: index == whole)
   }
 
-  private mutating func digits() throws(Unusual) {
+  private mutating func digits() throws(FallbackToJSONDecoder) {
     let start = index
     while index < bytes.count, (0x30...0x39).contains(bytes[index]) { index += 1 }
-    guard index > start else { throw Unusual() }
+    guard index > start else { throw FallbackToJSONDecoder() }
   }
 }
 
 extension JSONReader {
   mutating func optional<Value>(
-    _ read: (inout JSONReader) throws(Unusual) -> Value
-  ) throws(Unusual) -> Value? {
+    _ read: (inout JSONReader) throws(FallbackToJSONDecoder) -> Value
+  ) throws(FallbackToJSONDecoder) -> Value? {
     try takesNull() ? nil : try read(&self)
   }
 
   mutating func list<Element>(
-    _ read: (inout JSONReader) throws(Unusual) -> Element
-  ) throws(Unusual) -> [Element] {
+    _ read: (inout JSONReader) throws(FallbackToJSONDecoder) -> Element
+  ) throws(FallbackToJSONDecoder) -> [Element] {
     var elements: [Element] = []
     var isOpen = false
     while try hasElement(&isOpen) { elements.append(try read(&self)) }
@@ -320,8 +320,10 @@ extension JSONReader {
   }
 
   /// A string of a fixed list.
-  mutating func word<Word: RawRepresentable<String>>(_: Word.Type) throws(Unusual) -> Word {
-    guard let word = Word(rawValue: try string()) else { throw Unusual() }
+  mutating func word<Word: RawRepresentable<String>>(
+    _: Word.Type
+  ) throws(FallbackToJSONDecoder) -> Word {
+    guard let word = Word(rawValue: try string()) else { throw FallbackToJSONDecoder() }
     return word
   }
 }

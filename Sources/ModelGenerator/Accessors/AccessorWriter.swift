@@ -66,7 +66,7 @@ struct AccessorWriter {
       return "ManagedPrimitiveProperty<\(variable.type.text)>(\(SwiftCode.literal(key)))"
     }
     return
-      "ManagedDoor.property(\(SwiftCode.literal(variable.name)), of: (\(variable.type.text)).self)"
+      "ManagedAccessor.property(\(SwiftCode.literal(variable.name)), of: (\(variable.type.text)).self)"
   }
 
   /// The attribute's name for a primitive property: "title" for `primitiveTitle`.

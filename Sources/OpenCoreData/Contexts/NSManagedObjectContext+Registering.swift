@@ -143,13 +143,13 @@ extension NSManagedObjectContext {
     if isChild, key.isTemporary, let known = objectOfPermanentKey(key, template: template) {
       return known
     }
-    let home = home(
+    let shared = shared(
       template,
       binding,
       store: key.store,
       entityNumber: key.reference.entityNumber
     )
-    return makeFault(key.reference.key, in: home)
+    return makeFault(key.reference.key, in: shared)
   }
 
   /// The object of a temporary key that the parent has since replaced by a permanent one.
@@ -164,20 +164,20 @@ extension NSManagedObjectContext {
     return registry.object(key) ?? makeFault(key, template: template, binding: binding)
   }
 
-  func makeFault(_ key: Int64, in home: ObjectHome) -> NSManagedObject {
+  func makeFault(_ key: Int64, in shared: SharedObjectState) -> NSManagedObject {
     if isChild, !permanentKeyQueue.isEmpty {
       takePermanentKeys()
-      if let known = registry.object(home.word, key) { return known }
+      if let known = registry.object(shared.word, key) { return known }
     }
-    let seed = ManagedObjectSeed(home: Unmanaged.passUnretained(home), key: key)
-    let type = home.templateReference._withUnsafeGuaranteedRef { $0.type }
+    let seed = ManagedObjectSeed(shared: Unmanaged.passUnretained(shared), key: key)
+    let type = shared.templateReference._withUnsafeGuaranteedRef { $0.type }
     let object = type.init(_row: seed)
     if isChecked { object.state.insert(.guarded) }
     // The initializer of a class may call the context while its object is created; the first object
     // is kept.
-    if let known = registry.enter(object, home.word, key) { return known }
+    if let known = registry.enter(object, shared.word, key) { return known }
     if keepsObjects { retainedObjects[object.key] = object }
-    if home.isContextual, let binding = home.binding { noteRegistered(object, binding) }
+    if shared.isContextual, let binding = shared.binding { noteRegistered(object, binding) }
     return object
   }
 
@@ -283,9 +283,9 @@ extension NSManagedObjectContext {
   /// The object of a row, a fault if it is not registered yet.
   @inline(__always)
   func object(for reference: RowReference, _ binding: StoreBinding) -> NSManagedObject? {
-    // Not retained: the context keeps its homes.
-    homeReference(of: reference.entityNumber, binding)?._withUnsafeGuaranteedRef { home in
-      registry.object(home.word, reference.key) ?? makeFault(reference.key, in: home)
+    // Not retained: the context keeps its sharedStates.
+    sharedReference(of: reference.entityNumber, binding)?._withUnsafeGuaranteedRef { shared in
+      registry.object(shared.word, reference.key) ?? makeFault(reference.key, in: shared)
     }
   }
 }

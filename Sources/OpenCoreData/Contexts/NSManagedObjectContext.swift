@@ -68,7 +68,7 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   /// The last fetches with a batch size, whose faults are loaded a batch at a time.
   var fetchBatches: [FetchBatches] = []
   /// The state that the objects of each entity share.
-  var homes = ContextHomes()
+  var sharedStates = ContextHomes()
   /// A reused buffer for the members of one to-many while they are loaded.
   var memberBuffer: [RowMember] = []
   /// Members of relationships that the turn is likely to read again.
@@ -160,7 +160,7 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
 
   deinit {
     handle.clear()
-    for home in homes.all { home.leaveContext() }
+    for shared in sharedStates.all { shared.leaveContext() }
     // The objects may outlive the context; their references to it and to each other are cleared.
     for object in registry.objects + inserted.objects + updated.objects + deleted.objects {
       object.toOneObjects = []

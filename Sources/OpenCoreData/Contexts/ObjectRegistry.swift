@@ -18,14 +18,14 @@ final class ObjectRegistry: Sendable {
 
   @inline(__always)
   private static func word(_ key: ObjectKey) -> UInt64 {
-    ObjectHome.word(key.store, key.reference.entityNumber)
+    SharedObjectState.word(key.store, key.reference.entityNumber)
   }
 
   func object(_ key: ObjectKey) -> NSManagedObject? {
     object(Self.word(key), key.reference.key)
   }
 
-  /// The object with a home's word and a key.
+  /// The object with a shared's word and a key.
   @inline(__always)
   func object(_ word: UInt64, _ key: Int64) -> NSManagedObject? {
     state.withLock { $0.table.object(word, key).flatMap(Self.retained) }
@@ -41,7 +41,7 @@ final class ObjectRegistry: Sendable {
     state.withLock { $0.table.insert(address, Self.word(key), key.reference.key) }
   }
 
-  /// Registers an object under its home's word and its key, unless another object has them: then
+  /// Registers an object under its shared's word and its key, unless another object has them: then
   /// that one is returned.
   @inline(__always)
   func enter(_ object: NSManagedObject, _ word: UInt64, _ key: Int64) -> NSManagedObject? {
@@ -69,10 +69,10 @@ final class ObjectRegistry: Sendable {
   }
 
   /// Called by an object that is being released, on any thread.
-  func objectIsReleased(_ object: NSManagedObject, _ home: ObjectHome, _ key: Int64) {
+  func objectIsReleased(_ object: NSManagedObject, _ shared: SharedObjectState, _ key: Int64) {
     let address = UnsafeRawPointer(Unmanaged.passUnretained(object).toOpaque())
     // Another object may already be registered under the key.
-    state.withLock { $0.table.remove(home.word, key, ifHolding: address) }
+    state.withLock { $0.table.remove(shared.word, key, ifHolding: address) }
   }
 
   /// Makes an object discard what can be read again, if nothing but the array that a fetch returned

@@ -145,7 +145,8 @@ extension NSManagedObjectContext {
   /// Turns the objects of a batch back into faults, unless they are referenced elsewhere.
   private func leave(_ references: Slice<ReferenceList>, _ binding: StoreBinding) {
     for reference in references {
-      guard let home = home(of: reference.entityNumber, binding), home.template.fadesQuietly else {
+      guard let shared = shared(of: reference.entityNumber, binding), shared.template.fadesQuietly
+      else {
         continue
       }
       registry.makeCompact(ObjectKey(store: binding.number, reference: reference))

@@ -1,4 +1,4 @@
-/// Who an object is, and where: its entity, store, context and key; see ``ObjectHome``.
+/// Who an object is, and where: its entity, store, context and key; see ``SharedObjectState``.
 extension NSManagedObject {
   @inline(__always)
   final var template: ObjectTemplate { templateReference._withUnsafeGuaranteedRef { $0 } }
@@ -6,32 +6,32 @@ extension NSManagedObject {
   /// What the object has in common with all others of its entity; not counted, for speed.
   @inline(__always)
   final var templateReference: Unmanaged<ObjectTemplate> {
-    current.home._withUnsafeGuaranteedRef { $0.templateReference }
+    current.shared._withUnsafeGuaranteedRef { $0.templateReference }
   }
 
   @inline(__always)
-  final var binding: StoreBinding? { current.home._withUnsafeGuaranteedRef { $0.binding } }
+  final var binding: StoreBinding? { current.shared._withUnsafeGuaranteedRef { $0.binding } }
 
   /// Whether the object is of a store.
   @inline(__always)
-  final var hasBinding: Bool { current.home._withUnsafeGuaranteedRef { $0.binding != nil } }
+  final var hasBinding: Bool { current.shared._withUnsafeGuaranteedRef { $0.binding != nil } }
 
   @inline(__always)
   final func isBound(to binding: StoreBinding) -> Bool {
-    current.home._withUnsafeGuaranteedRef { $0.binding === binding }
+    current.shared._withUnsafeGuaranteedRef { $0.binding === binding }
   }
 
   @inline(__always)
-  final var hasContext: Bool { current.home._withUnsafeGuaranteedRef { $0.hasContext } }
+  final var hasContext: Bool { current.shared._withUnsafeGuaranteedRef { $0.hasContext } }
 
   final var key: ObjectKey {
     @inline(__always)
     get {
       let current = current
-      return current.home._withUnsafeGuaranteedRef { home in
+      return current.shared._withUnsafeGuaranteedRef { shared in
         ObjectKey(
-          store: home.store,
-          reference: RowReference(entityNumber: home.entityNumber, key: current.key)
+          store: shared.store,
+          reference: RowReference(entityNumber: shared.entityNumber, key: current.key)
         )
       }
     }
@@ -40,17 +40,17 @@ extension NSManagedObject {
   /// The context; it is read and set on the context's lane only.
   final var context: NSManagedObjectContext? {
     @inline(__always)
-    get { current.home._withUnsafeGuaranteedRef { $0.context } }
+    get { current.shared._withUnsafeGuaranteedRef { $0.context } }
     set {
-      let home = current.home.takeUnretainedValue()
-      guard home.context !== newValue else { return }
+      let shared = current.shared.takeUnretainedValue()
+      guard shared.context !== newValue else { return }
       let next =
-        newValue?.home(
-          home.template,
-          home.binding,
-          store: home.store,
-          entityNumber: home.entityNumber
-        ) ?? home.detached()
+        newValue?.shared(
+          shared.template,
+          shared.binding,
+          store: shared.store,
+          entityNumber: shared.entityNumber
+        ) ?? shared.detached()
       IdentifierLock.of(self).withLock { move(to: next, key: current.key) }
     }
   }
@@ -61,14 +61,14 @@ extension NSManagedObject {
     observers?.willChange("objectID", .setting)
     defer { observers?.didChange("objectID", .setting) }
     let template = template
-    let home =
-      context?.home(
+    let shared =
+      context?.shared(
         template,
         binding,
         store: key.store,
         entityNumber: key.reference.entityNumber
       )
-      ?? ObjectHome(
+      ?? SharedObjectState(
         template: template,
         binding: binding,
         store: key.store,
@@ -76,23 +76,23 @@ extension NSManagedObject {
         context: nil
       )
     IdentifierLock.of(self).withLock {
-      move(to: home, key: key.reference.key)
+      move(to: shared, key: key.reference.key)
       knownBody?.pointee.identifier = nil
     }
   }
 
   /// With the identifier's lock held.
-  private final func move(to home: ObjectHome, key: Int64) {
-    let former = current.home
-    if !home.isLasting { _ = Unmanaged.passRetained(home) }
-    if current.isCompact, let next = ObjectWord(home: home, key: key, state: state) {
+  private final func move(to shared: SharedObjectState, key: Int64) {
+    let former = current.shared
+    if !shared.isPermanent { _ = Unmanaged.passRetained(shared) }
+    if current.isCompact, let next = ObjectWord(shared: shared, key: key, state: state) {
       word.store(next.bits, ordering: .releasing)
     } else {
       let body = body
-      body.pointee.home = Unmanaged.passUnretained(home)
+      body.pointee.shared = Unmanaged.passUnretained(shared)
       body.pointee.key = key
     }
-    if !former._withUnsafeGuaranteedRef({ $0.isLasting }) { former.release() }
+    if !former._withUnsafeGuaranteedRef({ $0.isPermanent }) { former.release() }
   }
 
   /// The object's identifier, temporary until the object is saved.

@@ -24,7 +24,7 @@ extension NSManagedObject {
     let made = UnsafeMutablePointer<ObjectBody>.allocate(capacity: 1)
     var known = known
     while known.isCompact {
-      made.initialize(to: ObjectBody(home: known.home, key: known.key, state: known.state))
+      made.initialize(to: ObjectBody(shared: known.shared, key: known.key, state: known.state))
       let (isDone, found) = word.compareExchange(
         expected: known.bits,
         desired: ObjectWord(body: made).bits,
@@ -63,42 +63,43 @@ extension NSManagedObject {
   /// The first ``ObjectWord`` of a new object: without a context, and with a temporary key.
   static func firstWord(of template: ObjectTemplate) -> UInt {
     let key = ObjectKey.temporary().reference.key
-    if template.homelessNumber > 0,
-      let word = ObjectWord(homeNumber: template.homelessNumber, magnitude: -key)
+    if template.detachedNumber > 0,
+      let word = ObjectWord(sharedNumber: template.detachedNumber, magnitude: -key)
     {
       return word.bits
     }
     let body = UnsafeMutablePointer<ObjectBody>.allocate(capacity: 1)
     body.initialize(
-      to: ObjectBody(home: Unmanaged.passUnretained(template.homeless), key: key, state: [])
+      to: ObjectBody(shared: Unmanaged.passUnretained(template.detached), key: key, state: [])
     )
     return ObjectWord(body: body).bits
   }
 
   /// Turns an object that was just made into a fault of a row.
-  final func becomeFault(of key: Int64, in home: ObjectHome) {
+  final func becomeFault(of key: Int64, in shared: SharedObjectState) {
     if let known = knownBody {
       Self.dispose(known)
     }
-    let counted = home.isLasting ? Unmanaged.passUnretained(home) : Unmanaged.passRetained(home)
-    if let fresh = ObjectWord(home: home, key: key, state: .fault) {
+    let counted =
+      shared.isPermanent ? Unmanaged.passUnretained(shared) : Unmanaged.passRetained(shared)
+    if let fresh = ObjectWord(shared: shared, key: key, state: .fault) {
       word.store(fresh.bits, ordering: .releasing)
       return
     }
     let body = UnsafeMutablePointer<ObjectBody>.allocate(capacity: 1)
-    body.initialize(to: ObjectBody(home: counted, key: key, state: .fault))
+    body.initialize(to: ObjectBody(shared: counted, key: key, state: .fault))
     word.store(ObjectWord(body: body).bits, ordering: .releasing)
   }
 
   /// Called when the object is deallocated.
   final func letGo() {
     let current = current
-    let home = current.home
-    home._withUnsafeGuaranteedRef { home in
-      home.registry?.objectIsReleased(self, home, current.key)
+    let shared = current.shared
+    shared._withUnsafeGuaranteedRef { shared in
+      shared.registry?.objectIsReleased(self, shared, current.key)
     }
     if !current.isCompact { Self.dispose(current.body) }
-    if !home._withUnsafeGuaranteedRef({ $0.isLasting }) { home.release() }
+    if !shared._withUnsafeGuaranteedRef({ $0.isPermanent }) { shared.release() }
   }
 
   private static func dispose(_ body: UnsafeMutablePointer<ObjectBody>) {
@@ -124,8 +125,8 @@ extension NSManagedObject {
         body.pointee.toOneObjects.isEmpty, body.pointee.hasSnapshot
       else { return }
       let fault = state.subtracting(.prefetched).union([.fault, .batched])
-      let word = body.pointee.home._withUnsafeGuaranteedRef { home in
-        ObjectWord(home: home, key: body.pointee.key, state: fault)
+      let word = body.pointee.shared._withUnsafeGuaranteedRef { shared in
+        ObjectWord(shared: shared, key: body.pointee.key, state: fault)
       }
       guard let word else { return }
       self.word.store(word.bits, ordering: .releasing)
@@ -204,9 +205,9 @@ extension NSManagedObject {
       body.pointee.state.isDisjoint(with: [.batched, .observed]), body.pointee.hasSnapshot,
       body.pointee.work == nil, body.pointee.toOneObjects.isEmpty
     else { return false }
-    return body.pointee.home._withUnsafeGuaranteedRef { home in
-      guard let context = home.context, context.generation == body.pointee.rowGeneration,
-        !home.template.awakesFromFetch
+    return body.pointee.shared._withUnsafeGuaranteedRef { shared in
+      guard let context = shared.context, context.generation == body.pointee.rowGeneration,
+        !shared.template.awakesFromFetch
       else { return false }
       body.pointee.state.remove([.fault, .prefetched])
       return true

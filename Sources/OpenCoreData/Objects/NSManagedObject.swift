@@ -3,20 +3,20 @@ import Synchronization
 
 /// Where a fetched object comes from; only contexts make one.
 public struct ManagedObjectSeed {
-  // Not counted: the code that makes the object holds the home meanwhile.
-  let home: Unmanaged<ObjectHome>
+  // Not counted: the code that makes the object holds the shared meanwhile.
+  let shared: Unmanaged<SharedObjectState>
   let key: Int64
 
-  init(home: Unmanaged<ObjectHome>, key: Int64) {
-    self.home = home
+  init(shared: Unmanaged<SharedObjectState>, key: Int64) {
+    self.shared = shared
     self.key = key
   }
 
   /// The seed of an object without a context and without a row.
   static func temporary(_ template: ObjectTemplate) -> ManagedObjectSeed {
-    // A template keeps this home as long as it lives itself.
+    // A template keeps this shared as long as it lives itself.
     ManagedObjectSeed(
-      home: Unmanaged.passUnretained(template.homeless),
+      shared: Unmanaged.passUnretained(template.detached),
       key: ObjectKey.temporary().reference.key
     )
   }
@@ -65,10 +65,10 @@ open class NSManagedObject: NSObject, NSFetchRequestResult {
   /// Creates an object for a row; contexts call it, apps do not.
   public required convenience init(_row seed: ManagedObjectSeed) {
     self.init(
-      entity: seed.home._withUnsafeGuaranteedRef { $0.template.layout.entity },
+      entity: seed.shared._withUnsafeGuaranteedRef { $0.template.layout.entity },
       insertInto: nil
     )
-    seed.home._withUnsafeGuaranteedRef { becomeFault(of: seed.key, in: $0) }
+    seed.shared._withUnsafeGuaranteedRef { becomeFault(of: seed.key, in: $0) }
   }
 
   deinit {

@@ -4,7 +4,7 @@
 /// access. It is never copied, and ``letGo()`` must be called before it is deallocated.
 struct ObjectBody {
   /// Retained and released by hand, unless it lives as long as the process.
-  var home: Unmanaged<ObjectHome>
+  var shared: Unmanaged<SharedObjectState>
   var key: Int64
   var state: ObjectState
   /// The commit count of the coordinator when the attached row was read.
@@ -19,8 +19,8 @@ struct ObjectBody {
   /// Allocated at the first change.
   var work: UnsafeMutablePointer<ObjectWork>?
 
-  init(home: Unmanaged<ObjectHome>, key: Int64, state: ObjectState) {
-    self.home = home
+  init(shared: Unmanaged<SharedObjectState>, key: Int64, state: ObjectState) {
+    self.shared = shared
     self.key = key
     self.state = state
   }
@@ -86,7 +86,7 @@ struct ObjectWork {
 /// The single memory word that an object has.
 ///
 /// An odd word is an untouched fault, or an object that was just made: it contains the number of
-/// the object's home, its state and its key. An even word is the address of its ``ObjectBody``. A
+/// the object's shared, its state and its key. An even word is the address of its ``ObjectBody``. A
 /// million faults take 32 bytes each this way.
 struct ObjectWord {
   var bits: UInt
@@ -101,19 +101,19 @@ struct ObjectWord {
     bits = UInt(bitPattern: body)
   }
 
-  /// Nil where the key or the home's number doesn't fit in the word.
+  /// Nil where the key or the shared's number doesn't fit in the word.
   @inline(__always)
-  init?(home: ObjectHome, key: Int64, state: ObjectState) {
-    let magnitude = home.isTemporary ? -key : key
-    guard home.number > 0, magnitude >= 0, magnitude <= Int64(UInt32.max) else { return nil }
-    bits = UInt(magnitude) << 32 | UInt(state.rawValue) << 16 | UInt(home.number) << 1 | 1
+  init?(shared: SharedObjectState, key: Int64, state: ObjectState) {
+    let magnitude = shared.isTemporary ? -key : key
+    guard shared.number > 0, magnitude >= 0, magnitude <= Int64(UInt32.max) else { return nil }
+    bits = UInt(magnitude) << 32 | UInt(state.rawValue) << 16 | UInt(shared.number) << 1 | 1
   }
 
   /// Of an object that was just made; the number must be above 0.
   @inline(__always)
-  init?(homeNumber: Int, magnitude: Int64) {
+  init?(sharedNumber: Int, magnitude: Int64) {
     guard magnitude >= 0, magnitude <= Int64(UInt32.max) else { return nil }
-    bits = UInt(magnitude) << 32 | UInt(homeNumber) << 1 | 1
+    bits = UInt(magnitude) << 32 | UInt(sharedNumber) << 1 | 1
   }
 
   @inline(__always)
@@ -129,8 +129,8 @@ struct ObjectWord {
   }
 
   @inline(__always)
-  var home: Unmanaged<ObjectHome> {
-    isCompact ? HomeTable.home(Int(bits >> 1 & 0x7FFF)) : body.pointee.home
+  var shared: Unmanaged<SharedObjectState> {
+    isCompact ? SharedStateTable.shared(Int(bits >> 1 & 0x7FFF)) : body.pointee.shared
   }
 
   @inline(__always)
@@ -146,6 +146,6 @@ struct ObjectWord {
   var key: Int64 {
     guard isCompact else { return body.pointee.key }
     let magnitude = Int64(bits >> 32)
-    return home._withUnsafeGuaranteedRef { $0.isTemporary } ? -magnitude : magnitude
+    return shared._withUnsafeGuaranteedRef { $0.isTemporary } ? -magnitude : magnitude
   }
 }

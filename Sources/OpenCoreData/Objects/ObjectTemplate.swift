@@ -44,9 +44,9 @@ final class ObjectTemplate: @unchecked Sendable {
   /// Attributes that the store doesn't save.
   let transientIndexes: [Int]
   /// Set once, before the template is published to other threads.
-  private var madeHomeless: ObjectHome?
-  /// The number of that home in ``HomeTable``; 0 where it has none.
-  private(set) var homelessNumber = 0
+  private var madeDetached: SharedObjectState?
+  /// The number of that shared in ``SharedStateTable``; 0 where it has none.
+  private(set) var detachedNumber = 0
   let validation: ValidationPlan
   /// Whether the class overrides the validation of single values.
   let validatesValues: Bool
@@ -152,26 +152,26 @@ final class ObjectTemplate: @unchecked Sendable {
     }
     // Two threads may make one each; the first one in is kept.
     let made = ObjectTemplate(layout: layout)
-    made.madeHomeless = ObjectHome(
+    made.madeDetached = SharedObjectState(
       template: made,
       binding: nil,
       store: 0,
       entityNumber: 0,
       context: nil,
-      isLasting: true
+      isPermanent: true
     )
-    made.homelessNumber = made.homeless.number
+    made.detachedNumber = made.detached.number
     let kept = layout.template.storeIfNil(made)
     let address = UInt(bitPattern: Unmanaged.passUnretained(kept).toOpaque())
     layout.templateAddress.store(address, ordering: .releasing)
     return kept
   }
 
-  /// The home of objects without a context.
+  /// The shared of objects without a context.
   @inline(__always)
-  var homeless: ObjectHome {
-    guard let madeHomeless else { preconditionFailure("A template was used before it was made.") }
-    return madeHomeless
+  var detached: SharedObjectState {
+    guard let madeDetached else { preconditionFailure("A template was used before it was made.") }
+    return madeDetached
   }
 
   /// The template of a model's entity whose objects are of the class.

@@ -135,8 +135,8 @@ final class SimulatedDevice: @unchecked Sendable {
     guard let mirror else { return true }
     return try mirror.write(MirrorAuthor.setup) { session in
       try session.foldHistory()
-      return try session.books.pendingCount() > 0 || session.books.parkedCount() > 0
-        || session.books.openBatch() != nil
+      return try session.metadata.pendingCount() > 0 || session.metadata.parkedCount() > 0
+        || session.metadata.openBatch() != nil
     }
   }
 }

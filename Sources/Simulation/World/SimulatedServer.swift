@@ -60,7 +60,7 @@ final class SimulatedServer: @unchecked Sendable {
     limits.sessionAge = years
     limits.keptSessionAge = years
     limits.refreshTokenLifetime = years
-    limits.newsInterval = 60
+    limits.eventPollInterval = 60
     if isFull { limits.userQuota = 1 }
     return limits
   }

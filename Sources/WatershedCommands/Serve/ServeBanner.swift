@@ -12,7 +12,7 @@ enum BannerStyle: String, Codable, CaseIterable, Sendable {
 
 /// The text that a server prints when it listens.
 struct ServeBanner {
-  var welcome: Welcome
+  var credentials: InitialCredentials
   var url: String
   var dataFolder: String
   var style = BannerStyle.full
@@ -24,33 +24,33 @@ struct ServeBanner {
   }
 
   private var invitationURL: String? {
-    welcome.invitation.map { url + CloudKitService.signUpPath(invitation: $0) }
+    credentials.invitation.map { url + CloudKitService.signUpPath(invitation: $0) }
   }
 
   private var signInURL: String {
-    url + Self.signInPath(container: welcome.container, apiToken: welcome.apiToken)
+    url + Self.signInPath(container: credentials.container, apiToken: credentials.apiToken)
   }
 
   /// The Swift code to paste into an app.
   var swift: String {
     let environment =
-      welcome.environment == .production ? "\n  environment: .production," : ""
+      credentials.environment == .production ? "\n  environment: .production," : ""
     // Without a guest account, the app sends users to the sign-in page.
-    let apiToken = "apiToken: \"\(welcome.apiToken)\""
+    let apiToken = "apiToken: \"\(credentials.apiToken)\""
     let tokens =
-      welcome.guest.map { "\(apiToken),\n  webAuthToken: \"\($0.webAuthToken)\"" } ?? apiToken
+      credentials.guest.map { "\(apiToken),\n  webAuthToken: \"\($0.webAuthToken)\"" } ?? apiToken
     return """
       import CloudKit
       import CoreData
 
       CKContainer.configure(CKContainerConfiguration(
         url: URL(string: "\(url)"),
-        containerIdentifiers: ["\(welcome.container)"],\(environment)
+        containerIdentifiers: ["\(credentials.container)"],\(environment)
         \(tokens)
       ))
       let container = NSPersistentCloudKitContainer(name: "Model")
       container.persistentStoreDescriptions.first?.cloudKitContainerOptions =
-        NSPersistentCloudKitContainerOptions(containerIdentifier: "\(welcome.container)")
+        NSPersistentCloudKitContainerOptions(containerIdentifier: "\(credentials.container)")
       container.loadPersistentStores { _, error in
         if let error { fatalError("\\(error)") }
       }
@@ -59,20 +59,20 @@ struct ServeBanner {
 
   /// A shell command that requests the current user.
   var curl: String {
-    let name = WebServicePath.escape(welcome.container)
-    let path = "/database/1/\(name)/\(welcome.environment.rawValue)/public/users/caller"
+    let name = WebServicePath.escape(credentials.container)
+    let path = "/database/1/\(name)/\(credentials.environment.rawValue)/public/users/caller"
     let user =
-      welcome.guest.map { "&ckWebAuthToken=\(WebServicePath.escape($0.webAuthToken))" } ?? ""
-    return "curl '\(url)\(path)?ckAPIToken=\(WebServicePath.escape(welcome.apiToken))\(user)'"
+      credentials.guest.map { "&ckWebAuthToken=\(WebServicePath.escape($0.webAuthToken))" } ?? ""
+    return "curl '\(url)\(path)?ckAPIToken=\(WebServicePath.escape(credentials.apiToken))\(user)'"
   }
 
   /// The JavaScript that configures CloudKit JS for this server.
   var javaScript: String {
     """
     CloudKit.configure({ containers: [{
-      containerIdentifier: '\(welcome.container)',
-      environment: '\(welcome.environment.rawValue)',
-      apiTokenAuth: { apiToken: '\(welcome.apiToken)', persist: true },
+      containerIdentifier: '\(credentials.container)',
+      environment: '\(credentials.environment.rawValue)',
+      apiTokenAuth: { apiToken: '\(credentials.apiToken)', persist: true },
       publicDatabasePartition: '\(url)',
       privateDatabasePartition: '\(url)'
     }] })
@@ -92,7 +92,7 @@ struct ServeBanner {
 
   private var fullText: String {
     var account = "watershed users invite prints a link for one"
-    if let guest = welcome.guest {
+    if let guest = credentials.guest {
       account =
         guest.password.map { "\(guest.userName), password \($0) (shown this once)" }
         ?? "\(guest.userName), password as the first start printed it"
@@ -100,14 +100,14 @@ struct ServeBanner {
       account = "make the administrator's: \(link)"
     }
     let paste =
-      welcome.guest.map { "Paste this into an app; it is signed in as \($0.userName):" }
+      credentials.guest.map { "Paste this into an app; it is signed in as \($0.userName):" }
       ?? "Paste this into an app:"
     return """
 
       Watershed listens on \(url)
 
-        container    \(welcome.container) (\(welcome.environment.rawValue))
-        API token    \(welcome.apiToken)
+        container    \(credentials.container) (\(credentials.environment.rawValue))
+        API token    \(credentials.apiToken)
         account      \(account)
         sign in      \(signInURL)
         data         \(dataFolder)
@@ -137,8 +137,8 @@ struct ServeBanner {
     guard style == .full else {
       let facts = BriefFacts(
         url: url,
-        container: welcome.container,
-        environment: welcome.environment,
+        container: credentials.container,
+        environment: credentials.environment,
         dataFolder: dataFolder
       )
       return ((try? encoder.encode(facts)).map { String(decoding: $0, as: UTF8.self) } ?? "{}")
@@ -146,11 +146,11 @@ struct ServeBanner {
     }
     let facts = Facts(
       url: url,
-      container: welcome.container,
-      environment: welcome.environment,
-      apiToken: welcome.apiToken,
-      account: welcome.guest.map { Facts.Account(name: $0.userName, password: $0.password) },
-      webAuthToken: welcome.guest?.webAuthToken,
+      container: credentials.container,
+      environment: credentials.environment,
+      apiToken: credentials.apiToken,
+      account: credentials.guest.map { Facts.Account(name: $0.userName, password: $0.password) },
+      webAuthToken: credentials.guest?.webAuthToken,
       invitationURL: invitationURL,
       signInURL: signInURL,
       dataFolder: dataFolder,

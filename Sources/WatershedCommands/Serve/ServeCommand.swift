@@ -193,7 +193,7 @@ struct ServeCommand: AsyncParsableCommand {
     _ logger: Logger
   ) async throws -> ServiceGroup {
     let style = settings.banner
-    let welcome = try await Welcome.prepare(
+    let credentials = try await InitialCredentials.prepare(
       service,
       container: settings.container,
       environment: settings.servedEnvironment,
@@ -208,11 +208,11 @@ struct ServeCommand: AsyncParsableCommand {
       configuration: settings.http,
       publicURL: publicURL,
       logger: logger,
-      landingPage: Self.landingPage(of: service, settings, apiToken: welcome.apiToken),
+      landingPage: Self.landingPage(of: service, settings, apiToken: credentials.apiToken),
       onListening: { address in
         if !hasOwnAdministration { Self.leaveNote(address, in: folder) }
         let banner = ServeBanner(
-          welcome: welcome,
+          credentials: credentials,
           url: publicURL ?? address.text,
           dataFolder: path,
           style: style

@@ -65,11 +65,11 @@ final class FlakyStorage: Storage {
   var writerCount: Int { base.writerCount }
 
   func read<Result>(
-    foreseeing reads: [ForeseenRead],
+    prefetching reads: [PrefetchedRead],
     control: ReadControl?,
     _ body: (any StorageSnapshot) throws -> Result
   ) throws -> Result {
-    try base.read(foreseeing: reads, control: control, body)
+    try base.read(prefetching: reads, control: control, body)
   }
 
   func partition(_ key: PartitionKey) throws -> PartitionID { try base.partition(key) }
@@ -94,7 +94,7 @@ final class FlakyStorage: Storage {
 
   func newestEvent() throws -> EventPosition { try base.newestEvent() }
   func forgetEvents(before time: Int64) throws { try base.forgetEvents(before: time) }
-  func listen(_ body: @escaping @Sendable (StorageNews) -> Void) { base.listen(body) }
+  func listen(_ body: @escaping @Sendable (StorageEvent) -> Void) { base.listen(body) }
   func beginNewIncarnation() throws { try base.beginNewIncarnation() }
   func branchOff() throws { try base.branchOff() }
 

@@ -74,7 +74,7 @@ struct AccountExport: Sendable {
     var phoneNumber: String?
     var isAdministrator: Bool
     var overview: AccountOverview
-    var identities: [VouchedIdentity.Body]
+    var identities: [ExternalIdentity.Body]
     var users: [User]
   }
 
@@ -97,7 +97,7 @@ struct AccountExport: Sendable {
         isAdministrator: try snapshot.state(of: account.id).0.isAdministrator,
         overview: overview,
         identities: try snapshot.entries(DirectoryRange(.identity, owner: account.id)).map {
-          try WireCoding.decode(VouchedIdentity.Body.self, from: $0.body)
+          try WireCoding.decode(ExternalIdentity.Body.self, from: $0.body)
         },
         users: try snapshot.users(account: account.id).map {
           Facts.User(

@@ -10,12 +10,12 @@ import WatershedPostgreSQL
 /// covers that.
 final class PostgreSQLNotifications: Sendable {
   private struct State {
-    var listener: (@Sendable (StorageNews) -> Void)?
+    var listener: (@Sendable (StorageEvent) -> Void)?
     var connection: PostgreSQLConnection?
     var watch: DescriptorWatch?
     var poll: SpawnedTask?
     /// The notifications of this server that were not sent yet.
-    var unsent: Set<StorageNews> = []
+    var unsent: Set<StorageEvent> = []
     var isSending = false
     var settling = SettlingChecks()
     var isStopped = false
@@ -44,7 +44,7 @@ final class PostgreSQLNotifications: Sendable {
     sender = effects.randomness.bytes(8).hexadecimal
   }
 
-  func listen(_ body: @escaping @Sendable (StorageNews) -> Void) {
+  func listen(_ body: @escaping @Sendable (StorageEvent) -> Void) {
     state.withLock { $0.listener = body }
   }
 
@@ -79,14 +79,14 @@ final class PostgreSQLNotifications: Sendable {
   // MARK: Sending
 
   /// Notifies this server's listener at once and the other servers soon.
-  func tell(_ news: StorageNews) {
+  func notify(_ event: StorageEvent) {
     let mustSend = state.withLock { state in
-      state.unsent.insert(news)
+      state.unsent.insert(event)
       defer { state.isSending = true }
       return !state.isSending && !state.isStopped
     }
     if mustSend { effects.tasks.spawn { [weak self] in self?.send() } }
-    handle(news)
+    handle(event)
   }
 
   private func send() {
@@ -99,10 +99,10 @@ final class PostgreSQLNotifications: Sendable {
       guard !unsent.isEmpty else { return }
       // A lost notification delays other servers until their next poll.
       _ = try? pool.use { connection in
-        for news in StorageNews.allCases where unsent.contains(news) {
+        for event in StorageEvent.allCases where unsent.contains(event) {
           try connection.queue(
             "SELECT pg_notify($1, $2)",
-            [.text(channel), .text("\(sender) \(news.rawValue)")]
+            [.text(channel), .text("\(sender) \(event.rawValue)")]
           )
         }
         try connection.flush()
@@ -130,7 +130,7 @@ final class PostgreSQLNotifications: Sendable {
   }
 
   private func receive() {
-    let heard = state.withLock { state -> Set<StorageNews> in
+    let received = state.withLock { state -> Set<StorageEvent> in
       guard let connection = state.connection else { return [] }
       guard let payloads = try? connection.notifications() else {
         disconnect(&state)
@@ -139,15 +139,15 @@ final class PostgreSQLNotifications: Sendable {
       let parts = payloads.map { $0.split(separator: " ") }
       return Set(
         parts.filter { $0.count == 2 && $0[0] != sender }
-          .compactMap { StorageNews(rawValue: String($0[1])) }
+          .compactMap { StorageEvent(rawValue: String($0[1])) }
       )
     }
-    for news in StorageNews.allCases where heard.contains(news) { handle(news) }
+    for event in StorageEvent.allCases where received.contains(event) { handle(event) }
   }
 
-  private func handle(_ news: StorageNews) {
-    state.withLock { $0.listener }?(news)
-    if news == .events { settle() }
+  private func handle(_ event: StorageEvent) {
+    state.withLock { $0.listener }?(event)
+    if event == .events { settle() }
   }
 
   /// Events wait for earlier transactions, whose end causes no notification: poll until they are

@@ -6,7 +6,7 @@ import WatershedPostgreSQL
 struct PostgreSQLSession: SQLSession {
   let connection: PostgreSQLConnection
   /// The prefetched results.
-  var foreseen: [SQLStatement: PostgreSQLResult] = [:]
+  var prefetched: [SQLStatement: PostgreSQLResult] = [:]
 
   var dialect: SQLDialect { .postgreSQL }
 
@@ -15,7 +15,7 @@ struct PostgreSQLSession: SQLSession {
     _ values: [SQLValue],
     _ map: (PostgreSQLRow) throws -> Result
   ) throws -> [Result] {
-    if !foreseen.isEmpty, let known = foreseen[SQLStatement(sql: sql, values: values)] {
+    if !prefetched.isEmpty, let known = prefetched[SQLStatement(sql: sql, values: values)] {
       return try known.map(map)
     }
     try SQLValue.check(values)

@@ -18,7 +18,7 @@ package final class PostgreSQLStorage: Storage {
   private let schemas = SchemaCache()
   private let effects: Effects
   private let format: StorageFormat
-  private let news: PostgreSQLNotifications
+  private let notifications: PostgreSQLNotifications
   /// Whether this is a cluster's coordinator; checked again with each poll.
   private let isCluster = Mutex(false)
   /// Set when connections were lost: the next connection may be to another PostgreSQL server.
@@ -73,14 +73,14 @@ package final class PostgreSQLStorage: Storage {
     identity = Mutex(facts.incarnation)
     // Two services in one database are distinguished by their schemas.
     let schema = try pool.use { try $0.query("SELECT current_schema()")[0].text(0) }
-    news = PostgreSQLNotifications(
+    notifications = PostgreSQLNotifications(
       url: url,
       channel: "watershed_\(schema)",
       pool: pool,
       effects: effects
     )
     try lookForCluster()
-    news.start { [weak self] in try self?.checkService() }
+    notifications.start { [weak self] in try self?.checkService() }
   }
 
   private func lookForCluster() throws {
@@ -127,7 +127,7 @@ package final class PostgreSQLStorage: Storage {
     }
     guard isOther else { return }
     partitions.withLock { $0.removeAll() }
-    news.tell(.directory)
+    notifications.notify(.directory)
   }
 
   /// Reads the service's own state again.
@@ -149,13 +149,13 @@ package final class PostgreSQLStorage: Storage {
   package func beginNewIncarnation() throws {
     let next = try writing { try ServiceFacts(session: $0).beginNewIncarnation(effects.randomness) }
     identity.withLock { $0 = next }
-    news.tell(.directory)
+    notifications.notify(.directory)
   }
 
   package func branchOff() throws {
     let next = try writing { try ServiceFacts(session: $0).branchOff(effects.randomness) }
     identity.withLock { $0 = next }
-    news.tell(.directory)
+    notifications.notify(.directory)
   }
 
   package func contains(
@@ -181,7 +181,7 @@ package final class PostgreSQLStorage: Storage {
   // MARK: Reading and writing
 
   package func read<Result>(
-    foreseeing reads: [ForeseenRead],
+    prefetching reads: [PrefetchedRead],
     control: ReadControl?,
     _ body: (any StorageSnapshot) throws -> Result
   ) throws -> Result {
@@ -199,10 +199,10 @@ package final class PostgreSQLStorage: Storage {
           SQLSnapshot(
             connection: PostgreSQLSession(
               connection: connection,
-              foreseen: Dictionary(zip(statements, results)) { $1 }
+              prefetched: Dictionary(zip(statements, results)) { $1 }
             ),
             schemas: schemas,
-            firstLooks: isCluster ? FirstLooks() : nil
+            readGuard: isCluster ? ClusterReadGuard() : nil
           )
         )
       }
@@ -264,8 +264,8 @@ package final class PostgreSQLStorage: Storage {
       if error == .partition { forgetPartition(batch.partition) }
       throw error
     }
-    if batch.event != nil { news.tell(.events) }
-    if batch.changesCachedDirectory { news.tell(.directory) }
+    if batch.event != nil { notifications.notify(.events) }
+    if batch.changesCachedDirectory { notifications.notify(.directory) }
   }
 
   package func knownPartition(_ key: PartitionKey) throws -> PartitionID? {
@@ -348,7 +348,9 @@ package final class PostgreSQLStorage: Storage {
     try writing { try SQLEvents(session: $0).forget(before: time) }
   }
 
-  package func listen(_ body: @escaping @Sendable (StorageNews) -> Void) { news.listen(body) }
+  package func listen(_ body: @escaping @Sendable (StorageEvent) -> Void) {
+    notifications.listen(body)
+  }
 
   // MARK: Copies
 
@@ -391,7 +393,7 @@ package final class PostgreSQLStorage: Storage {
   }
 
   package func close() {
-    news.stop()
+    notifications.stop()
     pool.close()
   }
 }

@@ -24,7 +24,7 @@ extension SQLSnapshot {
           where: "partition = $1 AND zone = $2",
           and: "parent",
           among: "$3",
-          isCluster: firstLooks != nil
+          isCluster: readGuard != nil
         ),
         [partition(id), .integer(zone.rawValue), .texts(keys.map(\.name))]
       ) { row -> StoredChild? in

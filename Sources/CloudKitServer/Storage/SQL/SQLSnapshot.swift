@@ -6,21 +6,21 @@ struct SQLSnapshot<Session: SQLSession>: StorageSnapshot {
   let connection: Session
   let schemas: SchemaCache
   /// Nil if all statements share one snapshot.
-  var firstLooks: FirstLooks?
+  var readGuard: ClusterReadGuard?
 
   func database(_ id: PartitionID) throws -> StoredDatabase {
-    if let known = firstLooks?.databases[id] { return known }
+    if let known = readGuard?.databases[id] { return known }
     let found =
       try query(.database(id)) {
         StoredDatabase(id: id, counter: ChangeNumber($0.int64(0)), indexes: $0.int64(1))
       }.first ?? StoredDatabase(id: id, counter: .zero)
-    firstLooks?.databases[id] = found
+    readGuard?.databases[id] = found
     return found
   }
 
   /// The parameter of a statement that reads from a partition.
   func partition(_ id: PartitionID) throws -> SQLValue {
-    if firstLooks != nil { _ = try database(id) }
+    if readGuard != nil { _ = try database(id) }
     return .integer(id.rawValue)
   }
 
@@ -133,7 +133,7 @@ struct SQLSnapshot<Session: SQLSession>: StorageSnapshot {
           where: "partition = $1 AND zone = $2",
           and: "name",
           among: "$3",
-          isCluster: firstLooks != nil
+          isCluster: readGuard != nil
         ),
         [partition(id), .integer(zone.rawValue), .texts(keys.map(\.name))],
         record
@@ -153,7 +153,7 @@ struct SQLSnapshot<Session: SQLSession>: StorageSnapshot {
           where: "partition = $1 AND zone = $2",
           and: "target",
           among: "$3",
-          isCluster: firstLooks != nil
+          isCluster: readGuard != nil
         ),
         [partition(id), .integer(zone.rawValue), .texts(keys.map(\.name))]
       ) { row in
@@ -177,7 +177,7 @@ struct SQLSnapshot<Session: SQLSession>: StorageSnapshot {
           where: "partition = $1 AND zone = $2",
           and: "name",
           among: "$3",
-          isCluster: firstLooks != nil
+          isCluster: readGuard != nil
         ),
         [partition(id), .integer(zone.rawValue), .texts(keys.map(\.name))]
       ) { (RecordKey(zone: zone, name: $0.text(0)), $0.optionalText(1)) }
@@ -188,7 +188,7 @@ struct SQLSnapshot<Session: SQLSession>: StorageSnapshot {
 
   func changes(in id: PartitionID, _ range: ChangeRange) throws -> [RecordRow] {
     _ = try partition(id)
-    let statement = ForeseenRead.changes(id, range).statement(connection.dialect)
+    let statement = PrefetchedRead.changes(id, range).statement(connection.dialect)
     return try recordRows(statement, bytes: range.bytes)
   }
 

@@ -12,7 +12,7 @@ struct SQLStatement: Hashable {
     """
 }
 
-extension ForeseenRead {
+extension PrefetchedRead {
   /// The statement of the read.
   func statement(_ dialect: SQLDialect) -> SQLStatement {
     switch self {
@@ -50,7 +50,7 @@ extension ForeseenRead {
 extension SQLSnapshot {
   /// Runs a read that may have been prefetched, with the same statement.
   func query<Result>(
-    _ read: ForeseenRead,
+    _ read: PrefetchedRead,
     _ map: (Session.Row) throws -> Result
   ) throws -> [Result] {
     let statement = read.statement(connection.dialect)

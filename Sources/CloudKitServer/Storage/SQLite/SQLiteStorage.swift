@@ -22,7 +22,7 @@ package final class SQLiteStorage: Storage {
   private let effects: Effects
   private let schemas = SchemaCache()
   private let queue = CommitQueue()
-  private let listener = Mutex<(@Sendable (StorageNews) -> Void)?>(nil)
+  private let listener = Mutex<(@Sendable (StorageEvent) -> Void)?>(nil)
 
   /// The settings of the writing connection.
   ///
@@ -119,7 +119,7 @@ package final class SQLiteStorage: Storage {
 
   /// A read is a function call, prefetched or not.
   package func read<Result>(
-    foreseeing reads: [ForeseenRead],
+    prefetching reads: [PrefetchedRead],
     control: ReadControl?,
     _ body: (any StorageSnapshot) throws -> Result
   ) throws -> Result {
@@ -271,7 +271,7 @@ package final class SQLiteStorage: Storage {
     try write { try SQLEvents(session: $0).forget(before: time) }
   }
 
-  package func listen(_ body: @escaping @Sendable (StorageNews) -> Void) {
+  package func listen(_ body: @escaping @Sendable (StorageEvent) -> Void) {
     listener.withLock { $0 = body }
   }
 

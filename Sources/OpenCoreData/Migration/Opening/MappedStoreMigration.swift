@@ -10,13 +10,13 @@ struct MappedStoreMigration {
   func run() throws {
     let url = migration.url
     MigrationLog.note("found mapping model; migrating \(url.path) with NSMigrationManager")
-    let transplant = StoreTransplant(
+    let replacement = StoreContentsReplacement(
       url: url,
       options: migration.options,
       effects: migration.effects
     )
     do {
-      try transplant.run { file, copy in
+      try replacement.run { file, copy in
         // Another process may have migrated the file first.
         guard try !isDone(file) else { return false }
         let keys = try migrate(to: copy)

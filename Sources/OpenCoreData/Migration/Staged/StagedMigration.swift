@@ -25,14 +25,14 @@ struct StagedMigration {
         at: migration.url
       )
     }
-    let transplant = StoreTransplant(
+    let replacement = StoreContentsReplacement(
       url: migration.url,
       options: migration.options,
       effects: migration.effects
     )
     defer { manager.container = nil }
     do {
-      try transplant.run { current, copy in
+      try replacement.run { current, copy in
         // Another process may have migrated the file first.
         guard current.hashes == file.hashes else { return false }
         try StoreCopy.copy(migration.url, to: copy)

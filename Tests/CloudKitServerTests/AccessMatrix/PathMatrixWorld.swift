@@ -4,18 +4,18 @@ import Foundation
 import Testing
 
 /// A server with an administrator, a user with a device, and their credentials.
-struct DoorWorld {
+struct PathMatrixWorld {
   /// In a record that only its owner may read.
   static let marker = "h1dden"
 
   let server: TestServer
   let ada: Person
-  private let accountTokens: [DoorMatrixTests.AccountCaller: String]
+  private let accountTokens: [PathMatrixTests.AccountCaller: String]
   private let originToken: String
-  let headers: [DoorMatrixTests.Bearer: String?]
+  let headers: [PathMatrixTests.Bearer: String?]
   private let device: DeviceCredentials
   private let otherToken: String
-  private let addresses: [DoorMatrixTests.Capability: String]
+  private let addresses: [PathMatrixTests.Capability: String]
 
   init() async throws {
     server = try await TestServer(
@@ -56,7 +56,7 @@ struct DoorWorld {
     let signIn = await server.send(
       "POST",
       "/account/sign-in?ckAPIToken=\(server.apiToken)",
-      body: Data(DoorMatrixTests.AccountCall.password.utf8)
+      body: Data(PathMatrixTests.AccountCall.password.utf8)
     )
     device = try WireCoding.decode(DeviceCredentials.self, from: signIn.body)
     headers = [
@@ -119,7 +119,7 @@ struct DoorWorld {
   /// Sends a call about the own account without parameters.
   func ask(
     _ call: OwnAccountCall,
-    as caller: DoorMatrixTests.AccountCaller
+    as caller: PathMatrixTests.AccountCaller
   ) async -> WebServiceResponse {
     var items: [(name: String, value: String)] = []
     switch caller {
@@ -145,8 +145,8 @@ struct DoorWorld {
   }
 
   func status(
-    of capability: DoorMatrixTests.Capability,
-    _ holding: DoorMatrixTests.Holding
+    of capability: PathMatrixTests.Capability,
+    _ holding: PathMatrixTests.Holding
   ) async throws -> Int {
     let address = try #require(addresses[capability])
     let parts = address.split(separator: "/")
@@ -160,7 +160,7 @@ struct DoorWorld {
       path = place + secret.dropLast() + last
     case .empty: path = place
     case .otherKinds:
-      let others: [DoorMatrixTests.Capability: DoorMatrixTests.Capability] = [
+      let others: [PathMatrixTests.Capability: PathMatrixTests.Capability] = [
         .upload: .download, .download: .upload, .webcourier: .share, .events: .download,
         .share: .webcourier,
       ]

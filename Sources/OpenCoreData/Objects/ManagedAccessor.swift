@@ -3,7 +3,7 @@ import Foundation
 /// Chooses the accessor of a property by the property's type: the fastest that fits.
 ///
 /// Generated code and macros know only a type's spelling, so they let the compiler choose.
-public enum ManagedDoor {
+public enum ManagedAccessor {
   /// The accessor of a property whose type a row holds.
   public static func property<Value: ManagedValue>(
     _ key: String,

@@ -1,7 +1,7 @@
 import WatershedSQLite
 
 /// Unreadable records, and changes that the server refused: both are retried later.
-extension MirrorBooks {
+extension MirrorMetadata {
   package func keepUnreadable(_ name: String, reason: String) throws {
     try connection.run(
       "INSERT OR REPLACE INTO WSMIRROR_UNREADABLE (NAME, REASON) VALUES (?, ?)",

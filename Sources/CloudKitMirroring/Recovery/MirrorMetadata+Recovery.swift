@@ -1,7 +1,7 @@
 import Foundation
 import WatershedSQLite
 
-extension MirrorBooks {
+extension MirrorMetadata {
   private static let recoveryColumns = "ID, RECORD, ENTITY, REASON, NOTED, FIELDS"
 
   package func keep(_ edit: RecoveredEdit) throws {

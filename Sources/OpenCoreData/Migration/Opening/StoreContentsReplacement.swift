@@ -8,7 +8,7 @@ import WatershedSQLite
 /// Renaming the copy over the file would leave other processes with the old file, and its WAL
 /// beside the new one; this way they see an ordinary commit, and a crash leaves either the old
 /// store or the new one.
-struct StoreTransplant {
+struct StoreContentsReplacement {
   let url: URL
   let options: [AnyHashable: Any]
   let effects: Effects

@@ -2,9 +2,9 @@ import Synchronization
 
 /// The values that all objects of one entity, from one store, in one context share.
 ///
-/// An object refers to its home instead of holding each of these values itself; see
+/// An object refers to its shared instead of holding each of these values itself; see
 /// Documentation/Decisions/0027.
-final class ObjectHome: @unchecked Sendable {
+final class SharedObjectState: @unchecked Sendable {
   // Sendable: all is constant but the context, which is used on its own lane.
 
   // Not counted, for speed: the template lives as long as its frozen model, as long as the process.
@@ -19,11 +19,11 @@ final class ObjectHome: @unchecked Sendable {
   unowned(unsafe) private(set) var context: NSManagedObjectContext?
   /// Whether there is a context; reading it counts no reference.
   private(set) var hasContext: Bool
-  private var twin: ObjectHome?
-  /// The home's number in ``HomeTable``; 0 when the table was full.
+  private var twin: SharedObjectState?
+  /// The shared's number in ``SharedStateTable``; 0 when the table was full.
   let number: Int
-  /// Whether the home lives as long as the process.
-  let isLasting: Bool
+  /// Whether the shared lives as long as the process.
+  let isPermanent: Bool
 
   init(
     template: ObjectTemplate,
@@ -31,7 +31,7 @@ final class ObjectHome: @unchecked Sendable {
     store: Int32,
     entityNumber: Int32,
     context: NSManagedObjectContext?,
-    isLasting: Bool = false
+    isPermanent: Bool = false
   ) {
     templateReference = Unmanaged.passUnretained(template)
     self.binding = binding
@@ -39,14 +39,14 @@ final class ObjectHome: @unchecked Sendable {
     self.entityNumber = entityNumber
     self.context = context
     hasContext = context != nil
-    self.isLasting = isLasting
+    self.isPermanent = isPermanent
     registry = context?.registry
-    number = HomeTable.shared.takeNumber()
-    HomeTable.shared.set(Unmanaged.passUnretained(self), at: number)
+    number = SharedStateTable.shared.takeNumber()
+    SharedStateTable.shared.set(Unmanaged.passUnretained(self), at: number)
   }
 
   deinit {
-    HomeTable.shared.giveBack(number)
+    SharedStateTable.shared.giveBack(number)
   }
 
   @inline(__always)
@@ -72,11 +72,11 @@ final class ObjectHome: @unchecked Sendable {
     hasContext = false
   }
 
-  /// The home of the same store and entity without a context; called on the context's lane.
-  func detached() -> ObjectHome {
-    if store == 0 { return template.homeless }
+  /// The shared of the same store and entity without a context; called on the context's lane.
+  func detached() -> SharedObjectState {
+    if store == 0 { return template.detached }
     if let twin { return twin }
-    let made = ObjectHome(
+    let made = SharedObjectState(
       template: template,
       binding: binding,
       store: store,
@@ -88,23 +88,24 @@ final class ObjectHome: @unchecked Sendable {
   }
 }
 
-/// The homes of the process by small numbers.
+/// The sharedStates of the process by small numbers.
 ///
-/// A home is added when it is made and removed when its last object is deallocated, so any code
-/// that holds an object may look its home up without a lock.
-final class HomeTable: @unchecked Sendable {
+/// A shared is added when it is made and removed when its last object is deallocated, so any code
+/// that holds an object may look its shared up without a lock.
+final class SharedStateTable: @unchecked Sendable {
   // Sendable: the mutex guards the free numbers; an entry is written before its number is
   // published.
 
-  static let shared = HomeTable()
+  static let shared = SharedStateTable()
 
   /// The count of numbers that 15 bits can hold.
   private static let size = 1 << 15
 
   // Unsafe and beside `shared`, for speed: `shared` checks at each access whether it has been made,
-  // and every fault looks its home up. It is set before the first home has a number, and never
+  // and every fault looks its shared up. It is set before the first shared has a number, and never
   // changed afterwards; code that has a number received it after that.
-  private nonisolated(unsafe) static var entries: UnsafeMutablePointer<Unmanaged<ObjectHome>?>?
+  private nonisolated(unsafe) static var entries:
+    UnsafeMutablePointer<Unmanaged<SharedObjectState>?>?
   private let free = Mutex(Free())
 
   private struct Free {
@@ -114,17 +115,17 @@ final class HomeTable: @unchecked Sendable {
   }
 
   private init() {
-    let entries = UnsafeMutablePointer<Unmanaged<ObjectHome>?>.allocate(capacity: Self.size)
+    let entries = UnsafeMutablePointer<Unmanaged<SharedObjectState>?>.allocate(capacity: Self.size)
     entries.initialize(repeating: nil, count: Self.size)
     Self.entries = entries
   }
 
   @inline(__always)
-  static func home(_ number: Int) -> Unmanaged<ObjectHome> {
-    guard let home = entries?[number] else {
+  static func shared(_ number: Int) -> Unmanaged<SharedObjectState> {
+    guard let shared = entries?[number] else {
       preconditionFailure("An object has outlived what it belongs to.")
     }
-    return home
+    return shared
   }
 
   fileprivate func takeNumber() -> Int {
@@ -136,8 +137,8 @@ final class HomeTable: @unchecked Sendable {
     }
   }
 
-  fileprivate func set(_ home: Unmanaged<ObjectHome>, at number: Int) {
-    if number > 0 { Self.entries?[number] = home }
+  fileprivate func set(_ shared: Unmanaged<SharedObjectState>, at number: Int) {
+    if number > 0 { Self.entries?[number] = shared }
   }
 
   fileprivate func giveBack(_ number: Int) {
@@ -147,41 +148,42 @@ final class HomeTable: @unchecked Sendable {
   }
 }
 
-/// The homes of one context.
+/// The sharedStates of one context.
 struct ContextHomes {
-  private(set) var all: [ObjectHome] = []
-  /// The homes that were looked up last, by the last bits of the entity's number.
-  private var recent = [Unmanaged<ObjectHome>?](repeating: nil, count: Self.recentCount)
+  private(set) var all: [SharedObjectState] = []
+  /// The sharedStates that were looked up last, by the last bits of the entity's number.
+  private var recent = [Unmanaged<SharedObjectState>?](repeating: nil, count: Self.recentCount)
 
   /// A power of two; most models have fewer entities.
   private static let recentCount = 64
 
   /// Of objects that have a row.
   @inline(__always)
-  func stored(_ entityNumber: Int32, _ binding: StoreBinding) -> Unmanaged<ObjectHome>? {
-    let home = recent[Int(entityNumber) & (Self.recentCount - 1)]
-    let fits = home?._withUnsafeGuaranteedRef { home in
-      home.entityNumber == entityNumber && home.binding === binding
+  func stored(_ entityNumber: Int32, _ binding: StoreBinding) -> Unmanaged<SharedObjectState>? {
+    let shared = recent[Int(entityNumber) & (Self.recentCount - 1)]
+    let fits = shared?._withUnsafeGuaranteedRef { shared in
+      shared.entityNumber == entityNumber && shared.binding === binding
     }
-    return fits == true ? home : nil
+    return fits == true ? shared : nil
   }
 
-  mutating func home(
+  mutating func shared(
     _ template: ObjectTemplate,
     _ binding: StoreBinding?,
     store: Int32,
     entityNumber: Int32,
     in context: NSManagedObjectContext
-  ) -> ObjectHome {
+  ) -> SharedObjectState {
     // There are few, so comparing is as fast as a hash.
-    for home in all
-    where home.store == store && home.entityNumber == entityNumber && home.template === template
-      && home.binding === binding
+    for shared in all
+    where shared.store == store && shared.entityNumber == entityNumber
+      && shared.template === template
+      && shared.binding === binding
     {
-      note(home)
-      return home
+      note(shared)
+      return shared
     }
-    let made = ObjectHome(
+    let made = SharedObjectState(
       template: template,
       binding: binding,
       store: store,
@@ -193,43 +195,46 @@ struct ContextHomes {
     return made
   }
 
-  private mutating func note(_ home: ObjectHome) {
-    guard home.store != 0 else { return }
-    recent[Int(home.entityNumber) & (Self.recentCount - 1)] = Unmanaged.passUnretained(home)
+  private mutating func note(_ shared: SharedObjectState) {
+    guard shared.store != 0 else { return }
+    recent[Int(shared.entityNumber) & (Self.recentCount - 1)] = Unmanaged.passUnretained(shared)
   }
 }
 
 extension NSManagedObjectContext {
-  /// The home of objects with such keys.
-  func home(
+  /// The shared of objects with such keys.
+  func shared(
     _ template: ObjectTemplate,
     _ binding: StoreBinding?,
     store: Int32,
     entityNumber: Int32
-  ) -> ObjectHome {
-    homes.home(template, binding, store: store, entityNumber: entityNumber, in: self)
+  ) -> SharedObjectState {
+    sharedStates.shared(template, binding, store: store, entityNumber: entityNumber, in: self)
   }
 
-  /// The home of a store's rows of an entity; nil where the model does not have it.
+  /// The shared of a store's rows of an entity; nil where the model does not have it.
   @inline(__always)
-  func home(of entityNumber: Int32, _ binding: StoreBinding) -> ObjectHome? {
-    homeReference(of: entityNumber, binding)?.takeUnretainedValue()
+  func shared(of entityNumber: Int32, _ binding: StoreBinding) -> SharedObjectState? {
+    sharedReference(of: entityNumber, binding)?.takeUnretainedValue()
   }
 
   /// The same, not counted: the context keeps it.
   @inline(__always)
-  func homeReference(of entityNumber: Int32, _ binding: StoreBinding) -> Unmanaged<ObjectHome>? {
-    homes.stored(entityNumber, binding) ?? makeHome(of: entityNumber, binding)
+  func sharedReference(
+    of entityNumber: Int32,
+    _ binding: StoreBinding
+  ) -> Unmanaged<SharedObjectState>? {
+    sharedStates.stored(entityNumber, binding) ?? makeHome(of: entityNumber, binding)
   }
 
   @inline(never)
   private func makeHome(
     of entityNumber: Int32,
     _ binding: StoreBinding
-  ) -> Unmanaged<ObjectHome>? {
+  ) -> Unmanaged<SharedObjectState>? {
     binding.template(number: entityNumber).map { template in
       Unmanaged.passUnretained(
-        home(template, binding, store: binding.number, entityNumber: entityNumber)
+        shared(template, binding, store: binding.number, entityNumber: entityNumber)
       )
     }
   }

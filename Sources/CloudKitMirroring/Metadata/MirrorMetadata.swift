@@ -6,7 +6,7 @@ import WatershedSQLite
 /// They are written through the connection of the transaction that writes the objects, so data,
 /// change tags and tokens commit together. Objects are identified by entity name and key, so that
 /// the tables survive a migration that renumbers entities. Core Data never reads them.
-package struct MirrorBooks {
+package struct MirrorMetadata {
   package let connection: SQLiteConnection
 
   package init(_ connection: SQLiteConnection) {

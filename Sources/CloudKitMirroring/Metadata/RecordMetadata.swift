@@ -57,7 +57,7 @@ package struct RecordStamps: Hashable, Sendable {
 }
 
 /// The metadata of one object.
-package struct BookedRecord: BookedChange, Hashable, Sendable {
+package struct RecordMetadata: ChangeMetadata, Hashable, Sendable {
   package var id: Int64 = 0
   package var name: String
   package var recordType: String
@@ -123,5 +123,5 @@ package struct BookedRecord: BookedChange, Hashable, Sendable {
     sequence = nil
   }
 
-  package func save(in books: MirrorBooks) throws { try books.update(self) }
+  package func save(in metadata: MirrorMetadata) throws { try metadata.update(self) }
 }

@@ -1,5 +1,5 @@
 /// The metadata of one edge of a many-to-many relationship.
-package struct BookedEdge: BookedChange, Hashable, Sendable {
+package struct EdgeMetadata: ChangeMetadata, Hashable, Sendable {
   package var id: Int64 = 0
   package var name: String
   package var edge: Edge
@@ -36,5 +36,5 @@ package struct BookedEdge: BookedChange, Hashable, Sendable {
     parked = nil
   }
 
-  package func save(in books: MirrorBooks) throws { try books.update(self) }
+  package func save(in metadata: MirrorMetadata) throws { try metadata.update(self) }
 }

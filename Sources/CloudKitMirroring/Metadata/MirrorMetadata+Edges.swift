@@ -1,18 +1,18 @@
 import Foundation
 import WatershedSQLite
 
-extension MirrorBooks {
+extension MirrorMetadata {
   private static let edgeColumns = """
     ID, NAME, FIRSTENTITY, FIRSTRELATIONSHIP, FIRSTRECORD, SECONDENTITY, SECONDRELATIONSHIP,
     SECONDRECORD, TAG, SYSTEM, PENDING, GROUPING, SEQUENCE, SENTKIND, LINKED, PARKED, GENERATION
     """
 
-  package func edge(named name: String) throws -> BookedEdge? {
+  package func edge(named name: String) throws -> EdgeMetadata? {
     try edges("NAME = ?", [.text(name)]).first
   }
 
   /// All records of one edge: other clients may have created several.
-  package func edges(like edge: Edge) throws -> [BookedEdge] {
+  package func edges(like edge: Edge) throws -> [EdgeMetadata] {
     try edges(
       """
       FIRSTRECORD = ? AND FIRSTRELATIONSHIP = ? AND SECONDRECORD = ? AND SECONDRELATIONSHIP = ?
@@ -30,7 +30,7 @@ extension MirrorBooks {
     of record: String,
     relationship: String,
     isFirst: Bool
-  ) throws -> [BookedEdge] {
+  ) throws -> [EdgeMetadata] {
     let side = isFirst ? "FIRST" : "SECOND"
     return try edges(
       "\(side)RECORD = ? AND \(side)RELATIONSHIP = ? ORDER BY ID",
@@ -39,26 +39,26 @@ extension MirrorBooks {
   }
 
   /// The edges of a record in all relationships.
-  package func edges(touching record: String) throws -> [BookedEdge] {
+  package func edges(touching record: String) throws -> [EdgeMetadata] {
     try edges("FIRSTRECORD = ? OR SECONDRECORD = ? ORDER BY ID", [.text(record), .text(record)])
   }
 
-  package func pendingEdges(limit: Int, deletionsOnly: Bool = false) throws -> [BookedEdge] {
+  package func pendingEdges(limit: Int, deletionsOnly: Bool = false) throws -> [EdgeMetadata] {
     try edges(
       Self.waiting(deletionsOnly: deletionsOnly) + " ORDER BY GROUPING, ID LIMIT ?",
       [.integer(Int64(limit))]
     )
   }
 
-  package func parkedEdges(limit: Int) throws -> [BookedEdge] {
+  package func parkedEdges(limit: Int) throws -> [EdgeMetadata] {
     try edges("PARKED IS NOT NULL ORDER BY ID LIMIT ?", [.integer(Int64(limit))])
   }
 
-  package func edges(inBatch sequence: Int64) throws -> [BookedEdge] {
+  package func edges(inBatch sequence: Int64) throws -> [EdgeMetadata] {
     try edges("SEQUENCE = ? ORDER BY ID", [.integer(sequence)])
   }
 
-  package func missingEdges(generation: Int64, limit: Int) throws -> [BookedEdge] {
+  package func missingEdges(generation: Int64, limit: Int) throws -> [EdgeMetadata] {
     try edges(
       "TAG IS NOT NULL AND GENERATION < ? ORDER BY ID LIMIT ?",
       [.integer(generation), .integer(Int64(limit))]
@@ -82,7 +82,7 @@ extension MirrorBooks {
     return counts.first ?? (0, 0)
   }
 
-  private func edges(_ condition: String, _ values: [SQLiteValue]) throws -> [BookedEdge] {
+  private func edges(_ condition: String, _ values: [SQLiteValue]) throws -> [EdgeMetadata] {
     try connection.query(
       "SELECT \(Self.edgeColumns) FROM WSMIRROR_EDGE WHERE \(condition)",
       values
@@ -91,7 +91,7 @@ extension MirrorBooks {
         .init(entityName: row.text(2), relationship: row.text(3)),
         .init(entityName: row.text(5), relationship: row.text(6))
       )
-      var edge = BookedEdge(
+      var edge = EdgeMetadata(
         name: row.text(1),
         edge: Edge(
           relationship: relationship,
@@ -114,7 +114,7 @@ extension MirrorBooks {
   }
 
   @discardableResult
-  package func insert(_ edge: BookedEdge) throws -> BookedEdge {
+  package func insert(_ edge: EdgeMetadata) throws -> EdgeMetadata {
     try connection.run(
       """
       INSERT INTO WSMIRROR_EDGE (NAME, FIRSTENTITY, FIRSTRELATIONSHIP, FIRSTRECORD, SECONDENTITY,
@@ -129,7 +129,7 @@ extension MirrorBooks {
     return inserted
   }
 
-  package func update(_ edge: BookedEdge) throws {
+  package func update(_ edge: EdgeMetadata) throws {
     try connection.run(
       """
       UPDATE WSMIRROR_EDGE SET FIRSTENTITY = ?, FIRSTRELATIONSHIP = ?, FIRSTRECORD = ?,
@@ -142,11 +142,11 @@ extension MirrorBooks {
     )
   }
 
-  package func remove(_ edge: BookedEdge) throws {
+  package func remove(_ edge: EdgeMetadata) throws {
     try connection.run("DELETE FROM WSMIRROR_EDGE WHERE ID = ?", [.integer(edge.id)])
   }
 
-  private func values(_ edge: BookedEdge) -> [SQLiteValue] {
+  private func values(_ edge: EdgeMetadata) -> [SQLiteValue] {
     let relationship = edge.edge.relationship
     return [
       .text(relationship.first.entityName), .text(relationship.first.relationship),

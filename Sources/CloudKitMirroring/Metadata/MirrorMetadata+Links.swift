@@ -19,7 +19,7 @@ package struct ParkedLink: Hashable, Sendable {
   }
 }
 
-extension MirrorBooks {
+extension MirrorMetadata {
   // MARK: Parked links
 
   package func park(_ link: ParkedLink) throws {

@@ -6,7 +6,7 @@ import Testing
 
 /// Reads that are requested in advance.
 @Suite("Prefetched reads", .enabled(if: TestEngine.isPostgreSQLInstalled))
-struct ForeseenReadTests {
+struct PrefetchedReadTests {
   private static let zone = ZoneNumber(1)
 
   @Test("Prefetched rows are of one snapshot, and others are read from it")
@@ -14,13 +14,13 @@ struct ForeseenReadTests {
     try await TestEngine.runOnPostgreSQL { storage, _ in
       let id = try storage.partition(.somebodys)
       let range = ChangeRange(zone: Self.zone, after: .zero, limit: 10)
-      let reads: [ForeseenRead] = [
+      let reads: [PrefetchedRead] = [
         .zones(id, named: ["z"]), .database(id), .changes(id, range),
       ]
       var batch = WriteBatch()
       batch.partition = id
       batch.counter = ChangeNumber(1)
-      try storage.read(foreseeing: reads) { snapshot in
+      try storage.read(prefetching: reads) { snapshot in
         let before = try snapshot.database(id).counter
         // Another connection commits in between.
         try storage.commit(batch)
@@ -40,9 +40,9 @@ struct ForeseenReadTests {
       let id = try storage.partition(.somebodys)
       let wrong = ChangeRange(zone: Self.zone, after: .zero, limit: -1)
       #expect(throws: (any Error).self) {
-        try storage.read(foreseeing: [.database(id), .changes(id, wrong)]) { _ in }
+        try storage.read(prefetching: [.database(id), .changes(id, wrong)]) { _ in }
       }
-      let counter = try storage.read(foreseeing: [.database(id)]) { try $0.database(id).counter }
+      let counter = try storage.read(prefetching: [.database(id)]) { try $0.database(id).counter }
       #expect(counter == .zero)
     }
   }
@@ -60,7 +60,7 @@ struct ChangeTokenTests {
     if members & 4 != 0 { token.top = ChangeNumber(9) }
     if members & 8 != 0 { token.began = ChangeNumber(5) }
     if members & 16 != 0 {
-      token.stay = ChangeNumber(2)
+      token.participation = ChangeNumber(2)
       token.sharedZones = [1, 2]
       token.ceiling = .end(of: ChangeNumber(4))
     }

@@ -6,7 +6,7 @@ import Testing
 /// The paths besides the documented endpoints, which `EndpointMatrixTests` has: the access rights
 /// are data here too.
 @Suite("The access matrix of pages, calls and URLs")
-struct DoorMatrixTests {
+struct PathMatrixTests {
   // MARK: The admin API
 
   /// Each call with a bearer token; an empty body makes it fail, or has no effect.
@@ -29,7 +29,7 @@ struct DoorMatrixTests {
 
   @Test("The admin API accepts the operator and administrators", arguments: Bearer.allCases)
   func administration(bearer: Bearer) async throws {
-    let world = try await DoorWorld()
+    let world = try await PathMatrixWorld()
     let header = try #require(world.headers[bearer])
     var wrong: [String] = []
     for call in Self.adminCalls {
@@ -52,7 +52,7 @@ struct DoorMatrixTests {
 
   @Test("Signing in does not make a user an administrator")
   func adminSessions() async throws {
-    let world = try await DoorWorld()
+    let world = try await PathMatrixWorld()
     for (user, password, expected) in [
       ("root", "long enough", 200), ("root", "wrong", 401), ("ada", "secret", 403),
       ("nobody", "secret", 401), ("shut", "long enough", 401),
@@ -98,14 +98,14 @@ struct DoorMatrixTests {
     arguments: Route.Section.allCases
   )
   func sections(section: Route.Section) async throws {
-    let world = try await DoorWorld()
+    let world = try await PathMatrixWorld()
     let expected = Self.statuses(section)
     for path in ["/\(section.rawValue)", "/\(section.rawValue)?user=ada&container=iCloud.example"] {
       for (method, status) in [("GET", expected.get), ("POST", expected.post)] {
         let response = await world.server.send(method, path)
         #expect(response.status == status, "\(method) \(path)")
         let text = String(decoding: response.body, as: UTF8.self) + "\(response.headers)"
-        #expect(!text.contains(DoorWorld.marker), "\(method) \(path)")
+        #expect(!text.contains(PathMatrixWorld.marker), "\(method) \(path)")
         #expect(!text.contains("ada@example.com"), "\(method) \(path)")
       }
     }
@@ -132,7 +132,7 @@ struct DoorMatrixTests {
     arguments: OwnAccountCall.allCases
   )
   func ownAccount(call: OwnAccountCall) async throws {
-    let world = try await DoorWorld()
+    let world = try await PathMatrixWorld()
     for caller in AccountCaller.allCases {
       let response = await world.ask(call, as: caller)
       #expect((response.status != 401) == caller.isLetThrough, "\(caller): \(response.status)")
@@ -167,7 +167,7 @@ struct DoorMatrixTests {
   @Test("A capability URL is valid for its own purpose and time", arguments: Capability.allCases)
   func capabilities(capability: Capability) async throws {
     for holding in Holding.allCases {
-      let world = try await DoorWorld()
+      let world = try await PathMatrixWorld()
       let expected = try #require(Self.opens[capability]?[holding])
       let found = try await world.status(of: capability, holding)
       #expect(found == expected, "\(holding)")
@@ -271,7 +271,7 @@ struct DoorMatrixTests {
     arguments: AccountCall.all
   )
   func accounts(call: AccountCall) async throws {
-    let world = try await DoorWorld()
+    let world = try await PathMatrixWorld()
     let query = call.apiToken.map { "?ckAPIToken=\(world.filled($0))" } ?? ""
     let response = await world.server.send(
       "POST",
@@ -285,7 +285,7 @@ struct DoorMatrixTests {
 
   @Test("Opening a page with a form changes nothing")
   func pages() async throws {
-    let world = try await DoorWorld()
+    let world = try await PathMatrixWorld()
     let before = try world.server.service.accountDescriptions()
     for page in [
       "/activate?user_code=BCDF-GHJK&user=ada&password=secret",

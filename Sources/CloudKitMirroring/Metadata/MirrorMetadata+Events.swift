@@ -2,7 +2,7 @@ import Foundation
 import WatershedSQLite
 
 /// One run of setup, import or export, as stored in the metadata.
-package struct BookedEvent: Sendable {
+package struct EventMetadata: Sendable {
   package var id: Int64 = 0
   package var identifier: UUID
   /// 0 setup, 1 import, 2 export.
@@ -22,13 +22,13 @@ package struct BookedEvent: Sendable {
   }
 }
 
-extension MirrorBooks {
+extension MirrorMetadata {
   /// Core Data's own limits on its table of events.
   private static let eventCeiling: Int64 = 20_000
   private static let eventsKept: Int64 = 10_000
   private static let trimInterval: Int64 = 1000
 
-  package func keep(_ event: BookedEvent) throws {
+  package func keep(_ event: EventMetadata) throws {
     try connection.run(
       """
       INSERT INTO WSMIRROR_EVENT (IDENTIFIER, TYPE, STARTED, ENDED, SUCCEEDED, ERRORDOMAIN,
@@ -67,7 +67,7 @@ extension MirrorBooks {
   package func events(
     startedAfter moment: Double? = nil,
     following identifier: UUID? = nil
-  ) throws -> [BookedEvent] {
+  ) throws -> [EventMetadata] {
     var conditions = ["1"]
     var values: [SQLiteValue] = []
     if let moment {
@@ -84,9 +84,9 @@ extension MirrorBooks {
       FROM WSMIRROR_EVENT WHERE \(conditions.joined(separator: " AND ")) ORDER BY ID
       """,
       values
-    ) { row -> BookedEvent? in
+    ) { row -> EventMetadata? in
       guard let identifier = UUID(uuidString: row.text(1)) else { return nil }
-      var event = BookedEvent(
+      var event = EventMetadata(
         identifier: identifier,
         type: Int(row.int64(2)),
         started: row.double(3)

@@ -1,5 +1,5 @@
 /// Records and edges that the feed deleted: their deletions are applied at the end of the feed.
-extension MirrorBooks {
+extension MirrorMetadata {
   // MARK: Edges
 
   package func keepGoneEdge(_ name: String) throws { try keep(name, in: "WSMIRROR_GONEEDGE") }

@@ -1,7 +1,7 @@
 import Foundation
 import WatershedSQLite
 
-extension MirrorBooks {
+extension MirrorMetadata {
   private static let recordColumns = """
     ID, NAME, TYPE, ENTITY, PK, TAG, SYSTEM, BASE, PENDING, PROPERTIES, EDGES, GROUPING, SEQUENCE,
     SENTKIND, SENT, PARKED, GENERATION
@@ -9,11 +9,11 @@ extension MirrorBooks {
 
   // MARK: Finding
 
-  package func record(named name: String) throws -> BookedRecord? {
+  package func record(named name: String) throws -> RecordMetadata? {
     try records("NAME = ?", [.text(name)]).first
   }
 
-  package func record(entity: String, key: Int64) throws -> BookedRecord? {
+  package func record(entity: String, key: Int64) throws -> RecordMetadata? {
     try records("ENTITY = ? AND PK = ?", [.text(entity), .integer(key)]).first
   }
 
@@ -31,7 +31,7 @@ extension MirrorBooks {
   package func pendingRecords(
     limit: Int,
     deletionsOnly: Bool = false
-  ) throws -> [BookedRecord] {
+  ) throws -> [RecordMetadata] {
     try records(
       Self.waiting(deletionsOnly: deletionsOnly) + " ORDER BY GROUPING, ID LIMIT ?",
       [.integer(Int64(limit))]
@@ -45,16 +45,16 @@ extension MirrorBooks {
   }
 
   /// The records whose many-to-many relationships have to be compared with their edges.
-  package func recordsWithChangedEdges(limit: Int) throws -> [BookedRecord] {
+  package func recordsWithChangedEdges(limit: Int) throws -> [RecordMetadata] {
     try records("EDGES <> '' ORDER BY ID LIMIT ?", [.integer(Int64(limit))])
   }
 
-  package func records(inBatch sequence: Int64) throws -> [BookedRecord] {
+  package func records(inBatch sequence: Int64) throws -> [RecordMetadata] {
     try records("SEQUENCE = ? ORDER BY ID", [.integer(sequence)])
   }
 
   /// The records that a read from the start did not return though the server once had them.
-  package func missingRecords(generation: Int64, limit: Int) throws -> [BookedRecord] {
+  package func missingRecords(generation: Int64, limit: Int) throws -> [RecordMetadata] {
     try records(
       "TAG IS NOT NULL AND GENERATION < ? ORDER BY ID LIMIT ?",
       [.integer(generation), .integer(Int64(limit))]
@@ -74,19 +74,19 @@ extension MirrorBooks {
     return counts.first ?? (0, 0)
   }
 
-  package func parkedRecords(limit: Int) throws -> [BookedRecord] {
+  package func parkedRecords(limit: Int) throws -> [RecordMetadata] {
     try records("PARKED IS NOT NULL ORDER BY ID LIMIT ?", [.integer(Int64(limit))])
   }
 
   /// The records of one entity whose key is above another, in the order of their keys.
-  package func records(entity: String, after key: Int64, limit: Int) throws -> [BookedRecord] {
+  package func records(entity: String, after key: Int64, limit: Int) throws -> [RecordMetadata] {
     try records(
       "ENTITY = ? AND PK > ? ORDER BY PK LIMIT ?",
       [.text(entity), .integer(key), .integer(Int64(limit))]
     )
   }
 
-  private func records(_ condition: String, _ values: [SQLiteValue]) throws -> [BookedRecord] {
+  private func records(_ condition: String, _ values: [SQLiteValue]) throws -> [RecordMetadata] {
     try connection.query(
       "SELECT \(Self.recordColumns) FROM WSMIRROR_RECORD WHERE \(condition)",
       values,
@@ -94,8 +94,8 @@ extension MirrorBooks {
     )
   }
 
-  private static func record(_ row: SQLiteStatement) throws -> BookedRecord {
-    var record = BookedRecord(
+  private static func record(_ row: SQLiteStatement) throws -> RecordMetadata {
+    var record = RecordMetadata(
       name: row.text(1),
       recordType: row.text(2),
       entityName: row.text(3),
@@ -121,7 +121,7 @@ extension MirrorBooks {
 
   /// Adds a record and returns it with its number.
   @discardableResult
-  package func insert(_ record: BookedRecord) throws -> BookedRecord {
+  package func insert(_ record: RecordMetadata) throws -> RecordMetadata {
     try connection.run(
       """
       INSERT INTO WSMIRROR_RECORD (NAME, TYPE, ENTITY, PK, TAG, SYSTEM, BASE, PENDING, PROPERTIES,
@@ -135,7 +135,7 @@ extension MirrorBooks {
     return inserted
   }
 
-  package func update(_ record: BookedRecord) throws {
+  package func update(_ record: RecordMetadata) throws {
     try connection.run(
       """
       UPDATE WSMIRROR_RECORD SET ENTITY = ?, PK = ?, TAG = ?, SYSTEM = ?, BASE = ?, PENDING = ?,
@@ -147,11 +147,11 @@ extension MirrorBooks {
     )
   }
 
-  package func remove(_ record: BookedRecord) throws {
+  package func remove(_ record: RecordMetadata) throws {
     try connection.run("DELETE FROM WSMIRROR_RECORD WHERE ID = ?", [.integer(record.id)])
   }
 
-  private func values(_ record: BookedRecord) -> [SQLiteValue] {
+  private func values(_ record: RecordMetadata) -> [SQLiteValue] {
     [
       .text(record.entityName), record.key.map(SQLiteValue.integer) ?? .null,
       record.tag.map(SQLiteValue.text) ?? .null, .blob(record.stamps.encoded),

@@ -3,7 +3,7 @@ import CloudKitWebServices
 import Foundation
 
 /// The credentials for trying a new server: a container, an API token, and a guest account.
-struct Welcome: Hashable, Sendable {
+struct InitialCredentials: Hashable, Sendable {
   static let userName = "demo"
 
   /// An account for trying the server.
@@ -30,18 +30,18 @@ struct Welcome: Hashable, Sendable {
     container: String,
     environment: ContainerEnvironment,
     style: BannerStyle
-  ) async throws -> Welcome {
-    var welcome = Welcome(
+  ) async throws -> InitialCredentials {
+    var credentials = InitialCredentials(
       container: container,
       environment: environment,
       apiToken: try await service.apiToken(opening: container, environment: environment)
     )
-    guard style == .full else { return welcome }
+    guard style == .full else { return credentials }
     guard environment == .development else {
       if try !service.hasAdministrator() {
-        welcome.invitation = try await service.invite(isAdministrator: true)
+        credentials.invitation = try await service.invite(isAdministrator: true)
       }
-      return welcome
+      return credentials
     }
     var password: String?
     if try !service.hasAccount(named: userName) {
@@ -49,11 +49,11 @@ struct Welcome: Hashable, Sendable {
       try await service.createAccount(userName: userName, password: chosen)
       password = chosen
     }
-    welcome.guest = Guest(
+    credentials.guest = Guest(
       userName: userName,
       password: password,
       webAuthToken: try await service.signIn(userName: userName, container: container)
     )
-    return welcome
+    return credentials
   }
 }

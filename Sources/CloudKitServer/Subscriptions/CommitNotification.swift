@@ -1,7 +1,7 @@
 import CloudKitWebServices
 
 /// A commit notification: written with the commit, read by every process with listeners.
-struct CommitNote: Codable, Hashable, Sendable {
+struct CommitNotification: Codable, Hashable, Sendable {
   /// A share with a change.
   struct TouchedShare: Codable, Hashable, Sendable {
     var zone: ZoneNumber

@@ -4,7 +4,7 @@ import CloudKitWebServices
 ///
 /// URLs are capabilities that are valid for a while. A revoked device, an account that is disabled
 /// or whose password changes, and a removed API token or key must not leave any valid URL.
-struct GivingCredential: Codable, Hashable, Sendable {
+struct IssuingCredential: Codable, Hashable, Sendable {
   /// The digest of the API token; nil where a key signed the request.
   var apiToken: String?
   /// The grant of a device that stays signed in; its sessions are replaced.
@@ -55,7 +55,7 @@ extension CloudKitService {
   }
 
   /// Throws for a URL whose credential has ended; a URL of an earlier version only expires.
-  func checkHolds(_ credential: GivingCredential?) throws {
+  func checkHolds(_ credential: IssuingCredential?) throws {
     guard let credential else { return }
     guard try storage.read({ try credential.holds(in: $0, now: now) }) else {
       throw ErrorDictionary(.accessDenied, "what this URL was given to has ended; ask for another")
