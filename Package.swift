@@ -49,11 +49,6 @@ let package = Package(
       pkgConfig: "sqlite3",
       providers: [.apt(["libsqlite3-dev"])]
     ),
-    .systemLibrary(
-      name: "CPostgreSQL",
-      pkgConfig: "libpq",
-      providers: [.apt(["libpq-dev"])]
-    ),
     .systemLibrary(name: "CZlib", pkgConfig: "zlib", providers: [.apt(["zlib1g-dev"])]),
     // Needs no library: the Swift runtime is always linked.
     .systemLibrary(name: "CSwiftRuntime"),
@@ -61,11 +56,7 @@ let package = Package(
     // The modules, lowest first. Arrows point down, always.
     .target(name: "Effects", swiftSettings: strict),
     .target(name: "WatershedSQLite", dependencies: ["CSQLite"], swiftSettings: strict),
-    .target(
-      name: "WatershedPostgreSQL",
-      dependencies: ["CPostgreSQL"],
-      swiftSettings: strict
-    ),
+    .target(name: "WatershedPostgreSQL", swiftSettings: strict),
     .target(
       name: "OpenCoreData",
       dependencies: [

@@ -21,6 +21,8 @@ import tempfile
 
 USER = 10001
 # Needed at run time and loaded by no linker: certificates of authorities, time zones, the name of the system.
+# PostgreSQL's client library, which the program loads itself when it is asked to use PostgreSQL.
+LOADED_LIBRARIES = ["libpq.so.5"]
 DATA_PACKAGES = ["base-files", "ca-certificates", "tzdata"]
 # Of these packages the image takes these files alone.
 PARTS = {"base-files": ["etc/os-release", "usr/lib/os-release", "etc/debian_version"]}
@@ -31,10 +33,21 @@ def run(*arguments, **options):
     return subprocess.run(arguments, check=True, capture_output=True, text=True, **options).stdout
 
 
+def loaded_libraries():
+    """Paths of the libraries that the program loads itself."""
+    known = dict(re.findall(r"^\s*(\S+) \(.*\) => (/\S+)", run("/sbin/ldconfig", "-p"), re.M))
+    for name in LOADED_LIBRARIES:
+        if name not in known:
+            sys.exit(f"image: {name} is not on this machine: apt-get install libpq5")
+        yield known[name]
+
+
 def library_packages(binary):
     """Names of the packages of all libraries that the binary loads, those of its libraries included."""
     packages = set()
-    for path in re.findall(r"(?:=> )?(/\S+) \(0x", run("ldd", binary)):
+    files = [binary, *loaded_libraries()]
+    paths = {path for file in files for path in re.findall(r"(?:=> )?(/\S+) \(0x", run("ldd", file))}
+    for path in sorted(paths | set(files[1:])):
         for candidate in (path, str(pathlib.Path(path).resolve()), path.removeprefix("/usr")):
             found = subprocess.run(["dpkg-query", "-S", candidate], capture_output=True, text=True)
             if found.returncode == 0:

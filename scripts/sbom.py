@@ -3,7 +3,8 @@
 usage: sbom.py VERSION BINARY CHECKOUTS
 
 Components are the Swift packages of Deploy/versions.json, with the license found in CHECKOUTS, the Swift
-toolchain, and the Debian packages whose libraries BINARY loads. The same inputs print the same bytes.
+toolchain, the Debian packages whose libraries BINARY loads, and as optional PostgreSQL's client library,
+which the program loads itself when it is to use PostgreSQL. The same inputs print the same bytes.
 """
 
 import json
@@ -95,6 +96,7 @@ def debian_packages(binary):
         purl = f"pkg:deb/debian/{package}@{version}?arch={architecture}"
         yield {
             "type": "library",
+            "scope": "required",
             "bom-ref": purl,
             "name": package,
             "version": version,
@@ -103,8 +105,29 @@ def debian_packages(binary):
         }
 
 
+def optional_packages():
+    """What the program loads itself; the version is the one that it was built beside."""
+    package = "libpq5"
+    version, architecture = subprocess.run(
+        ["dpkg-query", "-W", "-f", "${Version} ${Architecture}", package],
+        capture_output=True, text=True, check=True,
+    ).stdout.split()
+    purl = f"pkg:deb/debian/{package}@{version}?arch={architecture}"
+    yield {
+        "type": "library",
+        "scope": "optional",
+        "bom-ref": purl,
+        "name": package,
+        "version": version,
+        "purl": purl,
+        "description": "from the system, for PostgreSQL: libpq.so.5",
+    }
+
+
 def main(version, binary, checkouts):
-    components = [*swift_packages(pathlib.Path(checkouts)), toolchain(), *debian_packages(binary)]
+    components = [
+        *swift_packages(pathlib.Path(checkouts)), toolchain(), *debian_packages(binary), *optional_packages(),
+    ]
     product = f"pkg:generic/watershed@{version}"
     inputs = json.dumps([product, components], sort_keys=True)
     document = {

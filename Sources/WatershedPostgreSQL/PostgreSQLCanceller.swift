@@ -1,5 +1,3 @@
-import CPostgreSQL
-
 /// Cancels the statement that a connection is running.
 ///
 /// The request is sent over a separate connection, which is opened and closed for it
@@ -7,13 +5,15 @@ import CPostgreSQL
 package final class PostgreSQLCanceller: @unchecked Sendable {
   // Unchecked: libpq's handle is immutable after its creation, and any thread may use it.
   private let handle: OpaquePointer
+  private let libpq: LibPQ
 
-  init?(_ connection: OpaquePointer) {
-    guard let handle = PQgetCancel(connection) else { return nil }
+  init?(_ connection: LibPQ.Connection, _ libpq: LibPQ) {
+    guard let handle = libpq.getCancel(connection) else { return nil }
+    self.libpq = libpq
     self.handle = handle
   }
 
-  deinit { PQfreeCancel(handle) }
+  deinit { libpq.freeCancel(handle) }
 
   /// Sends the request and waits until the server received it; without a running statement it has
   /// no effect.
@@ -21,6 +21,6 @@ package final class PostgreSQLCanceller: @unchecked Sendable {
   /// If the request does not reach the server, the statement's own time limit ends it.
   package func cancel() {
     var message = [CChar](repeating: 0, count: 256)
-    _ = PQcancel(handle, &message, Int32(message.count))
+    _ = libpq.cancel(handle, &message, Int32(message.count))
   }
 }

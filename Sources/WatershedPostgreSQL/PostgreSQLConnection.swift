@@ -1,4 +1,3 @@
-import CPostgreSQL
 import Foundation
 
 /// One connection to a PostgreSQL server, always in libpq's pipeline mode.
@@ -8,7 +7,8 @@ import Foundation
 /// one thread at a time: a pool, or the listener.
 package final class PostgreSQLConnection: @unchecked Sendable {
   // Unchecked: confined by its owner, see above.
-  private let handle: OpaquePointer
+  private let handle: LibPQ.Connection
+  private let libpq: LibPQ
   private var prepared: [String: String] = [:]
   private var preparedCount = 0
   private var queue: [Queued] = []
@@ -43,32 +43,35 @@ package final class PostgreSQLConnection: @unchecked Sendable {
   /// Connects to a `postgresql://` URL, with all options that libpq supports in one.
   package init(url: String, observer: (@Sendable (String) -> Void)? = nil) throws {
     self.observer = observer
+    let libpq = try LibPQ.shared()
+    self.libpq = libpq
     let settings = Self.settings(url)
     // libpq uses these strings only during the call.
     let names = settings.map { strdup($0.name) }
     let values = settings.map { strdup($0.value) }
     defer { for text in names + values { free(text) } }
-    let opened = PQconnectdbParams(
+    let opened = libpq.connectdbParams(
       names.map { UnsafePointer($0) } + [nil],
       values.map { UnsafePointer($0) } + [nil],
       1
     )
     guard let opened else { throw PostgreSQLError.lost("libpq had no memory to connect") }
     handle = opened
-    guard PQstatus(opened) == CONNECTION_OK, PQenterPipelineMode(opened) == 1 else {
-      let message = Self.message(of: opened)
+    guard libpq.status(opened) == LibPQ.ConnectionStatus.ok, libpq.enterPipelineMode(opened) == 1
+    else {
+      let message = Self.message(of: opened, libpq)
       isBroken = true
       // All properties are initialized, so that `deinit` closes the handle.
       throw PostgreSQLError(state: "08001", message: message)
     }
     // Discards notices, which are meant for interactive use.
-    PQsetNoticeProcessor(opened, { _, _ in }, nil)
+    _ = libpq.setNoticeProcessor(opened, { _, _ in }, nil)
   }
 
-  deinit { PQfinish(handle) }
+  deinit { libpq.finish(handle) }
 
-  private static func message(of handle: OpaquePointer) -> String {
-    String(cString: PQerrorMessage(handle)).trimmingCharacters(in: .whitespacesAndNewlines)
+  private static func message(of handle: LibPQ.Connection, _ libpq: LibPQ) -> String {
+    String(cString: libpq.errorMessage(handle)).trimmingCharacters(in: .whitespacesAndNewlines)
   }
 
   // MARK: Statements
@@ -100,13 +103,13 @@ package final class PostgreSQLConnection: @unchecked Sendable {
   package func execute(_ script: String) throws {
     _ = try flush()
     // A pipeline can't run several statements in one text.
-    guard PQexitPipelineMode(handle) == 1 else { throw broken(script) }
-    let result = PQexec(handle, script)
-    defer { PQclear(result) }
-    let status = PQresultStatus(result)
-    guard PQenterPipelineMode(handle) == 1 else { throw broken(script) }
-    guard status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK else {
-      throw Self.error(result, sql: script)
+    guard libpq.exitPipelineMode(handle) == 1 else { throw broken(script) }
+    let result = libpq.exec(handle, script)
+    defer { libpq.clear(result) }
+    let status = libpq.resultStatus(result)
+    guard libpq.enterPipelineMode(handle) == 1 else { throw broken(script) }
+    guard status == LibPQ.ResultStatus.commandOK || status == LibPQ.ResultStatus.tuplesOK else {
+      throw error(result, sql: script)
     }
   }
 
@@ -119,7 +122,7 @@ package final class PostgreSQLConnection: @unchecked Sendable {
     let name = try prepare(sql)
     let sent = buffer.withPointers { pointers, lengths, formats in
       if let name {
-        PQsendQueryPrepared(
+        libpq.sendQueryPrepared(
           handle,
           name,
           Int32(values.count),
@@ -129,7 +132,7 @@ package final class PostgreSQLConnection: @unchecked Sendable {
           1
         )
       } else {
-        PQsendQueryParams(
+        libpq.sendQueryParams(
           handle,
           sql,
           Int32(values.count),
@@ -152,7 +155,7 @@ package final class PostgreSQLConnection: @unchecked Sendable {
     guard prepared.count < Self.preparedLimit else { return nil }
     preparedCount += 1
     let name = "s\(preparedCount)"
-    guard PQsendPrepare(handle, name, sql, 0, nil) == 1 else { throw broken(sql) }
+    guard libpq.sendPrepare(handle, name, sql, 0, nil) == 1 else { throw broken(sql) }
     queue.append(Queued(kind: .preparation, sql: sql))
     prepared[sql] = name
     return name
@@ -167,38 +170,38 @@ package final class PostgreSQLConnection: @unchecked Sendable {
   private func collect() throws -> [PostgreSQLResult] {
     guard !isBroken else { throw PostgreSQLError.lost("the connection is closed") }
     guard !queue.isEmpty else { return [] }
-    guard PQpipelineSync(handle) == 1 else { throw broken(nil) }
+    guard libpq.pipelineSync(handle) == 1 else { throw broken(nil) }
     queue.append(Queued(kind: .end, sql: ""))
     var failure: PostgreSQLError?
     var collected: [PostgreSQLResult] = []
     let waiting = queue
     queue.removeAll(keepingCapacity: true)
     for item in waiting {
-      guard let answer = PQgetResult(handle) else { throw broken(item.sql) }
-      let status = PQresultStatus(answer)
+      guard let answer = libpq.getResult(handle) else { throw broken(item.sql) }
+      let status = libpq.resultStatus(answer)
       if item.kind == .end {
-        PQclear(answer)
-        guard status == PGRES_PIPELINE_SYNC else { throw broken(item.sql) }
+        libpq.clear(answer)
+        guard status == LibPQ.ResultStatus.pipelineSync else { throw broken(item.sql) }
         continue
       }
       switch status {
-      case PGRES_COMMAND_OK, PGRES_TUPLES_OK:
+      case LibPQ.ResultStatus.commandOK, LibPQ.ResultStatus.tuplesOK:
         if item.kind == .collection {
-          collected.append(PostgreSQLResult(answer))
+          collected.append(PostgreSQLResult(answer, libpq))
         } else {
-          PQclear(answer)
+          libpq.clear(answer)
         }
       default:
         // The server skips the statements after an error, up to the end of the pipeline.
-        if status != PGRES_PIPELINE_ABORTED, failure == nil {
-          failure = Self.error(answer, sql: item.sql)
+        if status != LibPQ.ResultStatus.pipelineAborted, failure == nil {
+          failure = error(answer, sql: item.sql)
         }
         if item.kind == .preparation { prepared[item.sql] = nil }
-        PQclear(answer)
+        libpq.clear(answer)
       }
-      if PQstatus(handle) != CONNECTION_OK { throw broken(item.sql, failure) }
+      if libpq.status(handle) != LibPQ.ConnectionStatus.ok { throw broken(item.sql, failure) }
       // A null result ends each statement's results.
-      guard PQgetResult(handle) == nil else { throw broken(item.sql) }
+      guard libpq.getResult(handle) == nil else { throw broken(item.sql) }
     }
     if let failure { throw failure }
     return collected
@@ -206,17 +209,17 @@ package final class PostgreSQLConnection: @unchecked Sendable {
 
   /// Sends the queued statements; the next `flush` reads their results.
   private func sendOff() throws {
-    guard PQpipelineSync(handle) == 1, PQflush(handle) >= 0 else { throw broken(nil) }
+    guard libpq.pipelineSync(handle) == 1, libpq.flush(handle) >= 0 else { throw broken(nil) }
     queue.append(Queued(kind: .end, sql: ""))
   }
 
-  private static func error(_ result: OpaquePointer?, sql: String?) -> PostgreSQLError {
-    let state = PQresultErrorField(result, 67).map { String(cString: $0) }  // PG_DIAG_SQLSTATE, 'C'
-    let message = PQresultErrorField(result, 77).map { String(cString: $0) }  // …_PRIMARY, 'M'
+  private func error(_ result: LibPQ.Answer?, sql: String?) -> PostgreSQLError {
+    let state = libpq.resultErrorField(result, LibPQ.DiagnosticField.sqlState)
+    let message = libpq.resultErrorField(result, LibPQ.DiagnosticField.primaryMessage)
     return PostgreSQLError(
-      state: state ?? "08006",
-      message: message
-        ?? String(cString: PQresultErrorMessage(result))
+      state: state.map { String(cString: $0) } ?? "08006",
+      message: message.map { String(cString: $0) }
+        ?? String(cString: libpq.resultErrorMessage(result))
         .trimmingCharacters(in: .whitespacesAndNewlines),
       sql: sql
     )
@@ -225,7 +228,7 @@ package final class PostgreSQLConnection: @unchecked Sendable {
   private func broken(_ sql: String?, _ cause: PostgreSQLError? = nil) -> PostgreSQLError {
     isBroken = true
     return cause.flatMap { $0.isConnectionLoss ? $0 : nil }
-      ?? PostgreSQLError.lost(Self.message(of: handle), sql: sql)
+      ?? PostgreSQLError.lost(Self.message(of: handle, libpq), sql: sql)
   }
 
   // MARK: Transactions
@@ -277,21 +280,18 @@ package final class PostgreSQLConnection: @unchecked Sendable {
   }
 
   /// Cancels the connection's running statement; for use from any thread.
-  package private(set) lazy var canceller = PostgreSQLCanceller(handle)
+  package private(set) lazy var canceller = PostgreSQLCanceller(handle, libpq)
 
   // MARK: Notifications
 
   /// The file descriptor of the connection, to wait on.
-  package var descriptor: Int32 { PQsocket(handle) }
+  package var descriptor: Int32 { libpq.socket(handle) }
 
   /// The notifications that have arrived; it does not wait.
   package func notifications() throws -> [String] {
-    guard PQconsumeInput(handle) == 1 else { throw broken("LISTEN") }
+    guard libpq.consumeInput(handle) == 1 else { throw broken("LISTEN") }
     var payloads: [String] = []
-    while let notification = PQnotifies(handle) {
-      payloads.append(String(cString: notification.pointee.extra))
-      PQfreemem(notification)
-    }
+    while let payload = libpq.nextNotification(handle) { payloads.append(payload) }
     return payloads
   }
 }

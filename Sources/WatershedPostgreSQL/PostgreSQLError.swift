@@ -20,6 +20,12 @@ package struct PostgreSQLError: Error, CustomStringConvertible, Sendable {
     return "PostgreSQL error \(state): \(message)\(place)"
   }
 
+  /// The client library is missing on this machine.
+  ///
+  /// The state is the project's own, in a class that the standard leaves to implementations.
+  package var isMissingLibrary: Bool { state == Self.missingLibrary }
+  static let missingLibrary = "WS001"
+
   /// The connection is lost or could not be opened, or the server is starting or stopping.
   package var isConnectionLoss: Bool { state.hasPrefix("08") || state.hasPrefix("57P") }
 

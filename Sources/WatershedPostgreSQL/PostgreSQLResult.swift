@@ -1,17 +1,18 @@
-import CPostgreSQL
 import Foundation
 
 /// The rows of one statement, in binary format.
 package final class PostgreSQLResult {
-  private let handle: OpaquePointer
+  private let handle: LibPQ.Answer
+  private let libpq: LibPQ
   package let count: Int
 
-  init(_ handle: OpaquePointer) {
+  init(_ handle: LibPQ.Answer, _ libpq: LibPQ) {
     self.handle = handle
-    count = Int(PQntuples(handle))
+    self.libpq = libpq
+    count = Int(libpq.ntuples(handle))
   }
 
-  deinit { PQclear(handle) }
+  deinit { libpq.clear(handle) }
 
   package subscript(index: Int) -> PostgreSQLRow {
     PostgreSQLRow(result: self, index: Int32(index))
@@ -19,13 +20,13 @@ package final class PostgreSQLResult {
 
   fileprivate func bytes(_ row: Int32, _ column: Int32) -> UnsafeRawBufferPointer {
     UnsafeRawBufferPointer(
-      start: PQgetvalue(handle, row, column),
-      count: Int(PQgetlength(handle, row, column))
+      start: libpq.getvalue(handle, row, column),
+      count: Int(libpq.getlength(handle, row, column))
     )
   }
 
   fileprivate func isNull(_ row: Int32, _ column: Int32) -> Bool {
-    PQgetisnull(handle, row, column) == 1
+    libpq.getisnull(handle, row, column) == 1
   }
 }
 
