@@ -134,13 +134,19 @@ struct ExecCommand: AsyncParsableCommand {
   }
 
   private func remove(_ folder: URL) {
-    do {
-      try FileManager.default.removeItem(at: folder)
-    } catch CocoaError.fileNoSuchFile {
-      // It was not made.
-    } catch {
-      let reason = error.localizedDescription
-      StandardError.print("The folder \(folder.path) was not removed: \(reason)")
+    // SQLite removes its own files when the last connection closes; if that happens meanwhile, the
+    // removal ends half way at a file that is no longer there, and has to be repeated.
+    var failure: (any Error)?
+    for _ in 0..<5 {
+      do {
+        try FileManager.default.removeItem(at: folder)
+        return
+      } catch {
+        guard FileManager.default.fileExists(atPath: folder.path) else { return }
+        failure = error
+      }
     }
+    let reason = failure?.localizedDescription ?? "no reason is known"
+    StandardError.print("The folder \(folder.path) was not removed: \(reason)")
   }
 }
