@@ -62,7 +62,6 @@ let package = Package(
       dependencies: [
         "CSwiftRuntime", "CZlib", "Effects", "WatershedSQLite",
         .target(name: "ManagedMacros", condition: .when(traits: ["Macros"])),
-        .product(name: "Crypto", package: "swift-crypto"),
       ],
       swiftSettings: strict
     ),
@@ -72,7 +71,6 @@ let package = Package(
       name: "ModelGenerator",
       dependencies: [
         "OpenCoreData",
-        .product(name: "Crypto", package: "swift-crypto"),
         .product(name: "SwiftParser", package: "swift-syntax"),
         .product(name: "SwiftSyntax", package: "swift-syntax"),
       ],

@@ -1,4 +1,3 @@
-import Crypto
 import Foundation
 import SwiftSyntax
 
@@ -246,7 +245,7 @@ struct ManagedSourceScanner {
   /// The private discriminator of a file: the compiler uses the MD5 of the module's and the file's
   /// name.
   private func discriminator(of file: SourceFile) -> String {
-    let digest = Insecure.MD5.hash(data: Data((module + file.name).utf8))
+    let digest = MD5.digest(module + file.name)
     let digits = Array("0123456789ABCDEF")
     return "_" + digest.map { "\(digits[Int($0 >> 4)])\(digits[Int($0 & 15)])" }.joined()
   }

@@ -1,4 +1,3 @@
-import Crypto
 import Foundation
 
 /// The hashes by which a store identifies the model that it was written with.
@@ -12,7 +11,7 @@ enum VersionHash {
     input.append(property.isOptional ? 1 : 0)
     input.append(property.isTransient ? 1 : 0)
     if let modifier = property.versionHashModifier { input.append(contentsOf: modifier.utf8) }
-    return digest(input)
+    return SHA256.digest(input)
   }
 
   static func attribute(_ attribute: NSAttributeDescription) -> Data {
@@ -29,7 +28,7 @@ enum VersionHash {
         input.append(element.versionHash)
       }
     }
-    return digest(input)
+    return SHA256.digest(input)
   }
 
   static func relationship(_ relationship: NSRelationshipDescription) -> Data {
@@ -41,7 +40,7 @@ enum VersionHash {
     append(Int32(truncatingIfNeeded: relationship.maxCount), to: &input)
     append(Int32(truncatingIfNeeded: relationship.minCount), to: &input)
     if relationship.isOrdered { input.append(contentsOf: [1, 0]) }
-    return digest(input)
+    return SHA256.digest(input)
   }
 
   static func entity(_ entity: NSEntityDescription) -> Data {
@@ -55,7 +54,7 @@ enum VersionHash {
     if let modifier = entity.versionHashModifier { input.append(contentsOf: modifier.utf8) }
     let constraints = entity.uniquenessConstraintNames.map { $0.joined(separator: ".") }
     for constraint in constraints.sorted(by: precedes) { input.append(contentsOf: constraint.utf8) }
-    return digest(input)
+    return SHA256.digest(input)
   }
 
   /// `NSStoreModelVersionHashesDigest` of a store's metadata.
@@ -72,16 +71,12 @@ enum VersionHash {
   static func checksum(of hashes: [String: Data]) -> String {
     var input = Data()
     for (_, hash) in hashes.sorted(by: { precedes($0.key, $1.key) }) { input.append(hash) }
-    return digest(input).base64EncodedString()
+    return SHA256.digest(input).base64EncodedString()
   }
 
   /// Byte order, the order of every list that is hashed.
   static func precedes(_ left: String, _ right: String) -> Bool {
     left.utf8.lexicographicallyPrecedes(right.utf8)
-  }
-
-  private static func digest(_ input: Data) -> Data {
-    Data(SHA256.hash(data: input))
   }
 
   private static func append(_ number: Int32, to input: inout Data) {
