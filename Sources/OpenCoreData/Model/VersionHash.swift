@@ -11,7 +11,7 @@ enum VersionHash {
     input.append(property.isOptional ? 1 : 0)
     input.append(property.isTransient ? 1 : 0)
     if let modifier = property.versionHashModifier { input.append(contentsOf: modifier.utf8) }
-    return SHA256.digest(input)
+    return SHA2.digest256(input)
   }
 
   static func attribute(_ attribute: NSAttributeDescription) -> Data {
@@ -28,7 +28,7 @@ enum VersionHash {
         input.append(element.versionHash)
       }
     }
-    return SHA256.digest(input)
+    return SHA2.digest256(input)
   }
 
   static func relationship(_ relationship: NSRelationshipDescription) -> Data {
@@ -40,7 +40,7 @@ enum VersionHash {
     append(Int32(truncatingIfNeeded: relationship.maxCount), to: &input)
     append(Int32(truncatingIfNeeded: relationship.minCount), to: &input)
     if relationship.isOrdered { input.append(contentsOf: [1, 0]) }
-    return SHA256.digest(input)
+    return SHA2.digest256(input)
   }
 
   static func entity(_ entity: NSEntityDescription) -> Data {
@@ -54,7 +54,7 @@ enum VersionHash {
     if let modifier = entity.versionHashModifier { input.append(contentsOf: modifier.utf8) }
     let constraints = entity.uniquenessConstraintNames.map { $0.joined(separator: ".") }
     for constraint in constraints.sorted(by: precedes) { input.append(contentsOf: constraint.utf8) }
-    return SHA256.digest(input)
+    return SHA2.digest256(input)
   }
 
   /// `NSStoreModelVersionHashesDigest` of a store's metadata.
@@ -64,14 +64,14 @@ enum VersionHash {
       input.append(contentsOf: name.utf8)
       input.append(hash)
     }
-    return Data(SHA512.hash(data: input)).base64EncodedString()
+    return SHA2.digest512(input).base64EncodedString()
   }
 
   /// `NSStoreModelVersionChecksumKey` of a store's metadata.
   static func checksum(of hashes: [String: Data]) -> String {
     var input = Data()
     for (_, hash) in hashes.sorted(by: { precedes($0.key, $1.key) }) { input.append(hash) }
-    return SHA256.digest(input).base64EncodedString()
+    return SHA2.digest256(input).base64EncodedString()
   }
 
   /// Byte order, the order of every list that is hashed.
