@@ -387,6 +387,25 @@ if Context.environment["WATERSHED_WITHOUT_FIXTURES"] == nil {
       dependencies: ["CloudKitTesting", "StarterStore"],
       path: "Examples/Starter/Tests/StarterTests"
     ),
+    // The package that `watershed new --kind server` writes.
+    .target(
+      name: "StarterServerAPI",
+      dependencies: ["CoreData", .product(name: "Hummingbird", package: "hummingbird")],
+      path: "Examples/StarterServer/Sources/StarterServerAPI",
+      plugins: ["CoreDataModels"]
+    ),
+    .executableTarget(
+      name: "StarterServer",
+      dependencies: ["StarterServerAPI"],
+      path: "Examples/StarterServer/Sources/StarterServer"
+    ),
+    .testTarget(
+      name: "StarterServerTests",
+      dependencies: [
+        "StarterServerAPI", .product(name: "HummingbirdTesting", package: "hummingbird"),
+      ],
+      path: "Examples/StarterServer/Tests/StarterServerTests"
+    ),
   ]
 }
 

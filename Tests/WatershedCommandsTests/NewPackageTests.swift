@@ -1,8 +1,8 @@
 import Foundation
 import Testing
 
-/// `watershed new`: what it writes is `Examples/Starter`, which is built and tested with the project's own
-/// tests, and `Examples/StarterWeb`.
+/// `watershed new`: what it writes is `Examples/Starter` and `Examples/StarterServer`, which are built and
+/// tested with the project's own tests, and `Examples/StarterWeb`.
 @Suite("A new package")
 struct NewPackageTests {
   private static let example = Watershed.packageRoot.appendingPathComponent("Examples/Starter")
@@ -35,6 +35,27 @@ struct NewPackageTests {
       var written = try files(in: folder.appendingPathComponent("Starter"))
       written["Package.swift"] = written["Package.swift"]?.replacing(root, with: "../..")
       #expect(written == (try files(in: Self.example)))
+    }
+  }
+
+  @Test("The service is the example, whose tests are run with the project's")
+  func serverExample() async throws {
+    try await withTemporaryFolder { folder in
+      let root = Watershed.packageRoot.path
+      let outcome = try await new(
+        "StarterServer",
+        "--kind",
+        "server",
+        "--watershed",
+        root,
+        in: folder
+      )
+      #expect(outcome.exitCode == 0, "\(outcome.errors)")
+      #expect(outcome.output.contains("cd StarterServer && swift test"))
+      var written = try files(in: folder.appendingPathComponent("StarterServer"))
+      written["Package.swift"] = written["Package.swift"]?.replacing(root, with: "../..")
+      let example = Watershed.packageRoot.appendingPathComponent("Examples/StarterServer")
+      #expect(written == (try files(in: example)))
     }
   }
 

@@ -2,17 +2,20 @@ import ArgumentParser
 import Effects
 import Foundation
 
-/// `watershed new NAME`: what an app begins with.
+/// `watershed new NAME`: what an app or a service begins with.
 struct NewCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "new",
-    abstract: "Write the beginning of an app: a Swift package, or a web page.",
+    abstract: "Write the beginning of an app: a Swift package, a service, or a web page.",
     discussion: """
       The folder NAME is made here, with a README that says how to run it against a server.
 
       app: a Swift package with a model, generated classes, a mirrored store, and a test that syncs two \
       devices through a service in the process. It depends on the checkout that this program was built in, \
       or on what --watershed names.
+
+      server: a Swift package of a service: the same kind of model, a store, and routes over HTTP by \
+      Hummingbird, with a test.
 
       web: a page over CloudKit's web services, with a schema and a test in Node under `watershed exec`.
       """
@@ -23,10 +26,10 @@ struct NewCommand: ParsableCommand {
 
   /// What is written.
   enum Kind: String, CaseIterable, ExpressibleByArgument {
-    case app, web
+    case app, server, web
   }
 
-  @Option(help: "What to write: app or web.")
+  @Option(help: "What to write: app, server or web.")
   var kind = Kind.app
 
   @Option(
@@ -40,7 +43,8 @@ struct NewCommand: ParsableCommand {
   /// Modules that a package's own would hide.
   private static let takenNames: Set<String> = [
     "CloudKit", "CloudKitMirroring", "CloudKitServer", "CloudKitTesting", "CoreData", "Effects",
-    "Foundation", "Item", "OpenCloudKit", "OpenCoreData", "Simulation", "Swift", "Testing",
+    "Foundation", "Hummingbird", "HummingbirdTesting", "Item", "OpenCloudKit", "OpenCoreData",
+    "Simulation", "Swift", "Testing",
   ]
 
   func validate() throws {
@@ -58,6 +62,7 @@ struct NewCommand: ParsableCommand {
     let template: any PackageTemplate =
       switch kind {
       case .app: AppTemplate(name: name, library: try library())
+      case .server: ServerTemplate(name: name, library: try library())
       case .web: WebTemplate(name: name)
       }
     let folder = URL(fileURLWithPath: name, isDirectory: true)
@@ -74,7 +79,7 @@ struct NewCommand: ParsableCommand {
       try Data(file.text.utf8).write(to: url)
     }
     try StandardOutput.print("Wrote \(Count.of(template.files.count, "file")) to \(folder.path).")
-    try StandardOutput.print("Next: cd \(name) && \(kind == .app ? "swift test" : "npm test")")
+    try StandardOutput.print("Next: cd \(name) && \(kind == .web ? "npm test" : "swift test")")
   }
 
   private func library() throws -> LibraryLocation {
