@@ -68,7 +68,7 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   /// The last fetches with a batch size, whose faults are loaded a batch at a time.
   var fetchBatches: [FetchBatches] = []
   /// The state that the objects of each entity share.
-  var sharedStates = ContextHomes()
+  var sharedStates = ContextSharedStates()
   /// A reused buffer for the members of one to-many while they are loaded.
   var memberBuffer: [RowMember] = []
   /// Members of relationships that the turn is likely to read again.

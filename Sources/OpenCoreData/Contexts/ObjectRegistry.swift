@@ -25,7 +25,7 @@ final class ObjectRegistry: Sendable {
     object(Self.word(key), key.reference.key)
   }
 
-  /// The object with a shared's word and a key.
+  /// The object with a shared state's word and a key.
   @inline(__always)
   func object(_ word: UInt64, _ key: Int64) -> NSManagedObject? {
     state.withLock { $0.table.object(word, key).flatMap(Self.retained) }
@@ -41,8 +41,8 @@ final class ObjectRegistry: Sendable {
     state.withLock { $0.table.insert(address, Self.word(key), key.reference.key) }
   }
 
-  /// Registers an object under its shared's word and its key, unless another object has them: then
-  /// that one is returned.
+  /// Registers an object under its shared state's word and its key, unless another object has them:
+  /// then that one is returned.
   @inline(__always)
   func enter(_ object: NSManagedObject, _ word: UInt64, _ key: Int64) -> NSManagedObject? {
     let address = UnsafeRawPointer(Unmanaged.passUnretained(object).toOpaque())
@@ -102,6 +102,9 @@ final class ObjectRegistry: Sendable {
       return result
     }
   }
+
+  /// The broken invariants of the table, a sentence each.
+  func brokenTable() -> [String] { state.withLock { $0.table.brokenInvariants() } }
 
   /// The object at an address of the table, unless it is being released.
   @inline(__always)

@@ -235,4 +235,30 @@ package struct ObjectTable: ~Copyable {
   package mutating func removeAll() {
     self = ObjectTable()
   }
+
+  // MARK: Invariants
+
+  /// The broken invariants, a sentence each.
+  package func brokenInvariants() -> [String] {
+    var broken: [String] = []
+    var objects = 0
+    var used = 0
+    for index in 0...mask where blocks[index].bits != 0 {
+      let block = blocks[index]
+      let held = block.bits.nonzeroBitCount
+      used += 1
+      objects += held
+      if place(block.word, block.keys) != index {
+        broken.append("the block at \(index) is not where a search for it ends")
+      }
+      if block.content == nil { broken.append("the block at \(index) has no content") }
+      if held > max(1, Int(block.capacity)) {
+        broken.append("the block at \(index) holds \(held) objects in room for \(block.capacity)")
+      }
+    }
+    if used != blockCount { broken.append("\(used) blocks are used, \(blockCount) are counted") }
+    if objects != count { broken.append("\(objects) objects are there, \(count) are counted") }
+    if used > mask { broken.append("no slot is free, so that a search would not end") }
+    return broken
+  }
 }

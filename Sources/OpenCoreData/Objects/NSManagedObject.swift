@@ -3,7 +3,7 @@ import Synchronization
 
 /// Where a fetched object comes from; only contexts make one.
 public struct ManagedObjectSeed {
-  // Not counted: the code that makes the object holds the shared meanwhile.
+  // Not counted: the code that makes the object holds the shared state meanwhile.
   let shared: Unmanaged<SharedObjectState>
   let key: Int64
 
@@ -14,7 +14,7 @@ public struct ManagedObjectSeed {
 
   /// The seed of an object without a context and without a row.
   static func temporary(_ template: ObjectTemplate) -> ManagedObjectSeed {
-    // A template keeps this shared as long as it lives itself.
+    // A template keeps this shared state as long as it lives itself.
     ManagedObjectSeed(
       shared: Unmanaged.passUnretained(template.detached),
       key: ObjectKey.temporary().reference.key

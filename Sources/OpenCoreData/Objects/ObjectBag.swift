@@ -198,4 +198,25 @@ struct ObjectBag {
     }
     table[hole] = 0
   }
+
+  // MARK: Invariants
+
+  /// The broken invariants, a sentence each.
+  var brokenInvariants: [String] {
+    var broken: [String] = []
+    let settled = items.count - unsettled
+    if settled < 0 { return ["\(unsettled) of \(items.count) items are not checked yet"] }
+    if Set(items.prefix(settled).map(ObjectIdentifier.init)).count != settled {
+      broken.append("an object is there twice")
+    }
+    guard !table.isEmpty else { return broken }
+    if table.count & (table.count - 1) != 0 { broken.append("the table's size is no power of two") }
+    let entries = table.filter { $0 != 0 }
+    if entries.count != settled { broken.append("\(entries.count) entries for \(settled) items") }
+    for (index, item) in items.prefix(settled).enumerated()
+    where table[entry(of: item)] != Int32(index + 1) {
+      broken.append("the entry of the item at \(index) is \(table[entry(of: item)])")
+    }
+    return broken
+  }
 }

@@ -86,8 +86,8 @@ struct ObjectWork {
 /// The single memory word that an object has.
 ///
 /// An odd word is an untouched fault, or an object that was just made: it contains the number of
-/// the object's shared, its state and its key. An even word is the address of its ``ObjectBody``. A
-/// million faults take 32 bytes each this way.
+/// the object's shared state, its own state and its key. An even word is the address of its
+/// ``ObjectBody``. A million faults take 32 bytes each this way.
 struct ObjectWord {
   var bits: UInt
 
@@ -101,7 +101,7 @@ struct ObjectWord {
     bits = UInt(bitPattern: body)
   }
 
-  /// Nil where the key or the shared's number doesn't fit in the word.
+  /// Nil where the key or the shared state's number doesn't fit in the word.
   @inline(__always)
   init?(shared: SharedObjectState, key: Int64, state: ObjectState) {
     let magnitude = shared.isTemporary ? -key : key

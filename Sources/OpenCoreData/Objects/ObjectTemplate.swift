@@ -45,7 +45,7 @@ final class ObjectTemplate: @unchecked Sendable {
   let transientIndexes: [Int]
   /// Set once, before the template is published to other threads.
   private var madeDetached: SharedObjectState?
-  /// The number of that shared in ``SharedStateTable``; 0 where it has none.
+  /// The number of that shared state in ``SharedStateTable``; 0 where it has none.
   private(set) var detachedNumber = 0
   let validation: ValidationPlan
   /// Whether the class overrides the validation of single values.
@@ -167,7 +167,7 @@ final class ObjectTemplate: @unchecked Sendable {
     return kept
   }
 
-  /// The shared of objects without a context.
+  /// The shared state of objects without a context.
   @inline(__always)
   var detached: SharedObjectState {
     guard let madeDetached else { preconditionFailure("A template was used before it was made.") }

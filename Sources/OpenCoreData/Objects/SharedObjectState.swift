@@ -2,7 +2,7 @@ import Synchronization
 
 /// The values that all objects of one entity, from one store, in one context share.
 ///
-/// An object refers to its shared instead of holding each of these values itself; see
+/// An object refers to its shared state instead of holding each of these values itself; see
 /// Documentation/Decisions/0027.
 final class SharedObjectState: @unchecked Sendable {
   // Sendable: all is constant but the context, which is used on its own lane.
@@ -20,9 +20,9 @@ final class SharedObjectState: @unchecked Sendable {
   /// Whether there is a context; reading it counts no reference.
   private(set) var hasContext: Bool
   private var twin: SharedObjectState?
-  /// The shared's number in ``SharedStateTable``; 0 when the table was full.
+  /// The shared state's number in ``SharedStateTable``; 0 when the table was full.
   let number: Int
-  /// Whether the shared lives as long as the process.
+  /// Whether the shared state lives as long as the process.
   let isPermanent: Bool
 
   init(
@@ -72,7 +72,7 @@ final class SharedObjectState: @unchecked Sendable {
     hasContext = false
   }
 
-  /// The shared of the same store and entity without a context; called on the context's lane.
+  /// The shared state of the same store and entity without a context; called on the context's lane.
   func detached() -> SharedObjectState {
     if store == 0 { return template.detached }
     if let twin { return twin }
@@ -90,8 +90,8 @@ final class SharedObjectState: @unchecked Sendable {
 
 /// The sharedStates of the process by small numbers.
 ///
-/// A shared is added when it is made and removed when its last object is deallocated, so any code
-/// that holds an object may look its shared up without a lock.
+/// A shared state is added when it is made and removed when its last object is deallocated, so any
+/// code that holds an object may look its shared state up without a lock.
 final class SharedStateTable: @unchecked Sendable {
   // Sendable: the mutex guards the free numbers; an entry is written before its number is
   // published.
@@ -102,8 +102,8 @@ final class SharedStateTable: @unchecked Sendable {
   private static let size = 1 << 15
 
   // Unsafe and beside `shared`, for speed: `shared` checks at each access whether it has been made,
-  // and every fault looks its shared up. It is set before the first shared has a number, and never
-  // changed afterwards; code that has a number received it after that.
+  // and every fault looks its shared state up. It is set before the first shared state has a
+  // number, and never changed afterwards; code that has a number received it after that.
   private nonisolated(unsafe) static var entries:
     UnsafeMutablePointer<Unmanaged<SharedObjectState>?>?
   private let free = Mutex(Free())
@@ -149,7 +149,7 @@ final class SharedStateTable: @unchecked Sendable {
 }
 
 /// The sharedStates of one context.
-struct ContextHomes {
+struct ContextSharedStates {
   private(set) var all: [SharedObjectState] = []
   /// The sharedStates that were looked up last, by the last bits of the entity's number.
   private var recent = [Unmanaged<SharedObjectState>?](repeating: nil, count: Self.recentCount)
@@ -202,7 +202,7 @@ struct ContextHomes {
 }
 
 extension NSManagedObjectContext {
-  /// The shared of objects with such keys.
+  /// The shared state of objects with such keys.
   func shared(
     _ template: ObjectTemplate,
     _ binding: StoreBinding?,
@@ -212,7 +212,7 @@ extension NSManagedObjectContext {
     sharedStates.shared(template, binding, store: store, entityNumber: entityNumber, in: self)
   }
 
-  /// The shared of a store's rows of an entity; nil where the model does not have it.
+  /// The shared state of a store's rows of an entity; nil where the model does not have it.
   @inline(__always)
   func shared(of entityNumber: Int32, _ binding: StoreBinding) -> SharedObjectState? {
     sharedReference(of: entityNumber, binding)?.takeUnretainedValue()

@@ -7,6 +7,7 @@ extension RealWorld {
   func difference(_ reference: ReferenceContext, _ index: Int) -> String? {
     turn(index) { context in
       func numbers(_ objects: Set<NSManagedObject>) -> Set<Int> { Set(objects.map(number)) }
+      if let broken = context.brokenInvariants().first { return broken }
       return compare("insertedObjects", numbers(context.insertedObjects), reference.inserted)
         ?? compareUpdated(numbers(context.updatedObjects), reference)
         ?? compare("deletedObjects", numbers(context.deletedObjects), reference.deleted)
