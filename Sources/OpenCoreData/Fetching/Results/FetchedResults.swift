@@ -10,9 +10,14 @@ final class FetchedResults: @unchecked Sendable {
   private let fetch: () throws -> [NSManagedObject]
   private let makePlan: () throws -> FetchPlan
   private var plan: FetchPlan?
-  private(set) var list: SectionedResults? {
-    didSet { version += 1 }
+  var list: SectionedResults? {
+    didSet {
+      version += 1
+      knownSections = nil
+    }
   }
+  /// What `sections` gave for this list.
+  private var knownSections: [FetchedResultsSectionInfo]?
   /// The version of the list; 0 before the first.
   private(set) var version = 0
   private var observer: (any NSObjectProtocol)?
@@ -21,6 +26,7 @@ final class FetchedResults: @unchecked Sendable {
     didSet {
       wantsDifferences = sectionNameKeyPath == nil
       delegateNamesTitles = true
+      knownSections = nil
     }
   }
   /// False once the delegate is found to have no method for differences.
@@ -42,7 +48,8 @@ final class FetchedResults: @unchecked Sendable {
     self.sectionNameKeyPath = sectionNameKeyPath
     self.cacheName = cacheName
     makePlan = { [unowned context] in
-      try FetchPlan(request, model: context.requireCoordinator().managedObjectModel)
+      guard request.sortDescriptors != nil else { throw FetchedResults.missingSortDescriptors }
+      return try FetchPlan(request, model: context.requireCoordinator().managedObjectModel)
     }
     fetch = { [unowned context] in
       try context.results(of: request).compactMap { $0 as? NSManagedObject }
@@ -66,17 +73,18 @@ final class FetchedResults: @unchecked Sendable {
 
   func performFetch() throws {
     let plan = try makePlan()
-    guard !plan.sortDescriptors.isEmpty else {
-      throw CoreDataError.make(
-        NSCoreDataError,
-        "An instance of NSFetchedResultsController requires a fetch request with sort descriptors"
-      )
-    }
     let objects = try fetch()
     self.plan = plan
     list = try sectioned(objects, plan)
     observe()
     didChange?()
+  }
+
+  private static var missingSortDescriptors: any Error {
+    CoreDataError.make(
+      NSCoreDataError,
+      "An instance of NSFetchedResultsController requires a fetch request with sort descriptors"
+    )
   }
 
   private func sectioned(
@@ -173,78 +181,21 @@ final class FetchedResults: @unchecked Sendable {
     didChange?()
   }
 
-  private func tell(
-    _ delegate: any NSFetchedResultsControllerDelegate,
-    _ controller: NSFetchedResultsController<any NSFetchRequestResult>,
-    _ changes: FetchedResultsChanges,
-    _ old: SectionedResults,
-    _ new: SectionedResults
-  ) {
-    if wantsDifferences {
-      let before = list
-      list = new
-      delegate.controller(controller, didChangeContentWith: Self.difference(old, new, changes))
-      if wantsDifferences { return }
-      list = before
-    }
-    delegate.controllerWillChangeContent(controller)
-    list = new
-    for section in changes.deletedSections {
-      let info = sectionInfo(old.sections[section], old)
-      delegate.controller(controller, didChange: info, atSectionIndex: section, for: .delete)
-    }
-    for section in changes.insertedSections {
-      let info = sectionInfo(new.sections[section], new)
-      delegate.controller(controller, didChange: info, atSectionIndex: section, for: .insert)
-    }
-    for change in changes.changes {
-      delegate.controller(
-        controller,
-        didChange: change.object,
-        at: change.before,
-        for: change.type,
-        newIndexPath: change.after
-      )
-    }
-    delegate.controllerDidChangeContent(controller)
-  }
-
-  /// An update is a removal and an insertion of the same object.
-  private static func difference(
-    _ old: SectionedResults,
-    _ new: SectionedResults,
-    _ changes: FetchedResultsChanges
-  ) -> CollectionDifference<NSManagedObjectID> {
-    var steps: [CollectionDifference<NSManagedObjectID>.Change] = []
-    for change in changes.changes {
-      let identifier = change.object.objectID
-      if let before = change.before {
-        let partner = change.after?.item
-        steps.append(.remove(offset: before.item, element: identifier, associatedWith: partner))
-      }
-      if let after = change.after {
-        let partner = change.before?.item
-        steps.append(.insert(offset: after.item, element: identifier, associatedWith: partner))
-      }
-    }
-    // The steps are valid by construction: each index occurs once on either side.
-    return CollectionDifference(steps)
-      ?? new.objects.map(\.objectID).difference(
-        from: old.objects.map(\.objectID)
-      )
-  }
-
   // MARK: Sections
 
-  func sectionInfo(
-    _ section: SectionedResults.Section,
-    _ list: SectionedResults
-  ) -> any NSFetchedResultsSectionInfo {
-    FetchedResultsSectionInfo(
-      name: section.name,
-      indexTitle: indexTitle(section.name),
-      members: list.objects[section.range]
-    )
+  /// The sections of the list; the same instances until the list changes.
+  var sections: [FetchedResultsSectionInfo]? {
+    guard let list else { return nil }
+    if let knownSections { return knownSections }
+    let made = list.sections.map { section in
+      FetchedResultsSectionInfo(
+        name: section.name,
+        indexTitle: indexTitle(section.name),
+        members: list.objects[section.range]
+      )
+    }
+    knownSections = made
+    return made
   }
 
   func indexTitle(_ name: String) -> String? {

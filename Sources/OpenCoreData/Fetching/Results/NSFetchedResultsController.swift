@@ -18,9 +18,10 @@ open class NSFetchedResultsController<ResultType>: NSObject {
   /// Creates a controller.
   ///
   /// - Parameters:
-  ///   - fetchRequest: A request with at least one sort descriptor, for managed objects; without one,
-  ///     `performFetch()` throws. Where there are sections, the first descriptor must put objects of one
-  ///     section next to each other.
+  ///   - fetchRequest: A request with sort descriptors, for managed objects; where they are nil,
+  ///     `performFetch()` throws. With an empty array the order is that of the stores, and new objects
+  ///     come last. Where there are sections, the first descriptor must put objects of one section next
+  ///     to each other.
   ///   - context: The context that fetches, and whose changes are observed.
   ///   - sectionNameKeyPath: The key path of the section's name; nil for one section.
   ///   - name: The name under which section information is cached; nil to cache none.
@@ -120,13 +121,13 @@ open class NSFetchedResultsController<ResultType>: NSObject {
 
   /// The sections in order; nil before the first fetch.
   open var sections: [any NSFetchedResultsSectionInfo]? {
-    results.list.map { list in list.sections.map { results.sectionInfo($0, list) } }
+    results.sections
   }
 
   /// The titles of the sections, without duplicates.
   open var sectionIndexTitles: [String] {
     var seen: Set<String> = []
-    return (results.list?.sections ?? []).compactMap { results.indexTitle($0.name) }
+    return (results.sections ?? []).compactMap(\.indexTitle)
       .filter { seen.insert($0).inserted }
   }
 
@@ -143,8 +144,7 @@ open class NSFetchedResultsController<ResultType>: NSObject {
       titles.indices.contains(sectionIndex) && titles[sectionIndex] == title,
       "Index title at \(sectionIndex) is not equal to '\(title)'"
     )
-    let sections = results.list?.sections ?? []
-    return sections.firstIndex { results.indexTitle($0.name) == title } ?? 0
+    return results.sections?.firstIndex { $0.indexTitle == title } ?? 0
   }
 
   // MARK: Identity

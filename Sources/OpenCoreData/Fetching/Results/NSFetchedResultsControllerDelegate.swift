@@ -32,6 +32,9 @@ public protocol NSFetchedResultsControllerDelegate: NSObjectProtocol {
   )
 
   /// Called for an inserted or deleted section.
+  ///
+  /// A deleted section is reported after the deletions of its objects, and its information has no
+  /// objects; an inserted section is reported before the insertions of its objects.
   func controller(
     _ controller: NSFetchedResultsController<any NSFetchRequestResult>,
     didChange sectionInfo: any NSFetchedResultsSectionInfo,

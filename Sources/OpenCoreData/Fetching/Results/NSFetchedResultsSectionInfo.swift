@@ -1,5 +1,7 @@
+import Foundation
+
 /// A section of a fetched results controller.
-public protocol NSFetchedResultsSectionInfo {
+public protocol NSFetchedResultsSectionInfo: AnyObject {
   /// The section's name: the text of the section key path's value.
   var name: String { get }
   /// The section's title in an index of sections.
@@ -11,10 +13,19 @@ public protocol NSFetchedResultsSectionInfo {
 }
 
 /// A section at the time it was read.
-struct FetchedResultsSectionInfo: NSFetchedResultsSectionInfo {
+///
+/// An object, as in Core Data: apps compare the information that a delegate receives with that of the
+/// controller, and pass it on in notifications.
+final class FetchedResultsSectionInfo: NSObject, NSFetchedResultsSectionInfo {
   let name: String
   let indexTitle: String?
   let members: ArraySlice<NSManagedObject>
+
+  init(name: String, indexTitle: String?, members: ArraySlice<NSManagedObject>) {
+    self.name = name
+    self.indexTitle = indexTitle
+    self.members = members
+  }
 
   var numberOfObjects: Int { members.count }
   var objects: [Any]? { Array(members) }

@@ -402,53 +402,10 @@ struct FetchedResultsControllerTests {
     }
   }
 
-  @Test("The changes that a delegate receives transform each list into the next", arguments: 1...12)
-  func randomChanges(seed: UInt64) throws {
-    let random = SeededRandomness(seed: seed)
-    func roll(_ bound: Int) -> Int64 { Int64(random.next() % UInt64(bound)) }
-    try context.performAndWait {
-      let results = controller(
-        sortedBy: ["pages", "title"],
-        sections: "pages",
-        predicate: NSPredicate(format: "copies < 8")
-      )
-      let recorder = FetchedResultsRecorder()
-      results.delegate = recorder
-      try results.performFetch()
-      recorder.show(results)
-      var books: [Book] = []
-      for turn in 0..<40 {
-        for _ in 0...roll(5) {
-          switch roll(5) {
-          case 0, 1:
-            books.append(book("t\(roll(1_000_000))", pages: roll(4)))
-          case 2 where !books.isEmpty:
-            context.delete(books.remove(at: Int(roll(books.count))))
-          case 3 where !books.isEmpty:
-            books[Int(roll(books.count))].pages = roll(4)
-          case _ where !books.isEmpty:
-            books[Int(roll(books.count))]
-              .setValue(roll(10), forKey: "copies")
-          default: continue
-          }
-        }
-        if turn % 7 == 6 { try context.save() }
-        context.processPendingChanges()
-        let fetched = try context.fetch(results.fetchRequest)
-        #expect(results.fetchedObjects == fetched, "seed \(seed), turn \(turn)")
-        let shown = results.sections?.map { ($0.objects as? [Book] ?? []).compactMap(\.title) }
-        #expect(recorder.shown == shown, "seed \(seed), turn \(turn)")
-      }
-    }
-  }
-
-  @Test("A fetch without sort descriptors throws", arguments: [true, false])
-  func unsorted(isEmpty: Bool) throws {
-    let library = try Library(inMemory: true)
-    let context = library.context()
+  @Test("A fetch whose sort descriptors are nil throws")
+  func unsorted() {
     context.performAndWait {
       let request = NSFetchRequest<Book>(entityName: "Book")
-      request.sortDescriptors = isEmpty ? [] : nil
       let results = NSFetchedResultsController(
         fetchRequest: request,
         managedObjectContext: context,
@@ -457,6 +414,26 @@ struct FetchedResultsControllerTests {
       )
       #expect(throws: CocoaError.self) { try results.performFetch() }
       #expect(results.fetchedObjects == nil)
+    }
+  }
+
+  /// SwiftUI's fetch requests and CareKit's queries have empty arrays.
+  @Test("An empty array of sort descriptors leaves the stores' order; new objects come last")
+  func emptySortDescriptors() throws {
+    try context.performAndWait {
+      for title in ["B", "A"] { book(title) }
+      try context.save()
+      let results = controller(sortedBy: [])
+      let recorder = FetchedResultsRecorder()
+      results.delegate = recorder
+      try results.performFetch()
+      recorder.show(results)
+      let stored = results.fetchedObjects?.map(\.title) ?? []
+      #expect(Set(stored) == ["A", "B"])
+      book("0")
+      context.processPendingChanges()
+      #expect(recorder.log == ["will", "insert 0 - 0.2", "did"])
+      #expect(results.fetchedObjects?.map(\.title) == stored + ["0"])
     }
   }
 }

@@ -6,6 +6,8 @@ class FetchedResultsRecorder: NSObject, NSFetchedResultsControllerDelegate {
   var log: [String] = []
   /// The names of the books by section, changed only by the delegate's calls.
   var shown: [[String]] = []
+  /// The information of the sections that were inserted and deleted.
+  var sectionInfos: [any NSFetchedResultsSectionInfo] = []
   private var oldPaths: [IndexPath] = []
   private var newPaths: [(IndexPath, String)] = []
   private var deletedSections: [Int] = []
@@ -50,6 +52,7 @@ class FetchedResultsRecorder: NSObject, NSFetchedResultsControllerDelegate {
     for type: NSFetchedResultsChangeType
   ) {
     log.append("\(type) section \(sectionInfo.name) \(sectionIndex)")
+    sectionInfos.append(sectionInfo)
     if type == .delete { deletedSections.append(sectionIndex) }
     if type == .insert { insertedSections.append(sectionIndex) }
   }

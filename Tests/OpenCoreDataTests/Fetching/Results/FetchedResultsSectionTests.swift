@@ -1,0 +1,111 @@
+import Foundation
+import OpenCoreData
+import Testing
+
+/// The calls for sections, as suites that run on Apple's systems expect them.
+@Suite("Sections of a fetched results controller")
+struct FetchedResultsSectionTests {
+  private let library: Library
+  private let context: NSManagedObjectContext
+  private let recorder = FetchedResultsRecorder()
+
+  init() throws {
+    library = try Library(inMemory: true)
+    context = library.context()
+  }
+
+  /// Books by their pages, one section for each number of pages.
+  private func follow(
+    _ books: [(title: String, pages: Int64)]
+  ) throws -> (NSFetchedResultsController<Book>, [Book]) {
+    let made = books.map { title, pages in
+      let book = Book(context: context)
+      book.title = title
+      book.pages = pages
+      return book
+    }
+    let request = NSFetchRequest<Book>(entityName: "Book")
+    request.sortDescriptors = ["pages", "title"].map { NSSortDescriptor(key: $0, ascending: true) }
+    let results = NSFetchedResultsController(
+      fetchRequest: request,
+      managedObjectContext: context,
+      sectionNameKeyPath: "pages",
+      cacheName: nil
+    )
+    results.delegate = recorder
+    try results.performFetch()
+    recorder.show(results)
+    context.processPendingChanges()
+    recorder.log = []
+    return (results, made)
+  }
+
+  @Test("The deletion of a section follows those of its objects")
+  func order() throws {
+    try context.performAndWait {
+      let (results, books) = try follow([("A", 1), ("B", 1), ("C", 2)])
+      context.delete(books[0])
+      context.delete(books[1])
+      context.processPendingChanges()
+      #expect(
+        recorder.log == [
+          "will", "delete B 0.1 -", "delete A 0.0 -", "delete section 1 0", "did",
+        ]
+      )
+      #expect(results.sections?.map(\.name) == ["2"])
+    }
+  }
+
+  @Test("The insertion of a section precedes those of its objects")
+  func insertion() throws {
+    try context.performAndWait {
+      let (results, _) = try follow([("A", 1)])
+      let book = Book(context: context)
+      book.title = "B"
+      book.pages = 0
+      context.processPendingChanges()
+      #expect(recorder.log == ["will", "insert section 0 0", "insert B - 0.0", "did"])
+      #expect(recorder.sectionInfos.first?.objects as? [Book] == [book])
+      #expect(recorder.sectionInfos.first === results.sections?.first)
+    }
+  }
+
+  @Test("The information of a deleted section has its name and title, and no objects")
+  func deletedInformation() throws {
+    try context.performAndWait {
+      let (results, books) = try follow([("A", 1), ("B", 2), ("C", 3)])
+      context.delete(books[0])
+      // The object of the second section moves to the third.
+      books[1].pages = 3
+      context.processPendingChanges()
+      #expect(
+        recorder.log == [
+          "will", "delete A 0.0 -", "delete section 2 1", "delete section 1 0", "move B 1.0 0.0",
+          "did",
+        ]
+      )
+      #expect(recorder.sectionInfos.map(\.name) == ["2", "1"])
+      #expect(recorder.sectionInfos.map(\.indexTitle) == ["2", "1"])
+      #expect(recorder.sectionInfos.map(\.numberOfObjects) == [0, 0])
+      #expect(recorder.sectionInfos.map { $0.objects?.count } == [0, 0])
+      #expect(results.sections?.map(\.numberOfObjects) == [2])
+    }
+  }
+
+  @Test("The information of sections is the same object until the list changes")
+  func identity() throws {
+    try context.performAndWait {
+      let (results, books) = try follow([("A", 1), ("B", 2)])
+      let sections = try #require(results.sections)
+      let again = try #require(results.sections)
+      #expect(again[0] === sections[0])
+      let userInfo: [AnyHashable: Any] = ["sectionInfo": sections[0], "sectionIndex": 0]
+      let expected: NSDictionary = ["sectionInfo": again[0], "sectionIndex": 0]
+      #expect(userInfo as NSDictionary == expected)
+      books[0].title = "a"
+      context.processPendingChanges()
+      #expect(sections[0].objects as? [Book] == [books[0]])
+      #expect(results.sections?.map(\.numberOfObjects) == [1, 1])
+    }
+  }
+}
