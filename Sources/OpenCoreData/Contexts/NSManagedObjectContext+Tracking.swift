@@ -151,10 +151,9 @@ extension NSManagedObjectContext {
     for object in objects {
       let state = object.state
       object.state.remove([.touched, .touchedInsert, .touchedDelete, .touchedRefresh])
-      let wasUnsaved = state.contains(.inserted)
       if state.contains(.touchedDelete) {
-        // An object inserted and deleted in one turn is in no notification.
-        if !(wasUnsaved && state.contains(.touchedInsert)) { changes.deleted.append(object) }
+        // Also one that was inserted in this turn: observers count on either set to see each object.
+        changes.deleted.append(object)
       } else if state.contains(.touchedInsert) {
         changes.inserted.append(object)
       } else if state.contains(.touchedRefresh) {
@@ -163,22 +162,27 @@ extension NSManagedObjectContext {
         changes.updated.append(object)
       }
     }
-    dropUnsavedDeletions(among: objects)
+    let unsaved = takeUnsavedDeletions(among: objects)
     guard !changes.isEmpty else { return }
     NotificationCenter.default.post(
       name: .NSManagedObjectContextObjectsDidChange,
       object: self,
       userInfo: changes.userInfo(&sets)
     )
-  }
-
-  /// Removes objects from the context that were deleted before they were ever saved.
-  private func dropUnsavedDeletions(among touched: [NSManagedObject]) {
-    guard !deleted.isEmpty else { return }
-    for object in touched where object.state.isSuperset(of: [.deleted, .inserted]) {
-      deleted.remove(object)
+    // Only now, so that the notification's handlers see them as deleted objects of this context. A
+    // handler may have inserted one of them again.
+    for object in unsaved where object.context === self && object.state.contains(.deleted) {
+      if object.state.contains(.touched) { self.touched.removeAll { $0 === object } }
       forgetDeleted(object)
     }
+  }
+
+  /// Takes objects from the pending changes that were deleted before they were ever saved.
+  private func takeUnsavedDeletions(among touched: [NSManagedObject]) -> [NSManagedObject] {
+    guard !deleted.isEmpty else { return [] }
+    let unsaved = touched.filter { $0.state.isSuperset(of: [.deleted, .inserted]) }
+    for object in unsaved { deleted.remove(object) }
+    return unsaved
   }
 
   /// Detaches an object that was deleted in the store from the context.

@@ -90,8 +90,9 @@ struct DeletingTests {
       #expect(reader.managedObjectContext == nil)
       for name in ["ObjectsDidChange", "DidSave"] {
         #expect(notes.objects(name, NSInsertedObjectsKey) == [book])
-        #expect(notes.objects(name, NSDeletedObjectsKey) == nil)
       }
+      #expect(notes.objects("ObjectsDidChange", NSDeletedObjectsKey) == [reader])
+      #expect(notes.objects("DidSave", NSDeletedObjectsKey) == nil)
     }
   }
 

@@ -36,6 +36,82 @@ struct MergeNotificationTests {
     #expect(Key.queryGeneration.rawValue == NSManagedObjectContextQueryGenerationKey)
   }
 
+  @Test("An object that is inserted and deleted in one turn is deleted in the notification")
+  func comesAndGoes() throws {
+    final class Deleted: @unchecked Sendable {
+      // Sendable: the notification is posted on the test's thread.
+      var flags: [Bool] = []
+      var contexts: [NSManagedObjectContext?] = []
+    }
+    let context = try ItemModel.container().newBackgroundContext()
+    let notes = NoteCollector(context)
+    let deleted = Deleted()
+    let token = NotificationCenter.default.addObserver(
+      forName: .NSManagedObjectContextObjectsDidChange,
+      object: context,
+      queue: nil
+    ) { note in
+      let objects = note.userInfo?[NSDeletedObjectsKey] as? Set<NSManagedObject> ?? []
+      deleted.flags += objects.map(\.isDeleted)
+      deleted.contexts += objects.map(\.managedObjectContext)
+    }
+    defer { NotificationCenter.default.removeObserver(token) }
+    try context.performAndWait {
+      let item = ItemModel.insert(code: "a", into: context)
+      context.delete(item)
+      context.processPendingChanges()
+      #expect(notes.names == ["ObjectsDidChange"])
+      #expect(notes.userInfo("ObjectsDidChange")?.keys.map(\.description) == ["deleted"])
+      #expect(notes.objects("ObjectsDidChange", NSDeletedObjectsKey) == [item])
+      #expect(deleted.flags == [true])
+      #expect(deleted.contexts == [context])
+      #expect(item.managedObjectContext == nil)
+      #expect(!context.hasChanges)
+      try context.save()
+      #expect(!notes.names.contains("DidSave"))
+    }
+  }
+
+  @Test("A handler of the notification can keep an object that was deleted before it was saved")
+  func keptByHandler() throws {
+    let context = try ItemModel.container().newBackgroundContext()
+    let token = NotificationCenter.default.addObserver(
+      forName: .NSManagedObjectContextObjectsDidChange,
+      object: context,
+      queue: nil
+    ) { note in
+      for object in note.userInfo?[NSDeletedObjectsKey] as? Set<NSManagedObject> ?? [] {
+        context.insert(object)
+      }
+    }
+    defer { NotificationCenter.default.removeObserver(token) }
+    try context.performAndWait {
+      let item = ItemModel.insert(code: "a", into: context)
+      context.delete(item)
+      context.processPendingChanges()
+      #expect(context.insertedObjects == [item])
+      try context.save()
+      try #expect(ItemModel.items(context) == ["a 0"])
+    }
+  }
+
+  @Test("A handler of the will-save notification may reset the context, which then saves nothing")
+  func resetBeforeSave() throws {
+    let context = try ItemModel.container().newBackgroundContext()
+    let token = NotificationCenter.default.addObserver(
+      forName: .NSManagedObjectContextWillSave,
+      object: context,
+      queue: nil
+    ) { _ in context.reset() }
+    defer { NotificationCenter.default.removeObserver(token) }
+    try context.performAndWait {
+      ItemModel.insert(code: "a", into: context)
+      try context.save()
+      #expect(!context.hasChanges)
+      try #expect(ItemModel.items(context).isEmpty)
+    }
+  }
+
   @Test("A save posts notifications before and after, with objects and identifiers, on its thread")
   func save() throws {
     let context = try ItemModel.container().newBackgroundContext()
