@@ -29,6 +29,7 @@ extension NSManagedObjectContext {
     // A save into a removed store would be lost without an error.
     guard wanted.allSatisfy({ $0.binding.rows != nil }) else { throw removedStoreError }
     var current = first.binding
+    saveCount += 1
     // Commits are announced even if a later store fails, once no store is locked.
     let announcements = CommitAnnouncements()
     do {

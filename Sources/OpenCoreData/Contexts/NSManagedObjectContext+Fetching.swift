@@ -160,22 +160,32 @@ extension NSManagedObjectContext {
     result.reserveCapacity(rows.count)
     // Attach the rows that were just read; a fault fired later would read all memory again.
     var taken: [NSManagedObject] = []
+    // After a commit, an object may have a newer row than this one, or have been refreshed.
+    let isCurrent = generation == self.generation
+    var outdated: [NSManagedObject] = []
     for row in rows {
       guard let object = object(for: row.reference, binding) else { continue }
       if object.state.contains(.fault) {
-        if plan.returnsObjectsAsFaults {
+        if plan.returnsObjectsAsFaults || !isCurrent {
           object.attach(row, generation: generation)
+          if !plan.returnsObjectsAsFaults { outdated.append(object) }
         } else {
           object.take(row)
           if object.template.awakesFromFetch { taken.append(object) }
         }
-      } else if plan.refreshesObjects, row.version != object.snapshot?.version {
+      } else if plan.refreshesObjects, row.version != object.snapshot?.version,
+        isCurrent || row.version > object.snapshot?.version ?? 0
+      {
         object.take(row)
       }
       result.append(object)
     }
     untracked {
       for object in taken { object.awakeFromFetch() }
+    }
+    if !outdated.isEmpty {
+      attachRows(to: outdated)
+      for object in outdated where object.state.contains(.prefetched) { object.fireIfFault() }
     }
     return result
   }

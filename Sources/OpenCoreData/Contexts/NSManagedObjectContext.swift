@@ -78,6 +78,8 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   var readSessionBinding: StoreBinding?
   var performDepth = 0
   var isSaving = false
+  /// The number of saves to the stores that were begun.
+  var saveCount = 0
   /// The sets of the save in progress.
   var sets: NotificationSets?
   var isProcessing = false

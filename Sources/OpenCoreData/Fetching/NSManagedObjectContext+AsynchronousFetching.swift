@@ -11,6 +11,7 @@ extension NSManagedObjectContext {
       return plan
     }
     let generation = generation
+    let saveCount = saveCount
     // Unsaved changes can be read on the lane only, so a fetch that includes them runs there.
     let reader = try BackgroundRead(plan, request.resultType, in: self, coordinator)
     let work = LaneTransfer((result: result, request: request, plan: plan, reader: reader))
@@ -25,7 +26,9 @@ extension NSManagedObjectContext {
             outcome.value.flatMap { rows in
               Result {
                 if result.isCancelled { throw CocoaError(.userCancelled) }
-                guard let rows, let reader, !hasPendingChanges(plan) else {
+                // A save of this context's may have changed which objects the fetch finds.
+                guard let rows, let reader, !hasPendingChanges(plan), self.saveCount == saveCount
+                else {
                   return try results(of: request)
                 }
                 let objects = materialize(rows, reader.binding, plan, generation)
