@@ -113,22 +113,25 @@ extension NSManagedObjectContext {
     releaseGeneration()
     if rows.isForeign { forgetCachedRows(rows) }
     var changes = ChangedObjects()
-    changes.deleted = mergeDeletions(rows.deleted)
-    changes.refreshed = mergeUpdates(rows.updated)
-    changes.inserted = mergeInsertions(rows.inserted)
+    var unannounced = UnannouncedRows()
+    changes.deleted = mergeDeletions(rows.deleted, &unannounced)
+    changes.refreshed = mergeUpdates(rows.updated, &unannounced)
+    (changes.inserted, unannounced.inserted) = mergeInsertions(rows.inserted)
     processPendingChanges()
-    guard !changes.isEmpty else { return }
-    NotificationCenter.default.post(
-      name: .NSManagedObjectContextObjectsDidChange,
-      object: self,
-      userInfo: changes.userInfo
-    )
-    NotificationCenter.default.post(
-      name: .NSManagedObjectContextDidMergeChangesObjectIDs,
-      object: self,
-      userInfo: changes.mergedIdentifiersUserInfo
-    )
-    notifyChildren(changes)
+    if !changes.isEmpty {
+      NotificationCenter.default.post(
+        name: .NSManagedObjectContextObjectsDidChange,
+        object: self,
+        userInfo: changes.userInfo
+      )
+      NotificationCenter.default.post(
+        name: .NSManagedObjectContextDidMergeChangesObjectIDs,
+        object: self,
+        userInfo: changes.mergedIdentifiersUserInfo
+      )
+    }
+    postUnannounced(unannounced)
+    notifyChildren(changes, unannounced)
     for object in changes.deleted { forgetDeleted(object) }
   }
 
@@ -140,11 +143,17 @@ extension NSManagedObjectContext {
     }
   }
 
-  private func mergeDeletions(_ keys: [ObjectKey]) -> [NSManagedObject] {
+  private func mergeDeletions(
+    _ keys: [ObjectKey],
+    _ unannounced: inout UnannouncedRows
+  ) -> [NSManagedObject] {
     var result: [NSManagedObject] = []
     for key in keys {
-      guard let object = registry.object(key), !object.state.contains(.inserted) else { continue }
-      result.append(object)
+      guard let object = registry.object(key) else {
+        unannounced.deleted.append(key)
+        continue
+      }
+      if !object.state.contains(.inserted) { result.append(object) }
     }
     removeFromRelationships(result)
     for object in result {
@@ -161,12 +170,14 @@ extension NSManagedObjectContext {
     return result
   }
 
-  private func mergeUpdates(_ keys: [ObjectKey]) -> [NSManagedObject] {
+  private func mergeUpdates(
+    _ keys: [ObjectKey],
+    _ unannounced: inout UnannouncedRows
+  ) -> [NSManagedObject] {
     var result: [NSManagedObject] = []
-    var strangers: [ObjectKey] = []
     for key in keys {
       guard let object = registry.object(key) else {
-        strangers.append(key)
+        unannounced.updated.append(key)
         continue
       }
       guard !object.state.contains(.inserted), !object.state.contains(.deleted) else { continue }
@@ -182,7 +193,7 @@ extension NSManagedObjectContext {
       invalidateInverses(of: object, before: before)
       result.append(object)
     }
-    showToOwners(strangers)
+    showToOwners(unannounced.updated)
     return result
   }
 
@@ -190,7 +201,7 @@ extension NSManagedObjectContext {
   ///
   /// A context's save reports the owner too; an import or a batch request reports the moved row
   /// alone.
-  private func showToOwners(_ keys: [ObjectKey]) {
+  func showToOwners(_ keys: [ObjectKey]) {
     for (store, keys) in Dictionary(grouping: keys, by: \.store) {
       guard let binding = persistentStoreCoordinator?.binding(number: store),
         !binding.isContextual, let rows = rows(of: binding)
@@ -253,23 +264,8 @@ extension NSManagedObjectContext {
     }
   }
 
-  private func mergeInsertions(_ keys: [ObjectKey]) -> [NSManagedObject] {
-    var result: [NSManagedObject] = []
-    for key in keys where registry.object(key) == nil {
-      guard let binding = persistentStoreCoordinator?.binding(number: key.store),
-        let template = binding.template(number: key.reference.entityNumber)
-      else { continue }
-      result.append(makeFault(key, template: template, binding: binding))
-    }
-    attachRows(to: result)
-    for object in result where object.snapshot != nil {
-      invalidateInverses(of: object, before: nil)
-    }
-    return result
-  }
-
   /// Unloads the to-many relationships in memory whose inverse is a changed to-one column.
-  private func invalidateInverses(of object: NSManagedObject, before: Row?) {
+  func invalidateInverses(of object: NSManagedObject, before: Row?) {
     var now = object.state.contains(.prefetched) || !object.isFault ? object.snapshot : nil
     if now == nil {
       do {

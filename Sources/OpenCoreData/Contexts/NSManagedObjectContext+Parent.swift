@@ -8,13 +8,19 @@ import Foundation
 extension NSManagedObjectContext {
   /// Merges this context's changes into the children that merge automatically; called on this
   /// context's lane.
-  func notifyChildren(_ changes: ChangedObjects, except source: NSManagedObjectContext? = nil) {
+  ///
+  /// A child may have objects of rows that this context has none of.
+  func notifyChildren(
+    _ changes: ChangedObjects,
+    _ unannounced: UnannouncedRows = UnannouncedRows(),
+    except source: NSManagedObjectContext? = nil
+  ) {
     let children = children
     guard !children.isEmpty else { return }
     let rows = ChangedRows(
-      inserted: changes.inserted.map(\.key),
-      updated: changes.updated.map(\.key) + changes.refreshed.map(\.key),
-      deleted: changes.deleted.map(\.key)
+      inserted: (changes.inserted + unannounced.inserted).map(\.key),
+      updated: (changes.updated + changes.refreshed).map(\.key) + unannounced.updated,
+      deleted: changes.deleted.map(\.key) + unannounced.deleted
     )
     for child in children where child !== source && child.automaticallyMergesChangesFromParent {
       child.enqueueMerge(rows)
@@ -24,7 +30,7 @@ extension NSManagedObjectContext {
   // MARK: The parent's side
 
   /// The object of a key, regardless of its state; called on this context's lane.
-  private func ownObject(_ key: ObjectKey) -> NSManagedObject? {
+  func ownObject(_ key: ObjectKey) -> NSManagedObject? {
     let key = lasting(key)
     if let known = registeredObject(key) { return known }
     if key.isTemporary {

@@ -36,9 +36,10 @@ struct FetchPlan {
   }
 
   /// Whether an object is of the fetched entity.
-  func covers(_ object: NSManagedObject) -> Bool {
-    let layout = object.template.layout
-    return includesSubentities ? layout.isMemberOrSub(of: entity) : layout.entity === entity
+  func covers(_ object: NSManagedObject) -> Bool { covers(object.template.layout) }
+
+  func covers(_ layout: EntityLayout) -> Bool {
+    includesSubentities ? layout.isMemberOrSub(of: entity) : layout.entity === entity
   }
 
   func isAffected(_ binding: StoreBinding) -> Bool {

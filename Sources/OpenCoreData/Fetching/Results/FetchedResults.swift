@@ -20,7 +20,7 @@ final class FetchedResults: @unchecked Sendable {
   private var knownSections: [FetchedResultsSectionInfo]?
   /// The version of the list; 0 before the first.
   private(set) var version = 0
-  private var observer: (any NSObjectProtocol)?
+  private var observers: [any NSObjectProtocol] = []
   /// The delegate; setting it resets what is known of its optional methods.
   weak var delegate: (any NSFetchedResultsControllerDelegate)? {
     didSet {
@@ -64,9 +64,9 @@ final class FetchedResults: @unchecked Sendable {
 
   /// Stops observing changes.
   func stop() {
-    let observer = observer
-    self.observer = nil
-    if let observer { NotificationCenter.default.removeObserver(observer) }
+    let observers = observers
+    self.observers = []
+    for observer in observers { NotificationCenter.default.removeObserver(observer) }
   }
 
   // MARK: Fetching
@@ -108,15 +108,24 @@ final class FetchedResults: @unchecked Sendable {
   }
 
   private func observe() {
-    guard observer == nil else { return }
-    observer = NotificationCenter.default.addObserver(
-      forName: .NSManagedObjectContextObjectsDidChange,
-      object: context,
-      queue: nil
-    ) { [weak self] notification in
-      // Posted on the context's queue, to which the list is confined.
-      self?.objectsDidChange(notification.userInfo ?? [:])
-    }
+    guard observers.isEmpty else { return }
+    // Both are posted on the context's queue, to which the list is confined.
+    observers = [
+      NotificationCenter.default.addObserver(
+        forName: .NSManagedObjectContextObjectsDidChange,
+        object: context,
+        queue: nil
+      ) { [weak self] notification in
+        self?.objectsDidChange(notification.userInfo ?? [:])
+      },
+      NotificationCenter.default.addObserver(
+        forName: .contextDidMergeUnannouncedRows,
+        object: context,
+        queue: nil
+      ) { [weak self] notification in
+        if let rows = UnannouncedRows(notification) { self?.contextDidMerge(rows) }
+      },
+    ]
   }
 
   // MARK: Changing
@@ -125,19 +134,39 @@ final class FetchedResults: @unchecked Sendable {
   private var isFollowed: Bool { delegate != nil || didChange != nil }
 
   private func objectsDidChange(_ userInfo: [AnyHashable: Any]) {
-    guard isFollowed, let plan, var old = list else { return }
-    let turn = FetchedResultsTracker.Turn(userInfo)
-    let isWindow = plan.limit > 0 || plan.offset > 0
+    guard isFollowed, let plan, list != nil else { return }
     do {
       if userInfo[NSInvalidatedAllObjectsKey] != nil { return try becomeInvalid() }
-      if isWindow { return try fetchAgain(&old, touched: turn.changed) }
-      let tracker = FetchedResultsTracker(plan: plan)
-      guard let outcome = tracker.list(&old, after: turn) else { return }
-      var new = try SectionedResults(outcome.objects, sectionNameKeyPath: sectionNameKeyPath)
-      tell(&old, &new, touched: outcome.touched, displaced: outcome.displaced)
+      try follow(FetchedResultsTracker.Turn(userInfo), plan)
     } catch {
       StoreLog.warning("(NSFetchedResultsController) could not follow a change: \(error)")
     }
+  }
+
+  /// Takes the objects of rows that match since another context changed them.
+  ///
+  /// Core Data leaves such an object out where its context has not read it before; apps read all
+  /// changed objects before a merge to have them in their lists.
+  private func contextDidMerge(_ rows: UnannouncedRows) {
+    guard isFollowed, let plan, list != nil else { return }
+    do {
+      // Without a predicate the list has the objects of all rows since they were inserted.
+      let found =
+        try plan.predicate == nil ? [] : context.existingObjects(of: rows.updated, for: plan)
+      let known = rows.inserted + found
+      if !known.isEmpty { try follow(FetchedResultsTracker.Turn(known: known), plan) }
+    } catch {
+      StoreLog.warning("(NSFetchedResultsController) could not follow a merge: \(error)")
+    }
+  }
+
+  private func follow(_ turn: FetchedResultsTracker.Turn, _ plan: FetchPlan) throws {
+    guard var old = list else { return }
+    if plan.limit > 0 || plan.offset > 0 { return try fetchAgain(&old, touched: turn.changed) }
+    let tracker = FetchedResultsTracker(plan: plan)
+    guard let outcome = tracker.list(&old, after: turn) else { return }
+    var new = try SectionedResults(outcome.objects, sectionNameKeyPath: sectionNameKeyPath)
+    tell(&old, &new, touched: outcome.touched, displaced: outcome.displaced)
   }
 
   /// All objects were removed at once, as when the context was reset: as in Core Data, the delegate

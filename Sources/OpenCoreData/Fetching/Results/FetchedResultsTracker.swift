@@ -19,6 +19,13 @@ struct FetchedResultsTracker {
   struct Turn {
     var changed: Set<NSManagedObject> = []
     var deleted: Set<NSManagedObject> = []
+    /// Objects that did not change, but may be missing in the list.
+    var known: Set<NSManagedObject> = []
+
+    /// Objects that were found for rows of a merge.
+    init(known: [NSManagedObject]) {
+      self.known = Set(known)
+    }
 
     init(_ userInfo: [AnyHashable: Any]) {
       func objects(_ key: String) -> Set<NSManagedObject> {
@@ -36,12 +43,15 @@ struct FetchedResultsTracker {
     var touched: Set<NSManagedObject> = []
     var gone: Set<NSManagedObject> = []
     for object in turn.deleted where current.index(of: object) != nil { gone.insert(object) }
-    for object in turn.changed where plan.covers(object) {
-      let isMember = current.index(of: object) != nil
-      let matches =
-        object.managedObjectContext != nil && !object.isDeleted
+    func matches(_ object: NSManagedObject) -> Bool {
+      object.managedObjectContext != nil && !object.isDeleted
         && plan.predicate?.evaluate(with: object) ?? true
-      switch (isMember, matches) {
+    }
+    for object in turn.known where plan.covers(object) {
+      if current.index(of: object) == nil, matches(object) { arrivals.append(object) }
+    }
+    for object in turn.changed where plan.covers(object) {
+      switch (current.index(of: object) != nil, matches(object)) {
       case (true, true): touched.insert(object)
       case (true, false): gone.insert(object)
       case (false, true): arrivals.append(object)

@@ -7,6 +7,8 @@ import Foundation
 ///
 /// **Differs from Core Data:** a delegate is held weakly; section information that is cached lives
 /// as long as the process; with a fetch limit or offset the list is fetched again after each change.
+/// An object that another context changed so that it matches enters the list with the merge, also
+/// where this context has not read it before.
 open class NSFetchedResultsController<ResultType>: NSObject {
   let results: FetchedResults
   private var typedObjects: [ResultType] = []

@@ -1,0 +1,90 @@
+import Foundation
+
+extension NSManagedObjectContext {
+  /// Makes faults of inserted rows, and adds them to the loaded relationships of their owners.
+  ///
+  /// Rows that were deleted since are left out: the notification of an insertion may arrive after
+  /// that of the deletion, and a history is merged one transaction after the other.
+  func mergeInsertions(_ keys: [ObjectKey]) -> (new: [NSManagedObject], known: [NSManagedObject]) {
+    var insertions: (new: [NSManagedObject], known: [NSManagedObject]) = ([], [])
+    for key in keys {
+      if let object = registry.object(key) {
+        guard object.state.isDisjoint(with: [.inserted, .deleted]) else { continue }
+        insertions.known.append(object)
+      } else if let binding = persistentStoreCoordinator?.binding(number: key.store),
+        let template = binding.template(number: key.reference.entityNumber)
+      {
+        insertions.new.append(makeFault(key, template: template, binding: binding))
+      }
+    }
+    leaveOutVanished(&insertions)
+    let objects = insertions.new + insertions.known
+    if isChild {
+      // A child's faults have no rows of their own.
+      showToOwners(objects.map(\.key))
+    } else {
+      for object in objects where object.snapshot != nil {
+        invalidateInverses(of: object, before: nil)
+      }
+    }
+    return insertions
+  }
+
+  private func leaveOutVanished(
+    _ insertions: inout (new: [NSManagedObject], known: [NSManagedObject])
+  ) {
+    let objects = insertions.new + insertions.known
+    guard !objects.isEmpty else { return }
+    do {
+      let vanished = zip(objects, try haveRows(objects)).filter { !$0.1 }.map(\.0)
+      guard !vanished.isEmpty else { return }
+      let gone = Set(vanished.map { ObjectIdentifier($0) })
+      for object in insertions.new where gone.contains(ObjectIdentifier(object)) { forget(object) }
+      insertions.new.removeAll { gone.contains(ObjectIdentifier($0)) }
+      insertions.known.removeAll { gone.contains(ObjectIdentifier($0)) }
+    } catch {
+      // A row that could not be read is not absent.
+      couldNotPrefetch("read the rows of a merge", error)
+    }
+  }
+
+  /// The objects of the rows that exist and are of the entity that a plan fetches.
+  func existingObjects(of keys: [ObjectKey], for plan: FetchPlan) throws -> [NSManagedObject] {
+    let objects = keys.compactMap { key -> NSManagedObject? in
+      guard let binding = persistentStoreCoordinator?.binding(number: key.store),
+        let template = binding.template(number: key.reference.entityNumber),
+        plan.covers(template.layout)
+      else { return nil }
+      return makeFault(key, template: template, binding: binding)
+    }
+    return zip(objects, try haveRows(objects)).filter(\.1).map(\.0)
+  }
+
+  /// Whether each object is loaded, or has a row in the stores or an object in the parent.
+  private func haveRows(_ objects: [NSManagedObject]) throws -> [Bool] {
+    if isChild, let parent {
+      let faults = objects.filter { $0.state.contains(.fault) }
+      var answers = try parent.holds(faults.map(\.key)).makeIterator()
+      return objects.map { $0.state.contains(.fault) ? answers.next() ?? false : true }
+    }
+    try attachRows(to: objects, isSaving: false)
+    return objects.map { object in
+      object.state.isDisjoint(with: .fault) || object.state.contains(.prefetched)
+        // Rows of a contextual store are read one by one, when their objects are.
+        || object.binding?.isContextual ?? true
+    }
+  }
+
+  /// Whether each key has an object here, or could have one; called by a child context.
+  private func holds(_ keys: [ObjectKey]) throws -> [Bool] {
+    try performAndWait {
+      let objects = keys.map(ownObject)
+      var answers = try haveRows(objects.compactMap(\.self)).makeIterator()
+      return objects.map { object in
+        guard let object else { return false }
+        let hasRow = answers.next() ?? false
+        return hasRow && !object.state.contains(.deleted)
+      }
+    }
+  }
+}
