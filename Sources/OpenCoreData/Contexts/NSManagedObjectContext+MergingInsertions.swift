@@ -50,22 +50,36 @@ extension NSManagedObjectContext {
 
   /// The objects of the rows that exist and are of the entity that a plan fetches.
   func existingObjects(of keys: [ObjectKey], for plan: FetchPlan) throws -> [NSManagedObject] {
-    let objects = keys.compactMap { key -> NSManagedObject? in
-      guard let binding = persistentStoreCoordinator?.binding(number: key.store),
-        let template = binding.template(number: key.reference.entityNumber),
-        plan.covers(template.layout)
-      else { return nil }
-      return makeFault(key, template: template, binding: binding)
+    let objects = keys.compactMap { key in
+      template(of: key, for: plan).map { template, binding in
+        makeFault(key, template: template, binding: binding)
+      }
     }
     return zip(objects, try haveRows(objects)).filter(\.1).map(\.0)
+  }
+
+  /// The template of a key, where it is of the entity that a plan fetches.
+  func template(
+    of key: ObjectKey,
+    for plan: FetchPlan
+  ) -> (template: ObjectTemplate, binding: StoreBinding)? {
+    guard let binding = persistentStoreCoordinator?.binding(number: key.store),
+      let template = binding.template(number: key.reference.entityNumber),
+      plan.covers(template.layout)
+    else { return nil }
+    return (template, binding)
   }
 
   /// Whether each object is loaded, or has a row in the stores or an object in the parent.
   private func haveRows(_ objects: [NSManagedObject]) throws -> [Bool] {
     if isChild, let parent {
-      let faults = objects.filter { $0.state.contains(.fault) }
-      var answers = try parent.holds(faults.map(\.key)).makeIterator()
-      return objects.map { $0.state.contains(.fault) ? answers.next() ?? false : true }
+      // The parent's lane may be waiting for this merge, where a handler of its save requested it.
+      let faults = objects.filter { $0.state.contains(.fault) }.map(\.key)
+      let stored = try storedKeys(faults)
+      let others = faults.filter { !stored.contains($0) }
+      let held = others.isEmpty ? [] : try parent.holds(others)
+      let absent = Set(zip(others, held).filter { !$0.1 }.map(\.0))
+      return objects.map { !absent.contains($0.key) }
     }
     try attachRows(to: objects, isSaving: false)
     return objects.map { object in
@@ -73,6 +87,20 @@ extension NSManagedObjectContext {
         // Rows of a contextual store are read one by one, when their objects are.
         || object.binding?.isContextual ?? true
     }
+  }
+
+  /// Those of the keys that have rows in the stores.
+  private func storedKeys(_ keys: [ObjectKey]) throws -> Set<ObjectKey> {
+    var result: Set<ObjectKey> = []
+    let permanent = keys.filter { !$0.isTemporary }
+    for (store, keys) in Dictionary(grouping: permanent, by: \.store) {
+      guard let binding = persistentStoreCoordinator?.binding(number: store),
+        !binding.isContextual, let rows = rows(of: binding)
+      else { continue }
+      let found = try rows.passingRows(keys.map(\.reference))
+      for (key, row) in zip(keys, found) where row != nil { result.insert(key) }
+    }
+    return result
   }
 
   /// Whether each key has an object here, or could have one; called by a child context.

@@ -12,6 +12,8 @@ struct UnannouncedRows {
   /// Deleted rows without an object in the context.
   var deleted: [ObjectKey] = []
 
+  var isEmpty: Bool { inserted.isEmpty && updated.isEmpty && deleted.isEmpty }
+
   /// The notification key of the rows.
   static let key = "rows"
 
@@ -33,7 +35,7 @@ extension NSNotification.Name {
 
 extension NSManagedObjectContext {
   func postUnannounced(_ rows: UnannouncedRows) {
-    guard !rows.inserted.isEmpty || !rows.updated.isEmpty else { return }
+    guard !rows.isEmpty else { return }
     NotificationCenter.default.post(
       name: .contextDidMergeUnannouncedRows,
       object: self,

@@ -48,10 +48,12 @@ struct MergedInsertionTests {
   private func follow(
     _ context: NSManagedObjectContext,
     _ recorder: FetchedResultsRecorder,
-    predicate: NSPredicate? = nil
+    predicate: NSPredicate? = nil,
+    limit: Int = 0
   ) throws -> NSFetchedResultsController<Book> {
     try context.performAndWait {
       request.predicate = predicate
+      request.fetchLimit = limit
       let results = NSFetchedResultsController(
         fetchRequest: request,
         managedObjectContext: context,
@@ -211,6 +213,22 @@ struct MergedInsertionTests {
       #expect(recorder.log == ["will", "insert b - 0.0", "did"])
       #expect(results.fetchedObjects?.map(\.title) == ["b"])
       #expect(!viewer.hasChanges)
+    }
+  }
+
+  @Test("A list with a limit takes an object that another context's change moved into it")
+  func movesIntoLimit() throws {
+    let recorder = FetchedResultsRecorder()
+    let identifiers = try write("b", "c", "d")
+    let results = try follow(parent, recorder, limit: 2)
+    try writer.performAndWait {
+      (writer.object(with: identifiers[2]) as? Book)?.title = "a"
+      try writer.save()
+    }
+    merge(NSUpdatedObjectIDsKey, [identifiers[2]], into: parent)
+    parent.performAndWait {
+      #expect(recorder.log == ["will", "delete c 0.1 -", "insert a - 0.0", "did"])
+      #expect(results.fetchedObjects?.map(\.title) == ["a", "b"])
     }
   }
 }

@@ -148,8 +148,15 @@ final class FetchedResults: @unchecked Sendable {
   /// Core Data leaves such an object out where its context has not read it before; apps read all
   /// changed objects before a merge to have them in their lists.
   private func contextDidMerge(_ rows: UnannouncedRows) {
-    guard isFollowed, let plan, list != nil else { return }
+    guard isFollowed, let plan, var old = list else { return }
     do {
+      if plan.limit > 0 || plan.offset > 0 {
+        let isAffected =
+          rows.inserted.contains(where: plan.covers)
+          || (rows.updated + rows.deleted).contains { context.template(of: $0, for: plan) != nil }
+        if isAffected { try fetchAgain(&old, touched: []) }
+        return
+      }
       // Without a predicate the list has the objects of all rows since they were inserted.
       let found =
         try plan.predicate == nil ? [] : context.existingObjects(of: rows.updated, for: plan)
