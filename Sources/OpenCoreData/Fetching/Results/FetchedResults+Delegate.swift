@@ -7,7 +7,7 @@ extension FetchedResults {
   /// other changes of objects. Apple's header has changes of sections before those of objects; suites
   /// that run on Apple's systems receive the deletion of a section after those of its objects, and
   /// its information without objects. A table view accepts either order.
-  func tell(
+  func notify(
     _ delegate: any NSFetchedResultsControllerDelegate,
     _ controller: NSFetchedResultsController<any NSFetchRequestResult>,
     _ changes: FetchedResultsChanges,
@@ -21,7 +21,7 @@ extension FetchedResults {
       if wantsDifferences { return }
       list = before
     }
-    func report(_ change: FetchedResultsChanges.Change) {
+    func send(_ change: FetchedResultsChanges.Change) {
       delegate.controller(
         controller,
         didChange: change.object,
@@ -32,7 +32,7 @@ extension FetchedResults {
     }
     delegate.controllerWillChangeContent(controller)
     list = new
-    for change in changes.changes where change.type == .delete { report(change) }
+    for change in changes.changes where change.type == .delete { send(change) }
     for section in changes.deletedSections {
       let name = old.sections[section].name
       let info = FetchedResultsSectionInfo(name: name, indexTitle: indexTitle(name), members: [])
@@ -42,7 +42,7 @@ extension FetchedResults {
       guard let info = sections?[section] else { continue }
       delegate.controller(controller, didChange: info, atSectionIndex: section, for: .insert)
     }
-    for change in changes.changes where change.type != .delete { report(change) }
+    for change in changes.changes where change.type != .delete { send(change) }
     delegate.controllerDidChangeContent(controller)
   }
 

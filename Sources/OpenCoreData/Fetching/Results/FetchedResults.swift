@@ -173,7 +173,7 @@ final class FetchedResults: @unchecked Sendable {
     let tracker = FetchedResultsTracker(plan: plan)
     guard let outcome = tracker.list(&old, after: turn) else { return }
     var new = try SectionedResults(outcome.objects, sectionNameKeyPath: sectionNameKeyPath)
-    tell(&old, &new, touched: outcome.touched, displaced: outcome.displaced)
+    report(&old, &new, touched: outcome.touched, displaced: outcome.displaced)
   }
 
   /// All objects were removed at once, as when the context was reset: as in Core Data, the delegate
@@ -193,10 +193,10 @@ final class FetchedResults: @unchecked Sendable {
     let difference = new.objects.difference(from: old.objects).inferringMoves()
     var displaced: Set<NSManagedObject> = []
     for case .insert(_, let object, _?) in difference { displaced.insert(object) }
-    tell(&old, &new, touched: touched, displaced: displaced)
+    report(&old, &new, touched: touched, displaced: displaced)
   }
 
-  private func tell(
+  private func report(
     _ old: inout SectionedResults,
     _ new: inout SectionedResults,
     touched: Set<NSManagedObject>,
@@ -210,7 +210,7 @@ final class FetchedResults: @unchecked Sendable {
     )
     guard !changes.isEmpty else { return }
     if let delegate, let controller = facade() {
-      tell(delegate, controller, changes, old, new)
+      notify(delegate, controller, changes, old, new)
     } else {
       list = new
     }
