@@ -406,6 +406,13 @@ if Context.environment["WATERSHED_WITHOUT_FIXTURES"] == nil {
       ],
       path: "Examples/StarterServer/Tests/StarterServerTests"
     ),
+    // The examples of the documentation, compiled and run; scripts/tidy compares them with the pages.
+    .testTarget(
+      name: "DocumentationExamples",
+      dependencies: ["CloudKit", "CloudKitTesting", "CoreData", "ManagedMacros"],
+      swiftSettings: strict,
+      plugins: ["CoreDataModels"]
+    ),
   ]
 }
 
