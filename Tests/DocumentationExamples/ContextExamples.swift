@@ -1,0 +1,140 @@
+import CoreData
+import Foundation
+import Testing
+
+// example: NSManagedObject
+final class Note: NSManagedObject {
+  @NSManaged var text: String?
+  @NSManaged var created: Date?
+
+  override func awakeFromInsert() {
+    super.awakeFromInsert()
+    created = Date()
+  }
+}
+// end
+
+@Suite("Examples: objects and contexts")
+struct ContextExamples {
+  private static let notes: NSManagedObjectModel = {
+    // example: NSEntityDescription
+    let text = NSAttributeDescription()
+    text.name = "text"
+    text.type = .string
+
+    let created = NSAttributeDescription()
+    created.name = "created"
+    created.type = .date
+
+    let note = NSEntityDescription()
+    note.name = "Note"
+    note.managedObjectClassName = NSStringFromClass(Note.self)
+    note.properties = [text, created]
+    // end
+    // example: NSManagedObjectModel
+    let model = NSManagedObjectModel()
+    model.entities = [note]
+    // end
+    return model
+  }()
+
+  @Test("A class of the app gives new objects a date")
+  func managedObject() throws {
+    let container = NSPersistentContainer(name: "Notes", managedObjectModel: Self.notes)
+    container.persistentStoreDescriptions = [
+      NSPersistentStoreDescription(url: URL(fileURLWithPath: "/dev/null"))
+    ]
+    container.loadPersistentStores { _, error in #expect(error == nil) }
+    let context = container.newBackgroundContext()
+    try context.performAndWait {
+      let note = Note(context: context)
+      note.text = "Buy milk"
+      try context.save()
+      #expect(note.created != nil)
+    }
+  }
+
+  @Test("A background context saves with an author")
+  func context() async throws {
+    let container = try Blog.inMemory()
+    // example: NSManagedObjectContext
+    let context = container.newBackgroundContext()
+    context.transactionAuthor = "import"
+    try await context.perform {
+      for title in ["One", "Two"] {
+        let post = Post(context: context)
+        post.title = title
+      }
+      try context.save()
+    }
+    // end
+    let count = try await context.perform {
+      try context.count(for: NSFetchRequest<Post>(entityName: "Post"))
+    }
+    #expect(count == 2)
+  }
+
+  @Test("A merge policy keeps the changes of both contexts")
+  func mergePolicy() throws {
+    let container = try Blog.inMemory()
+    let context = container.newBackgroundContext()
+    let post = try context.performAndWait { try context.addPosts("Draft")[0] }
+    let other = container.newBackgroundContext()
+    try other.performAndWait {
+      let found = try #require(try other.existingObject(with: post.objectID) as? Post)
+      found.rating = 5
+      found.title = "Theirs"
+      try other.save()
+    }
+    try context.performAndWait {
+      // example: NSMergePolicy
+      context.mergePolicy = NSMergePolicy.mergeByPropertyObjectTrump
+      post.title = "Ours"
+      try context.save()
+      // end
+      #expect(post.title == "Ours")
+      #expect(post.rating == 5)
+    }
+  }
+
+  @Test("A child context edits objects that its parent sees after the child's save")
+  func childContext() throws {
+    let container = try Blog.inMemory()
+    let context = container.newBackgroundContext()
+    let post = try context.performAndWait { try context.addPosts("Draft")[0] }
+    let objectID = post.objectID
+    try context.performAndWait {
+      // example: A child context
+      let editor = NSManagedObjectContext(.privateQueue)
+      editor.parent = context
+      try editor.performAndWait {
+        let edited = try editor.existingObject(with: objectID)
+        edited.setValue("Final", forKey: "title")
+        try editor.save()  // moves the change into the parent
+      }
+      try context.save()  // moves it into the store
+      // end
+      #expect(post.title == "Final")
+    }
+  }
+
+  @Test("An object's identifier finds it in another context")
+  func objectID() throws {
+    let container = try Blog.inMemory()
+    let context = container.newBackgroundContext()
+    let post = try context.performAndWait { try context.addPosts("One")[0] }
+    // example: NSManagedObjectID
+    let objectID = post.objectID
+    let other = container.newBackgroundContext()
+    try other.performAndWait {
+      let same = try other.existingObject(with: objectID)
+      same.setValue(true, forKey: "isRead")
+      try other.save()
+    }
+    // end
+    context.performAndWait {
+      context.refreshAllObjects()
+      #expect(post.isRead)
+    }
+  }
+}
