@@ -4,6 +4,18 @@ import OpenCloudKit
 import Synchronization
 
 /// The faults between one device and the server.
+///
+/// ```swift
+/// // The server executes the export, and its reply is lost: the next sync must not repeat it.
+/// phone.faults.add(.loseReply, to: "records/modify")
+/// try phone.save { context in
+///   let post = Post(context: context)
+///   post.title = "Once"
+/// }
+/// try? await phone.sync()
+/// try await phone.sync()
+/// try await laptop.sync()
+/// ```
 public final class FaultPlan: Sendable {
   /// One fault of a request.
   public enum Fault: Hashable, Sendable {

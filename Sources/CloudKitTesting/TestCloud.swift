@@ -6,6 +6,25 @@ import OpenCloudKit
 import Synchronization
 
 /// A CloudKit service inside the process, for tests: without sockets, and with accounts of its own.
+///
+/// ```swift
+/// let cloud = try await TestCloud()
+/// let phone = try await TestDevice(name: "phone", model: model, folder: folder, cloud: cloud)
+/// let laptop = try await TestDevice(name: "laptop", model: model, folder: folder, cloud: cloud)
+/// try phone.launch()
+/// try laptop.launch()
+///
+/// try phone.save { context in
+///   let post = Post(context: context)
+///   post.title = "Hello"
+/// }
+/// try await phone.sync()
+/// try await laptop.sync()
+/// let titles = try laptop.save { context in
+///   try context.fetch(NSFetchRequest<Post>(entityName: "Post")).map(\.title)
+/// }
+/// #expect(titles == ["Hello"])
+/// ```
 public final class TestCloud: Sendable {
   /// The default container of devices.
   public static let defaultContainer = "iCloud.watershed.test"

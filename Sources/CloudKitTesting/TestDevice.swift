@@ -6,6 +6,12 @@ import OpenCoreData
 import Synchronization
 
 /// A user's device for tests: a store in a folder, mirrored through a test cloud.
+///
+/// ```swift
+/// try await phone.quit()  // the app ends; its store stays
+/// try phone.launch()
+/// try await phone.sync()
+/// ```
 public final class TestDevice: Sendable {
   /// The device's name.
   public let name: String

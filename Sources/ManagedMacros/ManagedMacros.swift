@@ -3,12 +3,14 @@
 /// Key paths need it: sort descriptors, `#Predicate` and observation look up the name of
 /// `\Post.title` in it.
 ///
-///     @ManagedObject
-///     final class Post: NSManagedObject {
-///       @Managed var title: String?
-///       @Managed var tags: Set<Tag>
-///       @Managed var author: Author?
-///     }
+/// ```swift
+/// @ManagedObject
+/// final class Book: NSManagedObject {
+///   @Managed var title: String?
+///   @Managed var tags: Set<Tag>
+///   @Managed var author: Author?
+/// }
+/// ```
 ///
 /// - Note: **Differs from Core Data:** Core Data has `@NSManaged`, which the build plugin
 ///   `CoreDataModels` supports as it is. The macros need no plugin and no generated file.

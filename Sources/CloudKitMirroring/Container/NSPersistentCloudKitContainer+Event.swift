@@ -13,6 +13,20 @@ extension NSPersistentCloudKitContainer {
   }
 
   /// One run of setup, import or export.
+  ///
+  /// ```swift
+  /// let notifications = NotificationCenter.default.notifications(
+  ///   named: NSPersistentCloudKitContainer.eventChangedNotification,
+  ///   object: container
+  /// )
+  /// for await notification in notifications {
+  ///   let key = NSPersistentCloudKitContainer.eventNotificationUserInfoKey
+  ///   guard let event = notification.userInfo?[key] as? NSPersistentCloudKitContainer.Event,
+  ///     event.endDate != nil, let error = event.error
+  ///   else { continue }
+  ///   report(error)
+  /// }
+  /// ```
   public final class Event: NSObject, NSFetchRequestResult, NSCopying, @unchecked Sendable {
     // Sendable: immutable.
 

@@ -2,6 +2,15 @@ import Foundation
 import OpenCoreData
 
 /// Fetches the events of mirrored stores.
+///
+/// ```swift
+/// let request = NSPersistentCloudKitContainerEventRequest.fetchEvents(after: .distantPast)
+/// let result = try context.execute(request) as? NSPersistentCloudKitContainerEventResult
+/// let events = result?.result as? [NSPersistentCloudKitContainer.Event] ?? []
+/// for event in events where !event.succeeded {
+///   print(event.type, event.startDate, event.error.map(String.init(describing:)) ?? "")
+/// }
+/// ```
 open class NSPersistentCloudKitContainerEventRequest: NSPersistentStoreRequest,
   StoreIndependentRequest
 {

@@ -3,6 +3,14 @@ import OpenCloudKit
 import OpenCoreData
 
 /// How a store is mirrored with CloudKit.
+///
+/// ```swift
+/// let description = NSPersistentStoreDescription(url: storeURL)
+/// description.cloudKitContainerOptions = NSPersistentCloudKitContainerOptions(
+///   containerIdentifier: "iCloud.org.example.app"
+/// )
+/// container.persistentStoreDescriptions = [description]
+/// ```
 open class NSPersistentCloudKitContainerOptions: NSObject {
   /// The CloudKit container that the store is mirrored with.
   public let containerIdentifier: String

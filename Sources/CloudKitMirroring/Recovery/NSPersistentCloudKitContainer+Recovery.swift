@@ -6,7 +6,7 @@ extension NSPersistentCloudKitContainer {
   /// oldest first.
   ///
   /// ```swift
-  /// for entry in try container.recoveryEntries() where entry.entityName == "Note" {
+  /// for entry in try container.recoveryEntries() where entry.entityName == "Post" {
   ///   print(entry.date, entry.reason, entry.value(forKey: "title") ?? "untitled")
   ///   if wantsBack(entry) { try container.restore(entry) } else { try container.discard([entry]) }
   /// }

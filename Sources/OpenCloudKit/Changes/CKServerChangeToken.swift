@@ -1,6 +1,19 @@
 import Foundation
 
 /// A place in the feed of changes of a database or a zone.
+///
+/// ```swift
+/// var moreComing = true
+/// while moreComing {
+///   let changes = try await database.recordZoneChanges(inZoneWith: zoneID, since: token)
+///   for (recordID, result) in changes.modificationResultsByID {
+///     texts[recordID] = try result.get().record["text"]
+///   }
+///   for deletion in changes.deletions { texts[deletion.recordID] = nil }
+///   token = changes.changeToken  // keep it together with the texts
+///   moreComing = changes.moreComing
+/// }
+/// ```
 public final class CKServerChangeToken: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable {
   // Unchecked: immutable after the initializer.
 

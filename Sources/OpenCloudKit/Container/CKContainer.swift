@@ -23,6 +23,21 @@ public enum CKAccountStatus: Int, Sendable {
 
 /// An app's container: a public database, and a private and a shared database for each user.
 ///
+/// ```swift
+/// CKContainer.configure(
+///   CKContainerConfiguration(
+///     url: URL(string: "https://cloud.example.org"),
+///     containerIdentifiers: ["iCloud.org.example.app"],
+///     environment: .production,
+///     apiToken: "TOKEN"
+///   )
+/// )
+/// let container = CKContainer.default()
+/// try await container.signIn(userName: userName, password: password)
+/// let status = try await container.accountStatus()
+/// print(status == .available)
+/// ```
+///
 /// Differs from CloudKit: a container is configured with the address of its service; see
 /// `CKContainerConfiguration`.
 public final class CKContainer: NSObject, @unchecked Sendable {

@@ -2,6 +2,12 @@ import Foundation
 
 /// A sign-in that waits until a user types a code on another screen.
 ///
+/// ```swift
+/// let signIn = try await CKContainer.default().beginDeviceSignIn()
+/// print("Open \(signIn.verificationURL.absoluteString) and type \(signIn.userCode)")
+/// try await signIn.wait()
+/// ```
+///
 /// **Differs from CloudKit:** Apple's systems sign users in themselves. This is the device flow of
 /// RFC 8628, for command-line programs.
 public struct CKDeviceSignIn: Sendable {

@@ -2,6 +2,21 @@ import Effects
 import Foundation
 
 /// A database of records: public, private, or shared with the user.
+///
+/// ```swift
+/// let database = container.privateCloudDatabase
+/// let zone = try await database.save(CKRecordZone(zoneName: "Notes"))
+///
+/// let noteID = CKRecord.ID(recordName: "note-1", zoneID: zone.zoneID)
+/// let note = CKRecord(recordType: "Note", recordID: noteID)
+/// note["text"] = "Buy milk"
+/// try await database.save(note)
+///
+/// let fetched = try await database.record(for: noteID)
+/// fetched["text"] = "Buy oat milk"
+/// try await database.save(fetched)
+/// try await database.deleteRecord(withID: noteID)
+/// ```
 public final class CKDatabase: NSObject, @unchecked Sendable {
   // Unchecked: immutable after the initializer.
 

@@ -16,6 +16,17 @@ public let CKRecordChangedErrorServerRecordKey: String = "ServerRecord"
 public let CKRecordChangedErrorClientRecordKey: String = "ClientRecord"
 
 /// An error of CloudKit, with Apple's code and user info.
+///
+/// ```swift
+/// do {
+///   try await database.save(note)
+/// } catch let error as CKError where error.code == .serverRecordChanged {
+///   guard let server = error.serverRecord else { throw error }
+///   // Merge here; `error.ancestorRecord` is the version before both edits.
+///   server["text"] = note["text"]
+///   try await database.save(server)
+/// }
+/// ```
 public struct CKError: CustomNSError, Error, Hashable, CustomStringConvertible,
   @unchecked Sendable
 {

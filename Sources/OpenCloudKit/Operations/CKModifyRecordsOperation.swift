@@ -1,6 +1,18 @@
 import Foundation
 
 /// Saves and deletes records.
+///
+/// ```swift
+/// let operation = CKModifyRecordsOperation(recordsToSave: notes, recordIDsToDelete: nil)
+/// operation.savePolicy = .changedKeys
+/// operation.perRecordSaveBlock = { recordID, result in
+///   if case .failure(let error) = result { print(recordID.recordName, error) }
+/// }
+/// operation.modifyRecordsResultBlock = { result in
+///   continuation.resume(with: result.map { notes.count })
+/// }
+/// database.add(operation)
+/// ```
 public final class CKModifyRecordsOperation: CKDatabaseOperation, @unchecked Sendable {
   // Unchecked: set before the operation is queued.
 

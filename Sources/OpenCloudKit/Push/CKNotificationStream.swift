@@ -14,6 +14,17 @@ extension CKContainer {
 }
 
 /// The notifications of a device, as they arrive; each iterator receives all of them.
+///
+/// ```swift
+/// for try await notification in container.notifications {
+///   guard let change = notification as? CKDatabaseNotification else { continue }
+///   switch change.databaseScope {
+///   case .private: try await fetchChanges(container.privateCloudDatabase)
+///   case .shared: try await fetchChanges(container.sharedCloudDatabase)
+///   default: break
+///   }
+/// }
+/// ```
 public struct CKNotificationStream: AsyncSequence, Sendable {
   /// One notification.
   public typealias Element = CKNotification

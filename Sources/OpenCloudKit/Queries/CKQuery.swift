@@ -3,6 +3,20 @@ import Foundation
 import Synchronization
 
 /// A query: a record type, a predicate and sort descriptors.
+///
+/// ```swift
+/// let query = CKQuery(
+///   recordType: "Note",
+///   predicate: NSPredicate(format: "text BEGINSWITH %@", "Buy")
+/// )
+/// query.sortDescriptors = [NSSortDescriptor(key: "text", ascending: true)]
+/// var (page, cursor) = try await database.records(matching: query, inZoneWith: zoneID)
+/// var found = try page.map { try $0.1.get() }
+/// while let next = cursor {
+///   (page, cursor) = try await database.records(continuingMatchFrom: next)
+///   found += try page.map { try $0.1.get() }
+/// }
+/// ```
 public final class CKQuery: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable {
   // Unchecked: the sort descriptors are inside `order`; predicates and sort descriptors are
   // immutable, and so is the rest.

@@ -3,6 +3,15 @@ import Synchronization
 
 /// A file that belongs to a record and is stored beside it.
 ///
+/// ```swift
+/// note["photo"] = CKAsset(fileURL: photoURL)
+/// try await database.save(note)
+///
+/// let fetched = try await database.record(for: note.recordID)
+/// let photo = fetched["photo"] as? CKAsset
+/// let bytes = try photo?.fileURL.map { try Data(contentsOf: $0) }
+/// ```
+///
 /// A fetched record's assets are files in a temporary folder: copy what you want to keep.
 public final class CKAsset: NSObject, @unchecked Sendable {
   // Unchecked: all mutable state is inside `state`.

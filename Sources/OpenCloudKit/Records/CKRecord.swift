@@ -3,6 +3,20 @@ import Synchronization
 
 /// The fields of one record and what the service knows about it.
 ///
+/// ```swift
+/// let noteID = CKRecord.ID(
+///   recordName: "note-1",
+///   zoneID: CKRecordZone.ID(zoneName: "Notes")
+/// )
+/// let note = CKRecord(recordType: "Note", recordID: noteID)
+/// note["text"] = "Buy milk"
+/// note["priority"] = 2
+/// note["tags"] = ["home", "today"]
+/// note["folder"] = CKRecord.Reference(recordID: folderID, action: .deleteSelf)
+/// let text = note["text"] as? String
+/// let priority: Int? = note["priority"]
+/// ```
+///
 /// Differs from CloudKit: a record may be shared between threads; each access is atomic by itself.
 open class CKRecord: NSObject, NSSecureCoding, NSCopying, CKRecordKeyValueSetting, Sequence,
   @unchecked Sendable

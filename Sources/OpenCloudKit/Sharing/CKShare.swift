@@ -5,6 +5,18 @@ import Synchronization
 /// The share of a record with its descendants, or of a zone: its participants and their
 /// permissions.
 ///
+/// ```swift
+/// let folderID = CKRecord.ID(recordName: "holidays", zoneID: zone.zoneID)
+/// let folder = CKRecord(recordType: "Folder", recordID: folderID)
+/// folder["name"] = "Holidays"
+///
+/// let share = CKShare(rootRecord: folder)
+/// share[CKShare.SystemFieldKey.title] = "Holidays"
+/// share.publicPermission = .readWrite  // every user who has the link
+/// let (saved, _) = try await database.modifyRecords(saving: [folder, share], deleting: [])
+/// let link = (try saved[share.recordID]?.get() as? CKShare)?.url
+/// ```
+///
 /// Save it together with its root. The participants other than the owner get access once they have
 /// accepted; the shared records are then in their shared database.
 public final class CKShare: CKRecord, @unchecked Sendable {

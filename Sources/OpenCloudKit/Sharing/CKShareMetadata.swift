@@ -9,6 +9,18 @@ extension CKShare {
 // Not nested, for the archives' sake: see `CKRecordID`.
 
 /// The share that a link identifies, as the user who opened the link sees it.
+///
+/// ```swift
+/// let metadata = try await others.shareMetadata(for: url)
+/// _ = try await others.accept(metadata)
+///
+/// let shared = others.sharedCloudDatabase
+/// for zone in try await shared.allRecordZones() {
+///   let folderID = CKRecord.ID(recordName: "holidays", zoneID: zone.zoneID)
+///   let folder = try await shared.record(for: folderID)
+///   print(folder["name"] as? String ?? "")
+/// }
+/// ```
 public final class CKShareMetadata: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable {
   // Unchecked: immutable after the initializer.
 

@@ -61,6 +61,13 @@ extension CKShare {
 // Not nested, for the archives' sake: see `CKRecordID`.
 
 /// A participant of a share.
+///
+/// ```swift
+/// let participant = try await container.shareParticipant(forUserRecordID: userRecordID)
+/// participant.permission = .readWrite
+/// share.addParticipant(participant)
+/// try await container.privateCloudDatabase.save(share)
+/// ```
 public final class CKShareParticipant: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable {
   // Unchecked: all mutable state is inside `state`.
 

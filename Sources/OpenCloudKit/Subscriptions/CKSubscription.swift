@@ -3,6 +3,22 @@ import Foundation
 import Synchronization
 
 /// A subscription to changes.
+///
+/// ```swift
+/// let changes = CKDatabaseSubscription(subscriptionID: "all-changes")
+/// changes.notificationInfo = CKSubscription.NotificationInfo(shouldSendContentAvailable: true)
+/// try await database.save(changes)
+///
+/// let urgent = CKQuerySubscription(
+///   recordType: "Note",
+///   predicate: NSPredicate(format: "priority > %d", 2),
+///   subscriptionID: "urgent-notes",
+///   options: [.firesOnRecordCreation, .firesOnRecordUpdate]
+/// )
+/// urgent.zoneID = zone.zoneID
+/// urgent.notificationInfo = CKSubscription.NotificationInfo(alertBody: "An urgent note")
+/// try await database.save(urgent)
+/// ```
 open class CKSubscription: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable {
   // Unchecked: all mutable state is inside `info`.
 

@@ -5,6 +5,23 @@ import Synchronization
 /// Synchronizes an app's records with a database: fetches remote changes, sends local changes, and
 /// schedules both.
 ///
+/// ```swift
+/// var configuration = CKSyncEngine.Configuration(
+///   database: database,
+///   stateSerialization: await notes.state,
+///   delegate: notes
+/// )
+/// configuration.automaticallySync = false  // for tests and tools; an app leaves it on
+/// let engine = CKSyncEngine(configuration)
+///
+/// let zone = CKRecordZone(zoneName: "Notes")
+/// let noteID = CKRecord.ID(recordName: "note-1", zoneID: zone.zoneID)
+/// await notes.write("Buy milk", to: noteID)
+/// engine.state.add(pendingDatabaseChanges: [.saveZone(zone)])
+/// engine.state.add(pendingRecordZoneChanges: [.saveRecord(noteID)])
+/// try await engine.sendChanges()
+/// ```
+///
 /// The app stores the records; its ``CKSyncEngineDelegate`` receives the fetched records and
 /// supplies the records to send. An engine that syncs automatically subscribes to the database,
 /// fetches when the service notifies it of changes, sends soon after a change was added to its

@@ -3,6 +3,18 @@ import Foundation
 
 /// The objects that an app reads and changes until it saves them.
 ///
+/// ```swift
+/// let context = container.newBackgroundContext()
+/// context.transactionAuthor = "import"
+/// try await context.perform {
+///   for title in ["One", "Two"] {
+///     let post = Post(context: context)
+///     post.title = title
+///   }
+///   try context.save()
+/// }
+/// ```
+///
 /// A context is used on its own lane: call it inside `perform` or `performAndWait`, or on the main
 /// thread where it is a main-queue context.
 ///

@@ -15,6 +15,12 @@ public enum NSMergePolicyType: UInt, Sendable, Hashable {
 }
 
 /// Resolves conflicts with rows that were changed in the store since they were read.
+///
+/// ```swift
+/// context.mergePolicy = NSMergePolicy.mergeByPropertyObjectTrump
+/// post.title = "Ours"
+/// try context.save()
+/// ```
 open class NSMergePolicy: NSObject, @unchecked Sendable {
   // Sendable: immutable; subclasses that add state guard it.
 

@@ -2,6 +2,16 @@ import Effects
 import Foundation
 
 /// A model, a coordinator, its stores and a context for the main thread.
+///
+/// ```swift
+/// let container = NSPersistentContainer(name: "Blog")
+/// container.loadPersistentStores { description, error in
+///   if let error { fatalError("\(description): \(error)") }
+/// }
+/// let post = Post(context: container.viewContext)
+/// post.title = "Hello"
+/// try container.viewContext.save()
+/// ```
 open class NSPersistentContainer: NSObject, @unchecked Sendable {
   // Sendable: `lock` guards what is made at first use and what can be set.
 

@@ -1,6 +1,17 @@
 import Foundation
 
 /// The parameters with which a container opens a store.
+///
+/// ```swift
+/// let container = NSPersistentContainer(name: "People", managedObjectModel: newModel)
+/// let description = NSPersistentStoreDescription(url: url)
+/// description.shouldMigrateStoreAutomatically = true  // both are the defaults
+/// description.shouldInferMappingModelAutomatically = true
+/// container.persistentStoreDescriptions = [description]
+/// var failure: (any Error)?
+/// container.loadPersistentStores { _, error in failure = error }
+/// if let failure { throw failure }
+/// ```
 open class NSPersistentStoreDescription: NSObject, NSCopying {
   /// The type of the store.
   open var type = NSSQLiteStoreType

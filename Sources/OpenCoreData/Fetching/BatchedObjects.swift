@@ -8,9 +8,11 @@ import Foundation
 /// memory of a thousand.
 /// of a thousand.
 ///
-///     for post in try context.objects(matching: request, batchSize: 500) {
-///       print(post.title)
-///     }
+/// ```swift
+/// for post in try context.objects(matching: request, batchSize: 500) {
+///   print(post.title ?? "")
+/// }
+/// ```
 ///
 /// Use it on the context's lane, as its objects.
 public final class BatchedObjects<Object: NSFetchRequestResult>: RandomAccessCollection {

@@ -2,6 +2,15 @@ import Foundation
 
 /// A description of a search for objects.
 ///
+/// ```swift
+/// let request = NSFetchRequest<Post>(entityName: "Post")
+/// request.predicate = NSPredicate(format: "title BEGINSWITH %@", "Swift")
+/// request.sortDescriptors = [NSSortDescriptor(key: "created", ascending: false)]
+/// request.fetchLimit = 20
+/// request.relationshipKeyPathsForPrefetching = ["author"]
+/// let posts = try context.fetch(request)
+/// ```
+///
 /// Differs from Core Data: the result type has no bound here, because an existential such as
 /// `any NSFetchRequestResult` cannot satisfy one without Objective-C. The methods that run a
 /// request carry it.

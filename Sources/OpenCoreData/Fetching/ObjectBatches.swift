@@ -34,9 +34,11 @@ class BatchWalk {
 /// Its objects belong to the context like all others: with a main-queue context use them on the
 /// main actor; with another, inside of its `perform`.
 ///
-///     for try await batch in context.batches(matching: request, size: 500) {
-///       await context.perform { for post in batch { post.isRead = true } }
-///     }
+/// ```swift
+/// for try await batch in context.batches(matching: request, size: 500) {
+///   await context.perform { for post in batch { post.isRead = true } }
+/// }
+/// ```
 public struct ObjectBatches<Object: NSFetchRequestResult>: AsyncSequence {
   /// One batch.
   public typealias Element = [Object]

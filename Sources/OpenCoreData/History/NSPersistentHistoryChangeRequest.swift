@@ -1,6 +1,17 @@
 import Foundation
 
 /// A request to read the history of stores, or to delete it.
+///
+/// ```swift
+/// let request = NSPersistentHistoryChangeRequest.fetchHistory(after: token)
+/// let history = try context.execute(request) as? NSPersistentHistoryResult
+/// for transaction in history?.result as? [NSPersistentHistoryTransaction] ?? [] {
+///   for change in transaction.changes ?? [] where transaction.author == "import" {
+///     names.append(change.changedObjectID.entity.name ?? "")
+///   }
+///   token = transaction.token  // keep it where the next launch finds it
+/// }
+/// ```
 public class NSPersistentHistoryChangeRequest: NSPersistentStoreRequest {
   /// The start of a fetch, or the end of a deletion.
   enum Bound {

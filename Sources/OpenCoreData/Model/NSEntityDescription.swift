@@ -2,6 +2,21 @@ import Foundation
 import Synchronization
 
 /// A description of an entity: a kind of object, with its properties.
+///
+/// ```swift
+/// let text = NSAttributeDescription()
+/// text.name = "text"
+/// text.type = .string
+///
+/// let created = NSAttributeDescription()
+/// created.name = "created"
+/// created.type = .date
+///
+/// let note = NSEntityDescription()
+/// note.name = "Note"
+/// note.managedObjectClassName = NSStringFromClass(Note.self)
+/// note.properties = [text, created]
+/// ```
 open class NSEntityDescription: NSObject, NSCopying, @unchecked Sendable {
   // Sendable: settable by one thread while a model is being built, read-only once frozen.
 

@@ -1,6 +1,11 @@
 import Foundation
 
 /// A description of all the entities that an app works with.
+///
+/// ```swift
+/// let model = NSManagedObjectModel()
+/// model.entities = [note]
+/// ```
 open class NSManagedObjectModel: NSObject, NSCopying, @unchecked Sendable {
   // Sendable: settable by one thread while it is being built, read-only once frozen; freezing is
   // guarded by a lock.

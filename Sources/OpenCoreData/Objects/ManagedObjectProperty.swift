@@ -5,7 +5,9 @@ import Foundation
 /// It reads what key-value coding gives and casts it: transformable and composite attributes,
 /// numbers as `NSNumber`, collections as arrays. `ManagedProperty` is faster where its type fits.
 ///
-///     private static let tagsProperty = ManagedObjectProperty<[String]?>("tags")
+/// ```swift
+/// private static let wordsProperty = ManagedObjectProperty<[String]?>("words")
+/// ```
 public struct ManagedObjectProperty<Value>: Sendable {
   /// The name of the property in the model.
   public let key: String
@@ -20,7 +22,9 @@ public struct ManagedObjectProperty<Value>: Sendable {
 
 /// A typed accessor for an attribute that holds the raw values of an enumeration.
 ///
-///     private static let stateProperty = ManagedRawProperty<State>("state")
+/// ```swift
+/// private static let stateProperty = ManagedRawProperty<State>("state")
+/// ```
 public struct ManagedRawProperty<Value: RawRepresentable>: Sendable
 where Value.RawValue: ManagedValue {
   let raw: ManagedProperty<Value.RawValue>

@@ -7,13 +7,15 @@ import Synchronization
 /// The property's slot is looked up once for each entity and kept, so an access costs no
 /// dictionary and no box. Keep one for each property of a class:
 ///
-///     final class Post: NSManagedObject {
-///       private static let titleProperty = ManagedProperty<String?>("title")
-///       var title: String? {
-///         get { self[Self.titleProperty] }
-///         set { self[Self.titleProperty] = newValue }
-///       }
-///     }
+/// ```swift
+/// final class Chapter: NSManagedObject {
+///   private static let titleProperty = ManagedProperty<String?>("title")
+///   var title: String? {
+///     get { self[Self.titleProperty] }
+///     set { self[Self.titleProperty] = newValue }
+///   }
+/// }
+/// ```
 ///
 /// Setting a relationship keeps its inverse true, as `setValue(_:forKey:)` does.
 public struct ManagedProperty<Value: ManagedValue>: Sendable {

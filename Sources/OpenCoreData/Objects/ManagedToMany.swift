@@ -2,10 +2,12 @@ import Foundation
 
 /// A typed accessor for a to-many relationship, to add and remove single members.
 ///
-///     extension Post {
-///       private static let tagsMembers = ManagedToMany<Tag>("tags")
-///       func addToTags(_ tag: Tag) { self[Self.tagsMembers].add(tag) }
-///     }
+/// ```swift
+/// extension Chapter {
+///   private static let tagsMembers = ManagedToMany<Tag>("tags")
+///   func addToTags(_ tag: Tag) { self[Self.tagsMembers].add(tag) }
+/// }
+/// ```
 public struct ManagedToMany<Element: NSManagedObject>: Sendable {
   /// The name of the relationship in the model.
   public let key: String

@@ -24,6 +24,18 @@ public struct ManagedObjectSeed {
 
 /// An object that a store keeps.
 ///
+/// ```swift
+/// final class Note: NSManagedObject {
+///   @NSManaged var text: String?
+///   @NSManaged var created: Date?
+///
+///   override func awakeFromInsert() {
+///     super.awakeFromInsert()
+///     created = Date()
+///   }
+/// }
+/// ```
+///
 /// An object belongs to one context and is used on that context's lane. Its values are those of
 /// the store's row, which it shares, until the first change.
 open class NSManagedObject: NSObject, NSFetchRequestResult {

@@ -2,6 +2,16 @@ import Foundation
 
 /// Identifies an object, in every context and between launches.
 ///
+/// ```swift
+/// let objectID = post.objectID
+/// let other = container.newBackgroundContext()
+/// try other.performAndWait {
+///   let same = try other.existingObject(with: objectID)
+///   same.setValue(true, forKey: "isRead")
+///   try other.save()
+/// }
+/// ```
+///
 /// An object has a temporary identifier until it is saved for the first time.
 open class NSManagedObjectID: NSObject, NSCopying, NSFetchRequestResult, @unchecked Sendable {
   // Sendable: immutable.

@@ -17,6 +17,24 @@ extension NSPredicate: PredicateBuilding {}
 extension PredicateBuilding where Self: NSPredicate {
   /// Makes a predicate from a format string and the values of its `%@`, `%K` and number formats.
   ///
+  /// ```swift
+  /// let request = NSFetchRequest<Post>(entityName: "Post")
+  /// request.predicate = NSPredicate(
+  ///   format: "created >= %@ AND %K CONTAINS[cd] %@",
+  ///   start,
+  ///   "title",
+  ///   "swift"
+  /// )
+  /// let posts = try context.fetch(request)
+  ///
+  /// let authors = NSFetchRequest<Author>(entityName: "Author")
+  /// authors.predicate = NSPredicate(
+  ///   format: "SUBQUERY(posts, $post, $post.rating > %d).@count > 0",
+  ///   3
+  /// )
+  /// let popular = try context.fetch(authors)
+  /// ```
+  ///
   /// An invalid string stops the process with Apple's message, the position and the expected input,
   /// as with Apple.
   public init(format predicateFormat: String, _ arguments: Any?...) {

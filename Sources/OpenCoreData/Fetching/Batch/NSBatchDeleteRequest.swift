@@ -2,6 +2,12 @@ import Foundation
 
 /// Deletes many rows in one transaction, without loading them.
 ///
+/// ```swift
+/// let read = NSFetchRequest<Post>(entityName: "Post")
+/// read.predicate = NSPredicate(format: "isRead == YES")
+/// try context.execute(NSBatchDeleteRequest(fetchRequest: read))
+/// ```
+///
 /// Run it with `execute(_:)` of a context, on the context's queue. The context's objects are not
 /// updated; `mergeChanges(fromRemoteContextSave:into:)` accepts the identifiers of the result.
 ///

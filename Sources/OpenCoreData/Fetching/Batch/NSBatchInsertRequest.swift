@@ -2,6 +2,22 @@ import Foundation
 
 /// Inserts many rows in one transaction, without an object for each.
 ///
+/// ```swift
+/// var titles = ["One", "Two", "Three"].makeIterator()
+/// let insert = NSBatchInsertRequest(entityName: "Post") { (row: NSMutableDictionary) in
+///   guard let title = titles.next() else { return true }
+///   row["title"] = title
+///   return false
+/// }
+/// insert.resultType = .objectIDs
+/// let inserted = try context.execute(insert) as? NSBatchInsertResult
+/// let objectIDs = inserted?.result as? [NSManagedObjectID] ?? []
+/// NSManagedObjectContext.mergeChanges(
+///   fromRemoteContextSave: [NSInsertedObjectsKey: objectIDs],
+///   into: [context]
+/// )
+/// ```
+///
 /// The rows are given as an array of dictionaries, by a handler that fills a dictionary, or by a
 /// handler that fills an object; a handler returns true at the end, and the values of that last
 /// call are ignored. Omitted attributes have their default values; unknown keys and relationships

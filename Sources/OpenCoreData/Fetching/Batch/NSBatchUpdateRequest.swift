@@ -2,6 +2,15 @@ import Foundation
 
 /// Changes attributes of many rows in one transaction, without loading them.
 ///
+/// ```swift
+/// let update = NSBatchUpdateRequest(entityName: "Post")
+/// update.predicate = NSPredicate(format: "title BEGINSWITH %@", "T")
+/// update.propertiesToUpdate = ["isRead": true]
+/// update.resultType = .updatedObjectsCountResultType
+/// let updated = try context.execute(update) as? NSBatchUpdateResult
+/// let count = updated?.result as? Int
+/// ```
+///
 /// Run it with `execute(_:)` of a context, on the context's queue. The context's objects are not
 /// updated, and nothing is validated; `mergeChanges(fromRemoteContextSave:into:)` accepts the
 /// identifiers of the result. Each row's version is incremented, so that a context that has changed

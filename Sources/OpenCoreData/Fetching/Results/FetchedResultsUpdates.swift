@@ -2,6 +2,12 @@ import Foundation
 
 /// The results of a request now and after each change of its context, as an asynchronous sequence.
 ///
+/// ```swift
+/// for try await list in context.updates(of: request) {
+///   await context.perform { show(list.objects(in: context)) }
+/// }
+/// ```
+///
 /// Created by ``NSManagedObjectContext/updates(of:sectionNameKeyPath:)``. A slow reader skips lists
 /// and receives the newest one; each list has the difference from the last one that was read.
 ///

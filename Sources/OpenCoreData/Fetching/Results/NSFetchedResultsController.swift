@@ -2,6 +2,19 @@ import Foundation
 
 /// Provides the results of a fetch in sections and updates them while objects change.
 ///
+/// ```swift
+/// let request = NSFetchRequest<Post>(entityName: "Post")
+/// request.sortDescriptors = [NSSortDescriptor(key: "created", ascending: false)]
+/// let controller = NSFetchedResultsController(
+///   fetchRequest: request,
+///   managedObjectContext: context,
+///   sectionNameKeyPath: nil,
+///   cacheName: nil
+/// )
+/// controller.delegate = list
+/// try controller.performFetch()
+/// ```
+///
 /// A controller with a delegate observes the changes of its context; one without keeps the results
 /// of ``performFetch()``. It must be used on the queue of its context.
 ///

@@ -2,6 +2,18 @@ import Foundation
 
 /// The delegate of a fetched results controller, which is notified of changes of its list.
 ///
+/// ```swift
+/// final class PostList: NSObject, NSFetchedResultsControllerDelegate {
+///   private(set) var titles: [String] = []
+///
+///   func controllerDidChangeContent(
+///     _ controller: NSFetchedResultsController<any NSFetchRequestResult>
+///   ) {
+///     titles = (controller.fetchedObjects ?? []).compactMap { ($0 as? Post)?.title }
+///   }
+/// }
+/// ```
+///
 /// All methods are optional. A delegate is called on the queue of the controller's context, at the
 /// end of the turn that made the changes.
 ///

@@ -2,6 +2,14 @@ import Effects
 import Foundation
 
 /// How the objects of one model become objects of another.
+///
+/// ```swift
+/// let mapping = try NSMappingModel.inferredMappingModel(
+///   forSourceModel: oldModel,
+///   destinationModel: newModel
+/// )
+/// print(mapping.entityMappings.map(\.name))
+/// ```
 open class NSMappingModel: NSObject {
   /// The mappings of entities, in the order in which they are executed.
   // swift-format-ignore: NeverUseImplicitlyUnwrappedOptionals

@@ -2,6 +2,38 @@ import Foundation
 
 /// Migrates a store through the versions of a model, stage by stage.
 ///
+/// ```swift
+/// let adding = NSLightweightMigrationStage([firstModel.versionChecksum])
+/// let splitting = NSCustomMigrationStage(
+///   migratingFrom: NSManagedObjectModelReference(
+///     model: secondModel,
+///     versionChecksum: secondModel.versionChecksum
+///   ),
+///   to: NSManagedObjectModelReference(
+///     model: thirdModel,
+///     versionChecksum: thirdModel.versionChecksum
+///   )
+/// )
+/// splitting.willMigrateHandler = { manager, _ in
+///   guard let context = manager.container?.newBackgroundContext() else { return }
+///   try context.performAndWait {
+///     let request = NSFetchRequest<NSManagedObject>(entityName: "Person")
+///     for person in try context.fetch(request) {
+///       let name = person.value(forKey: "name") as? String ?? ""
+///       let parts = name.split(separator: " ", maxSplits: 1).map(String.init)
+///       person.setValue(parts.first, forKey: "given")
+///       person.setValue(parts.count > 1 ? parts[1] : nil, forKey: "family")
+///     }
+///     try context.save()
+///   }
+/// }
+/// let description = NSPersistentStoreDescription(url: url)
+/// description.setOption(
+///   NSStagedMigrationManager([adding, splitting]),
+///   forKey: NSPersistentStoreStagedMigrationManagerOptionKey
+/// )
+/// ```
+///
 /// Pass it to a store under `NSPersistentStoreStagedMigrationManagerOptionKey`. The stages up to
 /// the store's version are skipped.
 ///
