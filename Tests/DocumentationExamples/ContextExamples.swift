@@ -137,4 +137,70 @@ struct ContextExamples {
       #expect(post.isRead)
     }
   }
+
+  @Test("Two relationships of a model in code are each other's inverse")
+  func relationships() throws {
+    let folder = NSEntityDescription()
+    folder.name = "Folder"
+    let note = NSEntityDescription()
+    note.name = "Note"
+    // example: NSRelationshipDescription
+    let notes = NSRelationshipDescription()
+    notes.name = "notes"
+    notes.destinationEntity = note
+    notes.deleteRule = .cascadeDeleteRule
+
+    let parent = NSRelationshipDescription()
+    parent.name = "folder"
+    parent.destinationEntity = folder
+    parent.maxCount = 1
+
+    notes.inverseRelationship = parent
+    parent.inverseRelationship = notes
+    folder.properties = [notes]
+    note.properties = [parent]
+    // end
+    #expect(notes.isToMany)
+    #expect(!parent.isToMany)
+    #expect(note.relationshipsByName["folder"]?.inverseRelationship === notes)
+  }
+
+  @Test("A context at a query generation does not see later commits")
+  func queryGeneration() async throws {
+    try await Blog.withFolder { folder in
+      let container = try Blog.container(at: folder.appendingPathComponent("Blog.sqlite"))
+      let other = container.newBackgroundContext()
+      try other.performAndWait { _ = try other.addPosts("One") }
+      let context = container.newBackgroundContext()
+      try context.performAndWait {
+        // example: NSQueryGenerationToken
+        try context.setQueryGenerationFrom(.current)
+        let posts = try context.fetch(NSFetchRequest<Post>(entityName: "Post"))
+        // end
+        #expect(posts.count == 1)
+      }
+      try other.performAndWait { _ = try other.addPosts("Two") }
+      try context.performAndWait {
+        #expect(try context.count(for: NSFetchRequest<Post>(entityName: "Post")) == 1)
+      }
+      try container.removeStores()
+    }
+  }
+
+  @Test("A coordinator opens a store without a container")
+  func coordinator() async throws {
+    try await Blog.withFolder { folder in
+      let model = Blog.model
+      let storeURL = folder.appendingPathComponent("Blog.sqlite")
+      // example: NSPersistentStoreCoordinator
+      let coordinator = NSPersistentStoreCoordinator(managedObjectModel: model)
+      let store = try coordinator.addPersistentStore(type: .sqlite, at: storeURL)
+
+      let context = NSManagedObjectContext(.privateQueue)
+      context.persistentStoreCoordinator = coordinator
+      // end
+      try context.performAndWait { _ = try context.addPosts("One") }
+      try coordinator.remove(store)
+    }
+  }
 }

@@ -187,4 +187,26 @@ struct FetchingExamples {
       #expect(try context.objects(matching: request, batchSize: 2).count == 3)
     }
   }
+
+  @Test("An asynchronous fetch reads its rows on another thread")
+  func asynchronousFetch() async throws {
+    let context = try context()
+    let count = try await withCheckedThrowingContinuation {
+      (continuation: CheckedContinuation<Int, any Error>) in
+      context.perform {
+        do {
+          // example: NSAsynchronousFetchRequest
+          let request = NSFetchRequest<Post>(entityName: "Post")
+          let fetch = NSAsynchronousFetchRequest(fetchRequest: request) { result in
+            continuation.resume(returning: result.finalResult?.count ?? 0)
+          }
+          try context.execute(fetch)
+          // end
+        } catch {
+          continuation.resume(throwing: error)
+        }
+      }
+    }
+    #expect(count == 3)
+  }
 }

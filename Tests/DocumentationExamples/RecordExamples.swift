@@ -196,4 +196,41 @@ struct RecordExamples {
       #expect(saved == 1)
     }
   }
+
+  @Test("A zone is saved before its records, and deleted with them")
+  func zone() async throws {
+    let cloud = try await TestCloud()
+    let database = try await cloud.container(device: "phone").privateCloudDatabase
+    // example: CKRecordZone
+    let zone = try await database.save(CKRecordZone(zoneName: "Notes"))
+    let names = try await database.allRecordZones().map(\.zoneID.zoneName)
+    try await database.deleteRecordZone(withID: zone.zoneID)
+    // end
+    #expect(names.contains("Notes"))
+    await cloud.shutdown()
+  }
+
+  @Test("A reference deletes the notes of a folder with it")
+  func reference() async throws {
+    try await withDatabase { database in
+      let folder = CKRecord(recordType: "Folder", zoneID: zoneID)
+      let note = note("note-1", "Buy milk")
+      // example: CKRecord.Reference
+      note["folder"] = CKRecord.Reference(record: folder, action: .deleteSelf)
+      _ = try await database.modifyRecords(saving: [folder, note], deleting: [])
+
+      let query = CKQuery(
+        recordType: "Note",
+        predicate: NSPredicate(
+          format: "folder == %@",
+          CKRecord.Reference(record: folder, action: .none)
+        )
+      )
+      let (found, _) = try await database.records(matching: query, inZoneWith: zoneID)
+      // end
+      #expect(found.count == 1)
+      try await database.deleteRecord(withID: folder.recordID)
+      await #expect(throws: CKError.self) { try await database.record(for: note.recordID) }
+    }
+  }
 }

@@ -16,6 +16,20 @@ extension CKRecord {
 // Not nested, for the archives' sake: see `CKRecordID`.
 
 /// A reference to a record of the same zone.
+///
+/// ```swift
+/// note["folder"] = CKRecord.Reference(record: folder, action: .deleteSelf)
+/// _ = try await database.modifyRecords(saving: [folder, note], deleting: [])
+///
+/// let query = CKQuery(
+///   recordType: "Note",
+///   predicate: NSPredicate(
+///     format: "folder == %@",
+///     CKRecord.Reference(record: folder, action: .none)
+///   )
+/// )
+/// let (found, _) = try await database.records(matching: query, inZoneWith: zoneID)
+/// ```
 public final class CKReference: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable {
   // Unchecked: immutable after the initializer.
 

@@ -12,6 +12,12 @@ public let CKOwnerDefaultName: String = "__defaultOwner__"
 public let CKRecordNameZoneWideShare: String = "cloudkit.zoneshare"
 
 /// A zone: a group of records in a database.
+///
+/// ```swift
+/// let zone = try await database.save(CKRecordZone(zoneName: "Notes"))
+/// let names = try await database.allRecordZones().map(\.zoneID.zoneName)
+/// try await database.deleteRecordZone(withID: zone.zoneID)
+/// ```
 public final class CKRecordZone: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable {
   // Unchecked: all mutable state is inside `state`.
 

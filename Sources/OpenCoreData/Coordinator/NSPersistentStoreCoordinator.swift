@@ -3,6 +3,14 @@ import Foundation
 import Synchronization
 
 /// Brings contexts and stores together.
+///
+/// ```swift
+/// let coordinator = NSPersistentStoreCoordinator(managedObjectModel: model)
+/// let store = try coordinator.addPersistentStore(type: .sqlite, at: storeURL)
+///
+/// let context = NSManagedObjectContext(.privateQueue)
+/// context.persistentStoreCoordinator = coordinator
+/// ```
 open class NSPersistentStoreCoordinator: NSObject, @unchecked Sendable {
   // Sendable: `lock` guards all mutable state.
 

@@ -15,6 +15,14 @@ protocol ContextRequest {
 
 /// A fetch that reads its store in the background.
 ///
+/// ```swift
+/// let request = NSFetchRequest<Post>(entityName: "Post")
+/// let fetch = NSAsynchronousFetchRequest(fetchRequest: request) { result in
+///   continuation.resume(returning: result.finalResult?.count ?? 0)
+/// }
+/// try context.execute(fetch)
+/// ```
+///
 /// ``NSManagedObjectContext/execute(_:)`` returns at once with an ``NSAsynchronousFetchResult``.
 /// The rows are read on another thread, and the objects are made on the context's lane, where the
 /// completion block is called.

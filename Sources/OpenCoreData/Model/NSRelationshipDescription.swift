@@ -1,6 +1,23 @@
 import Foundation
 
 /// A description of a relationship: a property that holds other objects.
+///
+/// ```swift
+/// let notes = NSRelationshipDescription()
+/// notes.name = "notes"
+/// notes.destinationEntity = note
+/// notes.deleteRule = .cascadeDeleteRule
+///
+/// let parent = NSRelationshipDescription()
+/// parent.name = "folder"
+/// parent.destinationEntity = folder
+/// parent.maxCount = 1
+///
+/// notes.inverseRelationship = parent
+/// parent.inverseRelationship = notes
+/// folder.properties = [notes]
+/// note.properties = [parent]
+/// ```
 open class NSRelationshipDescription: NSPropertyDescription, @unchecked Sendable {
   /// The entity of the objects at the other end.
   public var destinationEntity: NSEntityDescription? {

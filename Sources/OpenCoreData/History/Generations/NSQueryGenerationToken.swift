@@ -3,6 +3,11 @@ import Synchronization
 
 /// A generation of a coordinator's stores: their state at one time, which contexts can read later.
 ///
+/// ```swift
+/// try context.setQueryGenerationFrom(.current)
+/// let posts = try context.fetch(NSFetchRequest<Post>(entityName: "Post"))
+/// ```
+///
 /// A context returns it as its `queryGenerationToken` and accepts it in
 /// `setQueryGenerationFrom(_:)`; several contexts may share one. While a token exists, or a context
 /// is pinned to it, each SQLite store keeps that state in its write-ahead log. The log may grow by
