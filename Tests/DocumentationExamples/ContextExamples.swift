@@ -181,7 +181,8 @@ struct ContextExamples {
       }
       try other.performAndWait { _ = try other.addPosts("Two") }
       try context.performAndWait {
-        #expect(try context.count(for: NSFetchRequest<Post>(entityName: "Post")) == 1)
+        let count = try context.count(for: NSFetchRequest<Post>(entityName: "Post"))
+        #expect(count == 1)
       }
       try container.removeStores()
     }

@@ -213,7 +213,8 @@ struct RecordExamples {
   @Test("A reference deletes the notes of a folder with it")
   func reference() async throws {
     try await withDatabase { database in
-      let folder = CKRecord(recordType: "Folder", zoneID: zoneID)
+      let folderID = CKRecord.ID(recordName: "folder-1", zoneID: zoneID)
+      let folder = CKRecord(recordType: "Folder", recordID: folderID)
       let note = note("note-1", "Buy milk")
       // example: CKRecord.Reference
       note["folder"] = CKRecord.Reference(record: folder, action: .deleteSelf)
