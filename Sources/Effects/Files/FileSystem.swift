@@ -154,6 +154,17 @@ package enum FileSystem {
     }
   }
 
+  /// Removes a folder unless something is in it.
+  package static func removeEmptyFolder(_ path: String) throws {
+    while rmdir(path) != 0 {
+      switch errno {
+      case EINTR: continue
+      case ENOENT, ENOTEMPTY, EEXIST: return
+      case let number: throw failure("removed", path, number)
+      }
+    }
+  }
+
   // MARK: Errors
 
   /// The Cocoa error of a call; `action` completes "The file … could not be …".

@@ -12,6 +12,11 @@ extension NSPersistentStoreCoordinator {
   /// `NSPersistentStoreForceDestroyOption` says to delete it in any case. A store that is not
   /// there is no error, and one in memory, at `/dev/null` for instance, has no file to delete. A
   /// place where something other than a regular file is, is refused with 512.
+  ///
+  /// **Differs from Core Data:** stores whose names differ in the extension alone, such as `Model.sqlite`
+  /// and `Model.backup`, share the folder of large values `.Model_SUPPORT`. Only the files to which the
+  /// rows of the destroyed store alone refer are removed from it; a store that is replaced by a copy of
+  /// the other one, or migrated beside it, has files of its own.
   public func destroyPersistentStore(
     at url: URL,
     ofType storeType: String,

@@ -51,20 +51,24 @@ struct StoreMove {
     made.close()
     try draft.requireWhole()
     let isNew = try !FileSystem.isThere(place.path)
-    try install(draft, at: url, place)
+    let files = try ExternalFiles(store: url, copy: draft.url, effects: coordinator.effects)
+    try install(draft, files, place)
     do {
       return bound(try coordinator.sqliteStore(type, configuration, url, options))
     } catch {
-      if isNew { StorePlace.discardStore(at: place) }
+      if isNew {
+        StorePlace.discardFile(at: place)
+        files.takeBack()
+      }
       throw error
     }
   }
 
-  private func install(_ draft: StoreDraft, at url: URL, _ place: URL) throws {
-    let files = try ExternalFiles(store: url, copy: draft.url, effects: coordinator.effects)
+  private func install(_ draft: StoreDraft, _ files: ExternalFiles, _ place: URL) throws {
     var mayBeReplaced = false
     do {
-      try files.bring()
+      try files.bring(for: draft.url)
+      try draft.requireWhole()
       let installation = StoreInstallation(
         draft: draft.url,
         place: place,
@@ -89,13 +93,13 @@ struct StoreMove {
     let (made, binding) = try filledAtomicStore(at: draft.url)
     // A store class of the app may store its objects elsewhere.
     guard try FileSystem.isThere(draft.url.path) else { return try filledAtomicStore(at: url) }
+    let folder = ExternalFolder(store: url)
+    let share = try folder.share()
     try FileSystem.move(draft.url.path, over: place.path)
     made.url = url
     // Files that an SQLite store had next to the removed file.
     try StorePlace.removeLog(of: place)
-    if let folder = ExternalData(storeURL: url, effects: coordinator.effects).folder {
-      try FileSystem.removeFolder(folder.deletingLastPathComponent().path)
-    }
+    try folder.remove(share)
     return (made, binding)
   }
 

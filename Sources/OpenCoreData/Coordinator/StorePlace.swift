@@ -72,8 +72,14 @@ package enum StorePlace: Sendable {
   /// Removes a store's file, its log and its large values, as far as that goes; what cannot be removed
   /// costs space and nothing else.
   static func discardStore(at url: URL) {
+    let folder = ExternalFolder(store: url)
+    let share = try? folder.share()
+    discardFile(at: url)
+    if let share { try? folder.remove(share) }
+  }
+
+  /// Removes a store's file and its log, as far as that goes.
+  static func discardFile(at url: URL) {
     for suffix in [""] + logSuffixes { _ = try? FileSystem.remove(url.path + suffix) }
-    guard let folder = ExternalData(storeURL: url, effects: .live).folder else { return }
-    try? FileSystem.removeFolder(folder.deletingLastPathComponent().path)
   }
 }

@@ -30,7 +30,7 @@ extension NSMigrationManager {
     let file: StoreFile
     do {
       file = try StoreFile.inspect(source.url)
-      try StoreCopy.copy(source.url, to: destination.url)
+      try StoreCopy.copy(source.url, to: destination.url, effects: effects)
     } catch {
       throw problem(NSMigrationManagerSourceStoreError, error, source.url)
     }

@@ -27,7 +27,7 @@ struct StoreContentsReplacement {
       try connection.transaction {
         let file = try StoreFile.read(connection, url)
         guard try body(file, copy) else { return }
-        try files.bring()
+        try files.bring(for: copy)
         let migrated = try SQLiteConnection(path: copy.path, mode: .readOnly)
         try TableReplacement(target: connection, source: migrated).run()
         isReplaced = true

@@ -35,7 +35,7 @@ struct StagedMigration {
       try replacement.run { current, copy in
         // Another process may have migrated the file first.
         guard current.hashes == file.hashes else { return false }
-        try StoreCopy.copy(migration.url, to: copy)
+        try StoreCopy.copy(migration.url, to: copy, effects: migration.effects)
         var model = source
         for step in steps { model = try take(step, from: model, at: copy) }
         return true

@@ -19,7 +19,10 @@ extension SQLiteStore {
       // The store stays complete until its file is emptied: if the process ends before, nothing is
       // destroyed.
       try checkpoint(file, isForced)
-      try empty(url)
+      let folder = ExternalFolder(store: url)
+      let share = try folder.share()
+      try empty(file)
+      try folder.remove(share)
       StoreDraft.sweep(beside: url)
     }
   }
@@ -49,8 +52,9 @@ extension SQLiteStore {
       do {
         try copying(source) {
           try $0.copy(to: draft.url.path)
-          try files.bring()
+          try files.bring(for: draft.url)
         }
+        try draft.requireWhole()
         // A connection of this process to the old file would read the new store's pages as its own.
         if !isForced, OpenStoreFiles.shared.isOpen(file) { throw openError(file) }
         let installation = StoreInstallation(
@@ -111,14 +115,15 @@ extension SQLiteStore {
     } else {
       try withReader { try $0.connection.copy(to: destination.path) }
     }
-    if !isInMemory, let url { try StoreCopy.copyExternalData(from: url, to: destination) }
+    if !isInMemory, let url {
+      try StoreCopy.copyExternalData(from: url, to: destination, effects: effects)
+    }
   }
 
   // MARK: Files
 
-  /// Leaves an empty file, in which a store can be created, and deletes the files beside it.
-  private static func empty(_ url: URL) throws {
-    let file = url.resolvingSymlinksInPath()
+  /// Leaves an empty file, in which a store can be created, and deletes its log.
+  private static func empty(_ file: URL) throws {
     // The log is removed before its store: a store without its last commits is consistent, but a
     // log without its store would be read into the next file at that path.
     try StorePlace.removeLog(of: file)
@@ -127,8 +132,6 @@ extension SQLiteStore {
       // another, must neither read a file without pages nor lose its locks.
       try FileSystem.save(Data(), to: file.path)
     }
-    guard let folder = ExternalData(storeURL: url, effects: .live).folder else { return }
-    try FileSystem.removeFolder(folder.deletingLastPathComponent().path)
   }
 
   static func requireFolder(of url: URL) throws {

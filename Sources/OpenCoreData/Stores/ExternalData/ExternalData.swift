@@ -29,12 +29,7 @@ struct ExternalData: Sendable {
 
   init(storeURL: URL?, effects: Effects) {
     self.effects = effects
-    folder = storeURL.map { url in
-      let name = url.deletingPathExtension().lastPathComponent
-      return url.deletingLastPathComponent()
-        .appendingPathComponent(".\(name)_SUPPORT", isDirectory: true)
-        .appendingPathComponent("_EXTERNAL_DATA", isDirectory: true)
-    }
+    folder = storeURL.map { ExternalFolder(store: $0).url }
   }
 
   /// The value that a column stores or refers to; nil where its file is missing.
@@ -62,7 +57,7 @@ struct ExternalData: Sendable {
     let url = folder.appendingPathComponent(name)
     try FileSystem.save(data, to: url.path)
     files.made.append(url)
-    return Data([Self.file]) + Data(name.utf8) + Data([0])
+    return Self.reference(to: name)
   }
 
   /// Notes that the column's value is being replaced or deleted, so that its file can be removed.
@@ -84,9 +79,22 @@ struct ExternalData: Sendable {
   }
 
   private func file(of stored: Data) -> URL? {
+    Self.fileName(of: stored).flatMap { folder?.appendingPathComponent($0) }
+  }
+
+  // MARK: References
+
+  /// The bytes of a reference: the tag, a UUID and a NUL.
+  static let referenceLength = 38
+
+  /// The column's value for a file.
+  static func reference(to name: String) -> Data { Data([file]) + Data(name.utf8) + Data([0]) }
+
+  /// The name of the file that a column's value refers to.
+  static func fileName(of stored: Data) -> String? {
+    guard stored.first == file else { return nil }
     let name = String(decoding: stored.dropFirst().prefix { $0 != 0 }, as: UTF8.self)
     // The name is a UUID: anything else could point outside the folder.
-    guard UUID(uuidString: name) != nil else { return nil }
-    return folder?.appendingPathComponent(name)
+    return UUID(uuidString: name) == nil ? nil : name
   }
 }
