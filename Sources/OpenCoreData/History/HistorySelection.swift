@@ -40,14 +40,14 @@ struct HistorySelection {
     return selectsChanges ? limited(sorted(changes)) : changes
   }
 
-  private var selectsChanges: Bool {
+  var selectsChanges: Bool {
     request.fetchRequest?.entity?.name == HistoryEntities.change.name
   }
 
   private var selectsTransactions: Bool { request.fetchRequest != nil && !selectsChanges }
 
   /// The transactions that match, or those with changes that match.
-  private func select(
+  func select(
     _ all: [NSPersistentHistoryTransaction]
   ) -> [NSPersistentHistoryTransaction] {
     guard let fetch = request.fetchRequest else { return all }

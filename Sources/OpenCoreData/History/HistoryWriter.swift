@@ -33,12 +33,28 @@ struct HistoryWriter {
       [
         .integer(number), .integer(Int64(HistoryTables.transaction)),
         try intern(author), try intern(Bundle.main.bundleIdentifier ?? process),
-        try intern(contextName), try intern(process), .real(time),
+        try intern(contextName), try intern(process), .real(try timestamp(time, of: number)),
       ]
     )
     try writeChanges(record, transaction: number)
     return number
   }
+
+  /// A time that no transaction before has: a reader that fetches the history after the time of the last
+  /// transaction it knows would miss a second one of that time.
+  private func timestamp(_ time: Double, of number: Int64) throws -> Double {
+    let former = try connection.scalar(
+      "SELECT ZTIMESTAMP FROM ATRANSACTION WHERE Z_PK = ?",
+      [.integer(number - 1)]
+    )
+    guard case .real(let last)? = former, last >= time, last - time < Self.clockResolution else {
+      return time
+    }
+    return last.nextUp
+  }
+
+  /// The seconds by which a clock may seem behind; one that is behind by more was set back.
+  private static let clockResolution = 0.001
 
   private func writeChanges(_ record: HistoryRecord, transaction: Int64) throws {
     let count = record.inserted.count + record.updated.count + record.deleted.count

@@ -21,7 +21,10 @@ public class NSPersistentHistoryChangeRequest: NSPersistentStoreRequest {
 
   /// The kind of the request's result.
   public var resultType = NSPersistentHistoryResultType.transactionsAndChanges
-  /// A fetch request for the transactions or changes to return.
+  /// A fetch request for the transactions or changes to return, or for the transactions to delete.
+  ///
+  /// A deletion without one deletes the transactions of all authors. One for changes is refused, because
+  /// a transaction is deleted as a whole.
   public var fetchRequest: NSFetchRequest<any NSFetchRequestResult>?
 
   let bound: Bound
@@ -40,7 +43,7 @@ public class NSPersistentHistoryChangeRequest: NSPersistentStoreRequest {
     return nil
   }
 
-  /// A request for the history after a date.
+  /// A request for the history after a date; a transaction of that very date is not in it.
   public class func fetchHistory(after date: Date) -> Self {
     self.init(bound: .date(date), isDeletion: false)
   }
@@ -103,21 +106,31 @@ public class NSPersistentHistoryChangeRequest: NSPersistentStoreRequest {
   /// Runs the request on stores, one after the other.
   package func run(on stores: [NSPersistentStore]) throws -> NSPersistentHistoryResult {
     try requireKnownStore(among: stores)
+    let stores = stores.compactMap { $0 as? SQLiteStore }
+    if isDeletion { return try delete(from: stores) }
     var transactions: [NSPersistentHistoryTransaction] = []
-    for store in stores {
-      guard let store = store as? SQLiteStore else { continue }
-      if isDeletion {
-        try store.deleteHistory(before: bound)
-      } else {
-        transactions += try store.history(after: bound)
-      }
-    }
-    if isDeletion {
-      return NSPersistentHistoryResult(resultType: resultType, result: NSNumber(value: true))
-    }
+    for store in stores { transactions += try store.history(after: bound) }
     return NSPersistentHistoryResult(
       resultType: resultType,
       result: try HistorySelection(request: self).result(transactions)
     )
+  }
+
+  private func delete(from stores: [SQLiteStore]) throws -> NSPersistentHistoryResult {
+    let selection = HistorySelection(request: self)
+    if selection.selectsChanges {
+      throw StoreError(
+        .unsupportedRequest,
+        "The deletion of history has a fetch request for changes.",
+        remedy: "Use NSPersistentHistoryTransaction.fetchRequest: transactions are deleted whole."
+      )
+    }
+    var count = 0
+    for store in stores {
+      let selected = fetchRequest == nil ? nil : try store.transactionNumbers(selection)
+      count += try store.deleteHistory(before: bound, among: selected)
+    }
+    let result = resultType == .count ? NSNumber(value: count) : NSNumber(value: true)
+    return NSPersistentHistoryResult(resultType: resultType, result: result)
   }
 }

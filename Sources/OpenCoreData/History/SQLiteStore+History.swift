@@ -26,7 +26,7 @@ extension SQLiteStore {
       let history = HistoryReader(connection: reader.connection, store: self)
       let first: Int64
       switch bound {
-      case .date(let date): first = try history.lastTransaction(before: date)
+      case .date(let date): first = try history.lastTransaction(upTo: date)
       case .token(let token):
         let number = token?.transactionNumbers[identifier ?? ""]
         if let number { try requireKept(after: number, history) }
@@ -36,9 +36,22 @@ extension SQLiteStore {
     }
   }
 
-  func deleteHistory(before bound: NSPersistentHistoryChangeRequest.Bound) throws {
-    guard hasHistoryTables else { return }
-    _ = try writing(author: nil, contextName: nil) { writer in
+  /// The numbers of the transactions that a request selects.
+  func transactionNumbers(_ selection: HistorySelection) throws -> [Int64] {
+    guard hasHistoryTables else { return [] }
+    let all = try read { reader in
+      try transactions(after: 0, HistoryReader(connection: reader.connection, store: self))
+    }
+    return selection.select(all).map(\.transactionNumber)
+  }
+
+  /// Deletes the transactions before a bound, or those of them that were selected; returns how many.
+  func deleteHistory(
+    before bound: NSPersistentHistoryChangeRequest.Bound,
+    among selected: [Int64]?
+  ) throws -> Int {
+    guard hasHistoryTables else { return 0 }
+    let outcome = try writing(author: nil, contextName: nil) { writer in
       let history = HistoryReader(connection: writer.connection, store: self)
       let last: Int64
       switch bound {
@@ -47,16 +60,32 @@ extension SQLiteStore {
       case .token(let token?): last = (token.transactionNumbers[identifier ?? ""] ?? 1) - 1
       case .token(nil): last = try history.lastTransactionNumber()
       }
-      guard last > 0 else { return }
+      let chosen = selected?.filter { $0 <= last }
+      let end = chosen.map { $0.max() ?? 0 } ?? last
+      guard end > 0 else { return 0 }
       let transaction = StoreTransaction(store: self, writer: writer)
-      try historyWillBeDeleted?(transaction, last)
+      try historyWillBeDeleted?(transaction, end)
       try transaction.finish()
-      try writer.connection.run(
-        "DELETE FROM ACHANGE WHERE ZTRANSACTIONID <= ?",
-        [.integer(last)]
-      )
-      try writer.connection.run("DELETE FROM ATRANSACTION WHERE Z_PK <= ?", [.integer(last)])
+      return try Self.deleteTransactions(chosen, upTo: end, writer.connection)
     }
+    return outcome.result
+  }
+
+  /// Deletes the transactions with some numbers, or else all up to a number, with their changes.
+  private static func deleteTransactions(
+    _ chosen: [Int64]?,
+    upTo end: Int64,
+    _ connection: SQLiteConnection
+  ) throws -> Int {
+    var condition = "<= ?"
+    var value = SQLiteValue.integer(end)
+    if let chosen {
+      condition = "IN (SELECT value FROM json_each(?))"
+      value = .text("[\(chosen.map(String.init).joined(separator: ","))]")
+    }
+    try connection.run("DELETE FROM ACHANGE WHERE ZTRANSACTIONID \(condition)", [value])
+    try connection.run("DELETE FROM ATRANSACTION WHERE Z_PK \(condition)", [value])
+    return connection.changes
   }
 
   /// Throws if a part of the history after a token was deleted, so that its reader has missed
@@ -140,6 +169,25 @@ extension HistoryReader {
       [.real(date.timeIntervalSinceReferenceDate)]
     )
     if case .integer(let number)? = first { return number - 1 }
+    return try lastKeptTransaction()
+  }
+
+  /// The last transaction that a reader has seen who has read up to the one of a date; 0 if there is
+  /// none.
+  ///
+  /// It equals ``lastTransaction(before:)`` and the transactions of that very date after it. Those that
+  /// come after them are unread, also where a clock was set back and their times are earlier.
+  func lastTransaction(upTo date: Date) throws -> Int64 {
+    let before = try lastTransaction(before: date)
+    let next = try connection.scalar(
+      "SELECT MIN(Z_PK) FROM ATRANSACTION WHERE Z_PK > ? AND ZTIMESTAMP <> ?",
+      [.integer(before), .real(date.timeIntervalSinceReferenceDate)]
+    )
+    if case .integer(let number)? = next { return number - 1 }
+    return try lastKeptTransaction()
+  }
+
+  private func lastKeptTransaction() throws -> Int64 {
     guard case .integer(let last)? = try connection.scalar("SELECT MAX(Z_PK) FROM ATRANSACTION")
     else { return 0 }
     return last

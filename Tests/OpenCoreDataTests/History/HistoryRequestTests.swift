@@ -1,3 +1,4 @@
+import Effects
 import Foundation
 import OpenCoreData
 import Testing
@@ -73,6 +74,13 @@ struct HistoryRequestTests {
       fetch.predicate = predicate
       return try transactions(.fetchHistory(withFetch: fetch)).map(\.author)
     }
+  }
+
+  /// A clock that is read several times in one moment.
+  private struct StandingClock: EffectClock {
+    let now = Date(timeIntervalSinceReferenceDate: 800_000_000)
+    var uptime: Double { LiveClock().uptime }
+    func sleep(seconds: Double) async throws { try await LiveClock().sleep(seconds: seconds) }
   }
 
   @Test("History is fetched after a token, a transaction, a date, or from the beginning")
@@ -416,5 +424,100 @@ struct HistoryRequestTests {
     #expect(try count() == 3)
     try delete(before: -20)
     #expect(try count() == 1)
+  }
+
+  @Test("A deletion with a fetch request deletes the transactions that it finds, and no others")
+  func selectedDeletion() throws {
+    let world = try World()
+    let context = world.warehouse.context()
+    func delete(
+      _ request: NSPersistentHistoryChangeRequest,
+      _ fetch: NSFetchRequest<any NSFetchRequestResult>?,
+      _ predicate: NSPredicate
+    ) throws -> Any? {
+      request.fetchRequest = fetch
+      request.fetchRequest?.predicate = predicate
+      return try context.performAndWait {
+        (try context.execute(request) as? NSPersistentHistoryResult)?.result
+      }
+    }
+    func authors() throws -> [String?] {
+      try world.transactions(.fetchHistory(after: .distantPast)).map(\.author)
+    }
+    let widget = NSPredicate(format: "author == %@", "widget")
+    let before = try delete(
+      .deleteHistory(before: world.tokens[1]),
+      NSPersistentHistoryTransaction.fetchRequest,
+      widget
+    )
+    #expect(before as? Bool == true)
+    #expect(try authors() == ["app", "widget", nil])
+    let request = NSPersistentHistoryChangeRequest.deleteHistory(before: .distantFuture)
+    request.resultType = .count
+    let count = try delete(request, NSPersistentHistoryTransaction.fetchRequest, widget)
+    #expect(count as? Int == 1)
+    #expect(try authors() == ["app", nil])
+    #expect(
+      try world.transactions(.fetchHistory(after: .distantPast)).map { $0.changes?.count }
+        == [2, 2]
+    )
+    let error = #expect(throws: NSError.self) {
+      _ = try delete(
+        .deleteHistory(before: .distantFuture),
+        NSPersistentHistoryChange.fetchRequest,
+        NSPredicate(value: true)
+      )
+    }
+    #expect(error?.code == NSPersistentStoreUnsupportedRequestTypeError)
+    #expect(try authors() == ["app", nil])
+  }
+
+  @Test("History after a transaction's own date begins with the next one")
+  func afterOwnDate() throws {
+    let world = try World()
+    let all = try world.transactions(.fetchHistory(after: .distantPast))
+    for (index, transaction) in all.enumerated() {
+      let later = try world.transactions(.fetchHistory(after: transaction.timestamp))
+      #expect(later.map(\.author) == all[(index + 1)...].map(\.author))
+    }
+    // The clock is set back by an hour after the second save.
+    try SQLiteConnection(path: world.warehouse.url.path, mode: .readWrite).execute(
+      "UPDATE ATRANSACTION SET ZTIMESTAMP = ZTIMESTAMP - 3600 WHERE Z_PK = 3"
+    )
+    #expect(
+      try world.transactions(.fetchHistory(after: all[1].timestamp)).map(\.author) == [nil]
+    )
+  }
+
+  @Test("Saves of one moment have different times in the history")
+  func sameMoment() throws {
+    let folder = try ScratchFolder()
+    var effects = Effects.live
+    effects.clock = StandingClock()
+    let container = NSPersistentContainer(
+      name: "Clocks",
+      managedObjectModel: ItemModel.make(),
+      effects: effects
+    )
+    let description = NSPersistentStoreDescription(url: folder.file("clock.sqlite"))
+    description.setOption(true as NSNumber, forKey: NSPersistentHistoryTrackingKey)
+    container.persistentStoreDescriptions = [description]
+    container.loadPersistentStores { _, error in #expect(error == nil) }
+    let context = container.newBackgroundContext()
+    try context.performAndWait {
+      for _ in 0..<4 {
+        ItemModel.insert(into: context)
+        try context.save()
+      }
+      func times(after date: Date) throws -> [Date] {
+        let request = NSPersistentHistoryChangeRequest.fetchHistory(after: date)
+        let result = try context.execute(request) as? NSPersistentHistoryResult
+        let found = try #require(result?.result as? [NSPersistentHistoryTransaction])
+        return found.map(\.timestamp)
+      }
+      let all = try times(after: .distantPast)
+      #expect(Set(all).count == 4)
+      #expect(try times(after: all[1]) == Array(all[2...]))
+    }
   }
 }
