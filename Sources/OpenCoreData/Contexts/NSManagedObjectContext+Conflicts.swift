@@ -116,7 +116,7 @@ extension NSManagedObjectContext {
     while !given.isEmpty {
       let changed = Set(updated.objects)
       try policy.resolve(mergeConflicts: given)
-      let kept = changed.filter { $0.context === self && !$0.hasChanges }
+      let kept = changed.filter { $0.context === self && !$0.isPending }
       given = kept.isEmpty ? [] : followingConflicts(of: kept, binding)
     }
     isSaving = false

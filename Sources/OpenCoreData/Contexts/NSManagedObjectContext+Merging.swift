@@ -185,7 +185,7 @@ extension NSManagedObjectContext {
       object.forEachToMany { $0.unload() }
       if object.state.contains(.fault) {
         object.state.remove(.prefetched)
-      } else if object.hasChanges {
+      } else if object.isPending {
         takeNewerRow(object)
       } else {
         object.turnIntoFault(keepingToManyChanges: true)
@@ -300,7 +300,7 @@ extension NSManagedObjectContext {
 extension NSManagedObject {
   /// Invalidates a one-to-one whose other side changed in the store.
   final func invalidateToOne(at index: Int) {
-    guard !hasChanges else { return }
+    guard !isPending else { return }
     turnIntoFault()
   }
 }

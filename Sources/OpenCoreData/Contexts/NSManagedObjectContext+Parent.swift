@@ -174,9 +174,7 @@ extension NSManagedObjectContext {
     }
     let changes = clearSavedChanges()
     for object in changes.inserted + changes.updated { rebaseOnParent(object) }
-    for object in changes.inserted { object.didSave() }
-    for object in changes.updated { object.didSave() }
-    for object in changes.deleted { object.didSave() }
+    announceSaved(changes)
     isSaving = false
     for object in changes.inserted { registry.insert(object) }
     postSave(changes)

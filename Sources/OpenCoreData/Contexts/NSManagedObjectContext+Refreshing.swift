@@ -7,9 +7,9 @@ extension NSManagedObjectContext {
     guard object.context === self, !object.state.contains(.inserted),
       !object.state.contains(.deleted)
     else { return }
-    if flag, object.hasChanges {
+    if flag, object.isPending {
       mergeNewerRow(into: object)
-    } else if !object.hasChanges || !flag {
+    } else if !object.isPending || !flag {
       if object.state.contains(.updated) {
         updated.remove(object)
         object.state.remove(.updated)

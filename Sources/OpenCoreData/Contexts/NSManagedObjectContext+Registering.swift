@@ -55,7 +55,7 @@ extension NSManagedObjectContext {
   ) throws -> NSManagedObject {
     if object.isFault {
       guard case .row(let row) = try row(for: object) else {
-        if !object.hasChanges { forget(object) }
+        if !object.isPending { forget(object) }
         throw missing(objectID)
       }
       object.attach(row, generation: generation)

@@ -232,9 +232,7 @@ extension NSManagedObjectContext {
     }
     noteRead(changes.inserted)
     noteRead(changes.updated)
-    for object in changes.inserted { object.didSave() }
-    for object in changes.updated { object.didSave() }
-    for object in changes.deleted { object.didSave() }
+    announceSaved(changes)
     isSaving = false
     postSave(changes, generation: moved)
     notifyChildren(changes)

@@ -94,6 +94,8 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   var saveCount = 0
   /// The sets of the save in progress.
   var sets: NotificationSets?
+  /// The save on whose objects `didSave()` is being called.
+  var saveAnnouncement: SaveAnnouncement?
   var isProcessing = false
   var isTurnScheduled = false
   /// Above 0 while changes are not recorded as the app's, such as those in `awakeFromFetch()`.

@@ -109,7 +109,7 @@ open class NSMergePolicy: NSObject, @unchecked Sendable {
       return
     }
     // An object that was only to be compared has no changes to keep.
-    guard object.hasChanges else { return object.rebase(onto: row) }
+    guard object.isPending else { return object.rebase(onto: row) }
     switch mergeType {
     case .mergeByPropertyStoreTrumpMergePolicyType:
       context.retractingInverses(of: object) { object.rebase(onto: row, storeWins: true) }

@@ -319,7 +319,7 @@ extension NSManagedObjectContext {
       try plan(object).delete(object)
     }
     for object in conflictChecks
-    where object.context === self && !object.hasChanges && object.binding != nil {
+    where object.context === self && !object.isPending && object.binding != nil {
       try plan(object).check(object)
     }
     return plans

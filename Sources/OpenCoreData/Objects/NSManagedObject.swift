@@ -132,19 +132,17 @@ open class NSManagedObject: NSObject, NSFetchRequestResult {
 
   // MARK: State
 
-  /// Whether the object waits to be saved for the first time.
-  public final var isInserted: Bool { state.contains(.inserted) }
+  /// Whether the object waits to be saved for the first time; in `didSave()`, whether it did.
+  public final var isInserted: Bool { isOrWasSaved(.inserted) }
 
-  /// Whether the object has changes that wait to be saved.
-  public final var isUpdated: Bool { state.contains(.updated) }
+  /// Whether the object has changes that wait to be saved; in `didSave()`, whether it had.
+  public final var isUpdated: Bool { isOrWasSaved(.updated) }
 
-  /// Whether the object will be gone after the next save.
-  public final var isDeleted: Bool { state.contains(.deleted) }
+  /// Whether the object will be gone after the next save; in `didSave()`, whether it is.
+  public final var isDeleted: Bool { isOrWasSaved(.deleted) }
 
-  /// Whether the object was inserted, changed or deleted since the last save.
-  public final var hasChanges: Bool {
-    !state.isDisjoint(with: [.inserted, .updated, .deleted])
-  }
+  /// Whether the object was inserted, changed or deleted since the last save; in `didSave()`, before it.
+  public final var hasChanges: Bool { isOrWasSaved([.inserted, .updated, .deleted]) }
 
   /// Whether the object's values are not loaded yet.
   public final var isFault: Bool { state.contains(.fault) }
@@ -169,7 +167,10 @@ open class NSManagedObject: NSObject, NSFetchRequestResult {
   /// Called before the object is saved; called again when it changes anything.
   open func willSave() {}
 
-  /// Called after the object was saved.
+  /// Called after the object was saved, also where the save deleted it.
+  ///
+  /// `isInserted`, `isUpdated` and `isDeleted` say what the save has done. A change that is made here
+  /// belongs to the next save.
   open func didSave() {}
 
   /// Called when the object is about to be deleted.

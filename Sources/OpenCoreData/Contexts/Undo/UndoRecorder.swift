@@ -122,7 +122,7 @@ final class UndoRecorder {
     }
     for object in objects {
       // Of a fault too: its to-manys may have been changed from the other side.
-      images[ObjectIdentifier(object)] = object.hasChanges ? Image(object) : nil
+      images[ObjectIdentifier(object)] = object.isPending ? Image(object) : nil
     }
   }
 

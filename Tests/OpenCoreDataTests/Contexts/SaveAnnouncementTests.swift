@@ -1,0 +1,92 @@
+import Foundation
+import OpenCoreData
+import Testing
+
+/// Notes the states that an object reads in `didSave()`, and runs what a test sets.
+final class AnnouncedNote: NSManagedObject {
+  var states: [[Bool]] = []
+  var onDidSave: ((AnnouncedNote) -> Void)?
+
+  override func didSave() {
+    super.didSave()
+    states.append([isInserted, isUpdated, isDeleted, hasChanges])
+    onDidSave?(self)
+  }
+}
+
+/// Apple's page of `didSave()`: "You can find out if an object is marked for deletion with isDeleted".
+@Suite("What an object reads in didSave()")
+struct SaveAnnouncementTests {
+  private let library: Library
+  private let context: NSManagedObjectContext
+
+  init() throws {
+    let entity = ModelParts.entity("Note", [ModelParts.text("text") { $0.isOptional = true }])
+    entity.managedObjectClassName = NSStringFromClass(AnnouncedNote.self)
+    library = try Library(model: MigrationBench.model(entity))
+    context = library.context()
+  }
+
+  private func child() -> NSManagedObjectContext {
+    let child = NSManagedObjectContext(.privateQueue)
+    child.parent = context
+    return child
+  }
+
+  @Test("An object reads whether it was inserted, updated or deleted", arguments: [true, false])
+  func states(isChild: Bool) throws {
+    let used = isChild ? child() : context
+    try used.performAndWait {
+      let note = AnnouncedNote(context: used)
+      try used.save()
+      note.setValue("changed", forKey: "text")
+      try used.save()
+      #expect(!note.isUpdated && !note.hasChanges)
+      used.delete(note)
+      try used.save()
+      let (yes, no) = (true, false)
+      #expect(
+        note.states == [[yes, no, no, yes], [no, yes, no, yes], [no, no, yes, yes]]
+      )
+      #expect(!note.isDeleted)
+    }
+  }
+
+  @Test("Another object of the save reads as deleted too, and one outside of it as unchanged")
+  func others() throws {
+    try context.performAndWait {
+      let (gone, other) = (AnnouncedNote(context: context), AnnouncedNote(context: context))
+      try context.save()
+      let made = AnnouncedNote(context: context)
+      context.delete(gone)
+      var read: [Bool] = []
+      made.onDidSave = { _ in read = [gone.isDeleted, other.isInserted, other.hasChanges] }
+      try context.save()
+      #expect(read == [true, false, false])
+    }
+  }
+
+  @Test("A change, a deletion and an insertion in didSave() belong to the next save")
+  func changes() throws {
+    try context.performAndWait {
+      let note = AnnouncedNote(context: context)
+      note.onDidSave = { note in
+        note.onDidSave = nil
+        note.setValue("after", forKey: "text")
+      }
+      try context.save()
+      #expect(note.isUpdated && !note.isInserted)
+      #expect(context.updatedObjects == [note])
+      note.onDidSave = { note in
+        note.onDidSave = nil
+        note.managedObjectContext?.delete(note)
+      }
+      try context.save()
+      #expect(context.deletedObjects == [note])
+      context.refreshAllObjects()
+      #expect(try library.context().count(for: NSFetchRequest(entityName: "Note")) == 1)
+      try context.save()
+      #expect(try library.context().count(for: NSFetchRequest(entityName: "Note")) == 0)
+    }
+  }
+}
