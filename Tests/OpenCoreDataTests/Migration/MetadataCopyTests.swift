@@ -129,6 +129,70 @@ struct MetadataCopyTests {
     )
   }
 
+  @Test("A mapping model keeps the preserved values of deletions, and what an update has changed")
+  func tombstones() throws {
+    func preserved(_ name: String, former: String? = nil) -> NSAttributeDescription {
+      Parts.text(name, former: former) { $0.preservesValueInHistoryOnDeletion = true }
+    }
+    let older = MigrationBench.model(
+      Parts.entity("Post", [preserved("name"), preserved("uid"), Parts.text("zone")])
+    )
+    let newer = MigrationBench.model(
+      Parts.entity(
+        "Post",
+        [preserved("aid"), preserved("uid"), preserved("title"), Parts.text("area")]
+      )
+    )
+    let options: [AnyHashable: Any] = [NSPersistentHistoryTrackingKey: true as NSNumber]
+    let bench = try MigrationBench()
+    try bench.open(older, options) { context in
+      let gone = context.insert("Post", ["name": "n", "uid": "2"])
+      let post = context.insert("Post", ["name": "m", "uid": "1"])
+      try context.save()
+      post.setValue("z", forKey: "zone")
+      context.delete(gone)
+    }
+    func property(_ name: String, _ format: String) -> NSPropertyMapping {
+      let mapping = NSPropertyMapping()
+      mapping.name = name
+      mapping.valueExpression = NSExpression(format: format)
+      return mapping
+    }
+    let entity = NSEntityMapping()
+    entity.name = "PostToPost"
+    entity.mappingType = .customEntityMappingType
+    entity.sourceEntityName = "Post"
+    entity.destinationEntityName = "Post"
+    entity.attributeMappings = [
+      property("title", "$source.name"), property("area", "$source.zone"),
+      property("uid", "$source.uid"),
+    ]
+    let mapping = NSMappingModel()
+    mapping.entityMappings = [entity]
+    try MappedStoreMigration(
+      source: older,
+      mapping: mapping,
+      migration: StoreMigration(
+        model: newer,
+        configuration: nil,
+        url: bench.url,
+        options: options,
+        effects: .live
+      )
+    )
+    .run()
+    try bench.open(newer, options) { context in
+      let request = NSPersistentHistoryChangeRequest.fetchHistory(after: Date.distantPast)
+      let result = try context.execute(request) as? NSPersistentHistoryResult
+      let transactions = try #require(result?.result as? [NSPersistentHistoryTransaction])
+      let changes = transactions.flatMap { $0.changes ?? [] }
+      let deletion = try #require(changes.first { $0.changeType == .delete })
+      #expect(deletion.tombstone as? [String: String] == ["uid": "2", "title": "n"])
+      let update = try #require(changes.first { $0.changeType == .update })
+      #expect(update.updatedProperties?.map(\.name) == ["area"])
+    }
+  }
+
   @Test(
     "A mapping model beside the model migrates the store in place, with history and metadata",
     .enabled(if: Corpus.isPresent, "the corpus is not here: see WATERSHED_SHARED")

@@ -62,27 +62,12 @@ struct HistoryMigration {
   }
 
   private func moveTombstones(present: Int) throws {
-    let needed = migration.destination.tombstoneCount
-    for index in 0..<needed where index >= present {
-      try connection.execute("ALTER TABLE ACHANGE ADD COLUMN ZTOMBSTONE\(index) BLOB")
-    }
+    let tombstones = TombstoneColumns(connection: connection)
+    try tombstones.add(migration.destination.tombstoneCount, present: present)
     for (former, current) in pairs {
-      let before = former.history.preserved.map(\.name)
-      let after = current.history.preserved.map { entry in
-        migration.difference
-          .source(ofPropertyNamed: entry.name, in: current.layout.entity)
-          .flatMap { before.firstIndex(of: $0.name) }
+      try tombstones.move(former, current) { name in
+        migration.difference.source(ofPropertyNamed: name, in: current.layout.entity)?.name
       }
-      let isSame = after == before.indices.map { Optional($0) }
-      guard !isSame, !before.isEmpty else { continue }
-      let terms = (0..<max(before.count, after.count)).map { index in
-        let place = after.indices.contains(index) ? after[index] : nil
-        return "ZTOMBSTONE\(index) = " + (place.map { "ZTOMBSTONE\($0)" } ?? "NULL")
-      }
-      try connection.run(
-        "UPDATE ACHANGE SET \(terms.joined(separator: ", ")) "
-          + "WHERE ZENTITY = \(former.number) AND ZCHANGETYPE = 2"
-      )
     }
   }
 }

@@ -159,6 +159,7 @@ struct MetadataCopy {
       """
     )
     try moveBits(new)
+    try moveTombstones(new)
     try new.execute(
       """
       UPDATE ACHANGE SET ZENTITY = k.ENT, ZENTITYPK = k.PK FROM temp.WSKEYS AS k \
@@ -172,24 +173,40 @@ struct MetadataCopy {
       keys.map { ($0.formerEntity, $0.entity) },
       uniquingKeysWith: { first, _ in first }
     )
-    var histories: [Int64: (HistoryColumns, HistoryColumns)] = [:]
+    var histories: [Int64: (HistoryColumns, HistoryColumns, [String: [String]])] = [:]
     for (former, current) in names {
       guard let before = source.entity(named: former),
         let after = destination.entity(named: current)
       else { continue }
-      histories[Int64(before.number)] = (before.history, after.history)
+      let former = FormerNames(mapping, from: before, to: after)
+      let present = Dictionary(grouping: after.history.places.keys) { former.name(of: $0) ?? "" }
+      histories[Int64(before.number)] = (before.history, after.history, present)
     }
     let function = "WatershedHistoryColumns"
     try new.register(function: function, argumentCount: 2) { arguments in
       guard case .integer(let number) = arguments[0], case .blob(let bits) = arguments[1],
-        let (before, after) = histories[number]
+        let (before, after, present) = histories[number]
       else { return arguments[1] }
-      return .blob(after.bits(names: before.names(in: bits)))
+      return .blob(after.bits(names: before.names(in: bits).flatMap { present[$0] ?? [] }))
     }
     try new.execute(
       "UPDATE ACHANGE SET ZCOLUMNS = \(function)(ZENTITY, ZCOLUMNS) "
         + "WHERE ZCHANGETYPE <> 2 AND ZCOLUMNS IS NOT NULL"
     )
+  }
+
+  /// Moves the preserved values of deletions, whose columns go by the names in the model.
+  private func moveTombstones(_ new: SQLiteConnection) throws {
+    let present = try new.query(
+      "SELECT name FROM pragma_table_info('ACHANGE') WHERE name LIKE 'ZTOMBSTONE%'"
+    ) { $0.text(0) }
+    let tombstones = TombstoneColumns(connection: new)
+    try tombstones.add(destination.tombstoneCount, present: present.count)
+    for former in source.entities {
+      guard let current = successor(of: former.name) else { continue }
+      let names = FormerNames(mapping, from: former, to: current)
+      try tombstones.move(former, current, formerName: names.name)
+    }
   }
 
   /// Our mirroring identifies an object by entity and key; a record whose row the migration left
