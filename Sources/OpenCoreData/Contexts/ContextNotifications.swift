@@ -45,6 +45,10 @@ extension NSNotification.Name {
   /// Posted after a context was saved.
   ///
   /// The object is the context, and the thread is the one that works on its queue.
+  ///
+  /// **Differs from Core Data:** the rows that the save changed beside those of the context's objects are
+  /// under `NSRefreshedObjectsKey`: those whose reference to a deleted row was cleared, and those whose
+  /// derived attributes were computed. A merge of the notification brings them too.
   public static let NSManagedObjectContextDidSave = NSNotification.Name(
     "NSManagingContextDidSaveChangesNotification"
   )

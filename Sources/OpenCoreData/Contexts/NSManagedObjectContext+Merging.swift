@@ -170,7 +170,7 @@ extension NSManagedObjectContext {
     return result
   }
 
-  private func mergeUpdates(
+  func mergeUpdates(
     _ keys: [ObjectKey],
     _ unannounced: inout UnannouncedRows
   ) -> [NSManagedObject] {

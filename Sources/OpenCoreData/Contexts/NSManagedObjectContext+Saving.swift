@@ -225,7 +225,7 @@ extension NSManagedObjectContext {
   ) {
     for (plan, commit) in commits { plan.apply(commit) }
     let moved = advanceGeneration()
-    let changes = clearSavedChanges()
+    var changes = clearSavedChanges()
     let generation = generation
     for object in changes.updated where object.state.contains(.prefetched) {
       object.rowGeneration = generation
@@ -234,10 +234,11 @@ extension NSManagedObjectContext {
     noteRead(changes.updated)
     announceSaved(changes)
     isSaving = false
+    changes.refreshed = refreshRows(commits)
     postSave(changes, generation: moved)
     notifyChildren(changes)
-    for (plan, _) in commits {
-      coordinator.contextDidSave(self, plan.binding, plan.changes)
+    for (plan, commit) in commits {
+      coordinator.contextDidSave(self, plan.binding, plan.changes, and: rowsBeside(plan, commit))
     }
     for object in changes.deleted { forgetDeleted(object) }
   }

@@ -258,18 +258,20 @@ open class NSPersistentStoreCoordinator: NSObject, @unchecked Sendable {
     for context in mergingContexts { context.enqueueMerge(rows) }
   }
 
-  /// Called by a context after its save.
+  /// Called by a context after its save; `beside` are rows that the commit changed beside those of the
+  /// context.
   func contextDidSave(
     _ saved: NSManagedObjectContext,
     _ binding: StoreBinding,
-    _ changes: RowChanges
+    _ changes: RowChanges,
+    and beside: [RowReference]
   ) {
     let others = mergingContexts.filter { $0 !== saved }
     guard !others.isEmpty else { return }
     let rows = changedRows(
       binding,
       changes.inserted.map(\.reference),
-      changes.updated.map(\.reference),
+      changes.updated.map(\.reference) + beside,
       changes.deleted.map(\.reference)
     )
     for context in others { context.enqueueMerge(rows) }

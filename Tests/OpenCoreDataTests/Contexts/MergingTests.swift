@@ -335,4 +335,82 @@ struct MergingTests {
       #expect(!context.hasChanges)
     }
   }
+
+  @Test("An insertion whose row was deleted since is not merged")
+  func insertionOfDeleted() throws {
+    let library = try Library()
+    let writer = library.context()
+    let notes = NoteCollector(writer)
+    try writer.performAndWait {
+      let reader = Reader(context: writer)
+      try writer.save()
+      writer.delete(reader)
+    }
+    let insertion = Notification(
+      name: .NSManagedObjectContextDidSave,
+      object: writer,
+      userInfo: notes.userInfo("DidSaveObjectIDs")
+    )
+    try writer.performAndWait { try writer.save() }
+    let viewer = library.context()
+    try viewer.performAndWait {
+      let request = NSFetchRequest<Reader>(entityName: "Reader")
+      request.sortDescriptors = [NSSortDescriptor(key: "name", ascending: true)]
+      let results = NSFetchedResultsController(
+        fetchRequest: request,
+        managedObjectContext: viewer,
+        sectionNameKeyPath: nil,
+        cacheName: nil
+      )
+      let recorder = FetchedResultsRecorder()
+      results.delegate = recorder
+      try results.performFetch()
+      let merged = NoteCollector(viewer)
+      viewer.mergeChanges(fromContextDidSave: insertion)
+      #expect(results.fetchedObjects?.isEmpty == true)
+      #expect(recorder.log.isEmpty)
+      #expect(merged.names.isEmpty)
+      #expect(viewer.registeredObjects.isEmpty)
+      #expect(!viewer.hasChanges)
+    }
+  }
+
+  @Test("A child that merges automatically sees the members that a merge brings to its parent")
+  func membersOfChild() throws {
+    let library = try Library()
+    let writer = library.context()
+    let parent = library.context()
+    let child = NSManagedObjectContext(.privateQueue)
+    child.parent = parent
+    parent.automaticallyMergesChangesFromParent = true
+    child.automaticallyMergesChangesFromParent = true
+    let reader = try writer.performAndWait {
+      let reader = Reader(context: writer)
+      reader.name = "Ada"
+      Book(context: writer).loanedTo = reader
+      try writer.save()
+      return reader.objectID
+    }
+    settle(parent)
+    settle(child)
+    let shown = try child.performAndWait {
+      let shown = try #require(try child.existingObject(with: reader) as? Reader)
+      #expect(shown.loans.count == 1)
+      return shown
+    }
+    // As an import and a batch report it: the new row alone.
+    parent.automaticallyMergesChangesFromParent = false
+    let book = try writer.performAndWait {
+      let book = Book(context: writer)
+      book.loanedTo = writer.object(with: reader) as? Reader
+      try writer.save()
+      return book.objectID
+    }
+    NSManagedObjectContext.mergeChanges(
+      fromRemoteContextSave: [NSInsertedObjectIDsKey: [book]],
+      into: [parent]
+    )
+    settle(child)
+    child.performAndWait { #expect(shown.loans.count == 2) }
+  }
 }
