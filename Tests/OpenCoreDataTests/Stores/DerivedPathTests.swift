@@ -75,6 +75,40 @@ struct DerivedPathTests {
     }
   }
 
+  @Test("A sum over a many-to-many relationship follows its edges and the summed values")
+  func sumOverEdges() throws {
+    let total = Parts.derived("total", .integer64AttributeType, "tags.weight.@sum")
+    let post = Parts.entity("Post", [total])
+    let tag = Parts.entity("Tag", [Parts.number("weight")])
+    Parts.relate(post, "tags", toMany: true, tag, "posts", toMany: true)
+    let bench = try MigrationBench()
+    try bench.open(MigrationBench.model(post, tag), [:]) { context in
+      let (light, heavy) = (
+        context.insert("Tag", ["weight": 2]), context.insert("Tag", ["weight": 3])
+      )
+      let one = context.insert("Post", ["tags": NSSet(array: [light, heavy])])
+      let two = context.insert("Post", ["tags": NSSet(array: [heavy])])
+      func expect(
+        _ expected: [Int],
+        _ location: SourceLocation = #_sourceLocation
+      ) throws {
+        try context.save()
+        context.refreshAllObjects()
+        let totals = [one, two].map { $0.value(forKey: "total") as? Int }
+        #expect(totals == expected, sourceLocation: location)
+      }
+      try expect([5, 3])
+      heavy.setValue(10, forKey: "weight")
+      try expect([12, 10])
+      light.setValue(NSSet(array: [one, two]), forKey: "posts")
+      try expect([12, 12])
+      two.setValue(NSSet(array: [light]), forKey: "tags")
+      try expect([12, 2])
+      context.delete(heavy)
+      try expect([2, 2])
+    }
+  }
+
   @Test("A migration computes the values of existing rows")
   func migration() throws {
     let bench = try MigrationBench()

@@ -88,10 +88,26 @@ struct DerivationTriggers {
   }
 
   private func sum(of relationship: String, _ name: String, _ target: Target) -> [String] {
-    guard case .foreignKey(let table, let key, _, _) = link(relationship, target),
-      let destination = destination(relationship, target),
+    guard let destination = destination(relationship, target),
       let summed = destination.columnName(of: name)
     else { return [] }
+    switch link(relationship, target) {
+    case .foreignKey(let table, let key, _, _):
+      return sum(of: summed, in: table, by: key, target)
+    case .join(let table, let source, let member, _):
+      let join = JoinColumns(table: table, source: source, member: member)
+      return sum(of: summed, of: destination, over: join, target)
+    case .absent, nil:
+      return []
+    }
+  }
+
+  private func sum(
+    of summed: String,
+    in table: String,
+    by key: String,
+    _ target: Target
+  ) -> [String] {
     func total(_ source: String) -> String {
       "(SELECT IFNULL(SUM(\(summed)), 0) FROM \(table) WHERE \(key) = \(source))"
     }
@@ -125,6 +141,49 @@ struct DerivationTriggers {
         key: "OLD.\(key)",
         value: total("OLD.\(key)")
       ),
+    ]
+  }
+
+  private struct JoinColumns {
+    let table: String
+    let source: String
+    let member: String
+  }
+
+  /// Sums at each change of an edge, and of the attribute in a member.
+  private func sum(
+    of summed: String,
+    of members: EntityTable,
+    over join: JoinColumns,
+    _ target: Target
+  ) -> [String] {
+    func total(_ source: String) -> String {
+      "(SELECT IFNULL(SUM(d.\(summed)), 0) FROM \(join.table) AS j JOIN \(members.table) AS d "
+        + "ON d.Z_PK = j.\(join.member) WHERE j.\(join.source) = \(source))"
+    }
+    let table = target.entity.table
+    let owners =
+      "Z_PK IN (SELECT \(join.source) FROM \(join.table) WHERE \(join.member) = NEW.Z_PK)"
+    return [
+      target.sourceInsert(value: total("NEW.Z_PK")),
+      target.trigger(
+        "PARAMETER_INSERT",
+        "AFTER INSERT ON \(join.table)",
+        on: join.table,
+        key: "NEW.\(join.source)",
+        value: total("NEW.\(join.source)")
+      ),
+      target.trigger(
+        "PARAMETER_DELETE",
+        "AFTER DELETE ON \(join.table)",
+        on: join.table,
+        key: "OLD.\(join.source)",
+        value: total("OLD.\(join.source)")
+      ),
+      "CREATE TRIGGER \(target.name("PARAMETER_UPDATE", on: members.table)) "
+        + "AFTER UPDATE OF \(summed) ON \(members.table) FOR EACH ROW BEGIN "
+        + "UPDATE \(table) SET \(target.column) = \(total("\(table).Z_PK")) WHERE \(owners); "
+        + target.report("NSCoreDataDATriggerUpdatedAffectedObjectValue", owners) + "; END",
     ]
   }
 
