@@ -55,7 +55,10 @@ open class NSPersistentStoreDescription: NSObject, NSCopying {
 
   /// How many seconds to wait for a lock that another connection holds.
   open var timeout: TimeInterval {
-    get { (options[NSPersistentStoreTimeoutOption] as? NSNumber)?.doubleValue ?? 240 }
+    get {
+      let option = options[NSPersistentStoreTimeoutOption] as? NSNumber
+      return option?.doubleValue ?? StoreSettings.defaultBusyTimeout
+    }
     set { setOption(NSNumber(value: newValue), forKey: NSPersistentStoreTimeoutOption) }
   }
 

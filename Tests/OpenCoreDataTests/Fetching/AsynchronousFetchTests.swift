@@ -112,4 +112,46 @@ struct AsynchronousFetchTests {
     #expect(own?.totalUnitCount == 3)
     #expect(whole.fractionCompleted == 1)
   }
+
+  /// On a thread of its own, because it keeps the lane until the rows were read.
+  @Test("Rows that were read before a save of the context are not put over those of the save")
+  func olderRows() async throws {
+    let container = try FetchWorld.container(posts: 2)
+    let context = container.newBackgroundContext()
+    let request = FetchWorld.request()
+    request.shouldRefreshRefetchedObjects = true
+    let post = try #require(
+      try context.performAndWait { try context.fetch(FetchWorld.request()).first }
+    )
+    nonisolated(unsafe) var end: NSAsynchronousFetchResult<WorldPost>?
+    nonisolated(unsafe) let (kept, asked) = (post, request)
+    try await withCheckedThrowingContinuation {
+      (continuation: CheckedContinuation<Void, any Error>) in
+      Thread.detachNewThread {
+        context.performAndWait {
+          do {
+            _ = kept.title
+            let asynchronous = NSAsynchronousFetchRequest(fetchRequest: asked) { result in
+              end = result
+              continuation.resume()
+            }
+            let result = try context.execute(asynchronous) as? NSPersistentStoreAsynchronousResult
+            // The last of two rows is counted when the result is delivered.
+            while result?.progress?.completedUnitCount != 1 { sched_yield() }
+            kept.title = "new"
+            try context.save()
+          } catch {
+            continuation.resume(throwing: error)
+          }
+        }
+      }
+    }
+    let titles = await context.perform { end?.finalResult?.map(\.title) }
+    #expect(titles == ["new", "post 01"])
+    try await context.perform {
+      #expect(kept.title == "new")
+      kept.title = "newer"
+      try context.save()
+    }
+  }
 }

@@ -13,8 +13,9 @@ struct StoreSettings: Sendable {
   private let analyzes: Bool
   private let vacuums: Bool
 
-  /// Seconds to wait for the lock of another process; a save holds it for much less.
-  private static let defaultBusyTimeout = 10.0
+  /// Seconds to wait for the lock of another process, as Core Data documents it; a save holds it for
+  /// much less, an import or a migration perhaps not.
+  static let defaultBusyTimeout = 240.0
 
   /// Kibibytes of pages that the writing connection caches at most.
   private static let writerCache = 8192
