@@ -112,20 +112,15 @@ extension FileSystem {
     _ path: String,
     _ body: (_ descriptor: Int32, _ draft: String) throws -> Void
   ) throws {
-    let place = path as NSString
-    let draft = (place.deletingLastPathComponent as NSString)
-      .appendingPathComponent(".\(place.lastPathComponent)-\(UUID().uuidString)")
-    let flags = O_WRONLY | O_CREAT | O_EXCL
-    guard let descriptor = try descriptor(of: draft, flags, "made") else { return }
+    guard let (descriptor, draft) = try makeDraft(of: path) else { return }
+    // Not before it has its name: the draft is locked until then.
+    defer { close(descriptor) }
     do {
-      do {
-        defer { close(descriptor) }
-        try body(descriptor, draft)
-        // The file that is replaced has permissions that its owner chose.
-        var former = stat()
-        if stat(path, &former) == 0 { fchmod(descriptor, former.st_mode & 0o7777) }
-        guard fsync(descriptor) == 0 else { throw failure("brought to the disk", draft, errno) }
-      }
+      try body(descriptor, draft)
+      // The file that is replaced has permissions that its owner chose.
+      var former = stat()
+      if stat(path, &former) == 0 { fchmod(descriptor, former.st_mode & 0o7777) }
+      guard fsync(descriptor) == 0 else { throw failure("brought to the disk", draft, errno) }
       while rename(draft, path) != 0 {
         guard errno == EINTR else { throw failure("put in place", path, errno) }
       }

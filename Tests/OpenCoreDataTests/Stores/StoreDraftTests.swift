@@ -67,6 +67,41 @@ struct StoreDraftTests {
     #expect(try drafts().isEmpty)
   }
 
+  @Test("Opening a store removes the drafts of single files whose writer is gone, and no others")
+  func singleFiles() throws {
+    let values = folder.file(".a_SUPPORT/_EXTERNAL_DATA").path
+    try FileSystem.makeFolder(values)
+    func draft(_ name: String) -> String { ".\(name)-\(UUID().uuidString)" }
+    let (left, written) = (draft("a.sqlite"), draft("a.sqlite"))
+    let large = draft(UUID().uuidString)
+    for path in [left, written].map({ folder.file($0).path }) + ["\(values)/\(large)"] {
+      try FileSystem.save(Data("half".utf8), to: path)
+    }
+    let kept = [UUID().uuidString, "a-\(UUID().uuidString)", ".x"]
+    for name in kept { try FileSystem.save(Data("whole".utf8), to: "\(values)/\(name)") }
+    let lock = try FileLock.take(folder.file(written).path)
+    #expect(lock != nil)
+    try open()
+    #expect(try drafts() == [".a_SUPPORT", written].sorted())
+    #expect(try Set(FileSystem.names(in: values)) == Set(kept))
+    _ = lock
+  }
+
+  @Test("Opening a binary store removes its drafts")
+  func binaryStore() throws {
+    let store = folder.file("a.sqlite.binary")
+    func load() throws {
+      let coordinator = NSPersistentStoreCoordinator(managedObjectModel: ItemModel.make())
+      try coordinator.addPersistentStore(type: .binary, at: store)
+    }
+    try load()
+    let draft = folder.file(".\(store.lastPathComponent)-\(UUID().uuidString)")
+    try FileSystem.save(Data("half".utf8), to: draft.path)
+    try load()
+    #expect(try !FileSystem.isThere(draft.path))
+    #expect(try FileSystem.isThere(store.path))
+  }
+
   @Test("A draft of a draft goes with it, and a lock file without a draft goes too")
   func nested() throws {
     let outer = "\(UUID().uuidString)-a.sqlite"

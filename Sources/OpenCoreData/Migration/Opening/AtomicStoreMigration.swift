@@ -44,9 +44,9 @@ struct AtomicStoreMigration {
       destination: model
     )
     .find()
-    let place = url.deletingLastPathComponent()
-      .appendingPathComponent(".\(url.lastPathComponent).\(effects.uuid().uuidString)")
-    defer { _ = try? FileSystem.remove(place.path) }
+    let draft = StoreDraft(beside: url, effects: effects)
+    defer { draft.remove() }
+    let place = draft.url
     let manager = NSMigrationManager(sourceModel: source, destinationModel: model)
     manager.effects = effects
     try manager.migrateStore(

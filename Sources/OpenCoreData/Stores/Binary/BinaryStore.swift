@@ -19,6 +19,7 @@ final class BinaryStore: NSAtomicStore, @unchecked Sendable {
   }
 
   override func load() throws {
+    if let url, !isReadOnly { StoreDraft.sweep(beside: url) }
     guard let url, let binding else { return }
     guard let file = try BinaryStoreFile.read(url) else { return try save() }
     try BinaryStoreCoding(store: self, binding: binding, options: options).decode(file, url)

@@ -56,6 +56,8 @@ struct StoreDraft {
   static func sweep(beside store: URL) {
     let file = store.resolvingSymlinksInPath()
     let folder = file.deletingLastPathComponent()
+    FileSystem.removeDrafts(in: folder.path, of: file.lastPathComponent)
+    FileSystem.removeDrafts(in: ExternalFolder(store: store).url.path)
     // What cannot be listed or removed costs space and nothing else.
     guard let names = try? FileSystem.names(in: folder.path) else { return }
     for name in names where isLock(name, ofDraftFor: file.lastPathComponent) {
