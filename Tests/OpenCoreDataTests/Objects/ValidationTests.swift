@@ -268,6 +268,37 @@ struct ValidationTests {
     #expect(try overfilled("NSManagedObject", maximum: 3) == nil)
   }
 
+  /// A batch request validates nothing, and a save reads no fault in order to validate attributes.
+  @Test("A save of which only the inverse changes a fault does not judge what a batch has written")
+  func batchOfFault() throws {
+    let model = ItemModel.make()
+    let box = try #require(model.entitiesByName["Box"])
+    box.attributesByName["count"]?.limits.maximum = 9
+    let container = NSPersistentContainer(name: "Items", managedObjectModel: model)
+    container.persistentStoreDescriptions = [
+      NSPersistentStoreDescription(url: URL(fileURLWithPath: "/dev/null"))
+    ]
+    container.loadPersistentStores { _, error in #expect(error == nil) }
+    let context = container.newBackgroundContext()
+    try context.performAndWait {
+      let identifier = try {
+        let box = ItemModel.insert("Box", into: context)
+        try context.save()
+        return box.objectID
+      }()
+      let batch = NSBatchUpdateRequest(entityName: "Box")
+      batch.propertiesToUpdate = ["count": 10]
+      try context.execute(batch)
+      context.reset()
+      let owner = context.object(with: identifier)
+      ItemModel.insert(into: context).setValue(owner, forKey: "box")
+      try context.save()
+      owner.setValue("a", forKey: "code")
+      let error = #expect(throws: CocoaError.self) { try context.save() }
+      #expect(error?.code.rawValue == NSValidationNumberTooLargeError)
+    }
+  }
+
   @Test("A class's own validation is called for an unread owner")
   func overrideOfFault() throws {
     let error = try overfilled(NSStringFromClass(RefusingBox.self), maximum: 0)

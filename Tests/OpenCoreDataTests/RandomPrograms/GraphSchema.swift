@@ -118,6 +118,9 @@ enum GraphSchema {
       )
       if isUnique, uniqueKinds.contains(kind) { entities[kind]?.uniquenessConstraints = [["name"]] }
     }
+    for entity in entities.values {
+      entity.managedObjectClassName = NSStringFromClass(ProgramObject.self)
+    }
     for pair in pairs {
       let made = pair.sides.map { side in
         let relationship = NSRelationshipDescription()
@@ -134,7 +137,11 @@ enum GraphSchema {
         entities[side.entity]?.properties.append(made[index])
       }
     }
-    if let pet = entities["Pet"] { entities["Dog"] = ModelParts.entity("Dog", parent: pet) }
+    if let pet = entities["Pet"] {
+      let dog = ModelParts.entity("Dog", parent: pet)
+      dog.managedObjectClassName = pet.managedObjectClassName
+      entities["Dog"] = dog
+    }
     let model = NSManagedObjectModel()
     model.entities = kinds.compactMap { entities[$0] }
     return model

@@ -34,6 +34,9 @@ struct ProgramLayout: Sendable, CustomStringConvertible {
 
   var hasBatches: Bool { !sharesFile && (kind == .single || kind == .merging) }
 
+  /// Whether insertions are merged a second time, as by a reader of the history that is behind.
+  var hasLateMerges: Bool { kind == .single || kind == .merging }
+
   /// Whether the test can make the store fail saves.
   var hasFailures: Bool { kind == .single && sharesFile }
 

@@ -30,6 +30,8 @@ enum ProgramStep: Equatable, Sendable {
   case batchInsert(Int, String)
   case batchRank(String, Int)
   case batchDelete(String)
+  /// Merges the insertions of all saves again, some of whose objects were deleted since.
+  case mergeAgain
   /// Releases all objects that need not be retained, so that they are created again when used.
   case release
 }
@@ -73,6 +75,7 @@ struct ProgramLine: Equatable, Sendable, CustomStringConvertible {
     case .batchInsert(let object, let kind): ".batchInsert(\(object), \"\(kind)\")"
     case .batchRank(let kind, let rank): ".batchRank(\"\(kind)\", \(rank))"
     case .batchDelete(let kind): ".batchDelete(\"\(kind)\")"
+    case .mergeAgain: ".mergeAgain"
     case .release: ".release"
     }
   }
@@ -81,13 +84,15 @@ struct ProgramLine: Equatable, Sendable, CustomStringConvertible {
 extension ProgramStep {
   /// Stands for the code of any error of a store.
   static let anyCode = -1
+  /// Stands for a save whose objects read other states in `didSave()` than its notification has.
+  static let wrongStates = -2
 
   /// Whether a step ends the turn before it does anything else.
   var endsTurn: Bool {
     switch self {
     case .save, .failingSave, .rollback, .process, .look, .fetch, .refreshAll, .undo, .redo,
       .batchInsert,
-      .batchRank, .batchDelete, .release:
+      .batchRank, .batchDelete, .mergeAgain, .release:
       true
     default: false
     }
@@ -96,7 +101,7 @@ extension ProgramStep {
   /// Whether a step changes nothing.
   var isRead: Bool {
     switch self {
-    case .process, .look, .fetch, .release, .refresh, .refreshAll: true
+    case .process, .look, .fetch, .mergeAgain, .release, .refresh, .refreshAll: true
     default: false
     }
   }

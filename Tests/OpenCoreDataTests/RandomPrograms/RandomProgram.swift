@@ -36,6 +36,7 @@ struct RandomProgram {
     let live = context.live
     if layout.kind == .undoing, dice.below(5) == 0 { return dice.below(3) == 0 ? .redo : .undo }
     if layout.hasBatches, dice.below(20) == 0 { return batch(dice, &next) }
+    if layout.hasLateMerges, dice.below(25) == 0 { return .mergeAgain }
     if layout.hasFailures, dice.below(15) == 0 { return .failingSave }
     if layout.kind == .conflicting, dice.below(8) == 0 { return .refreshAll }
     switch dice.below(100) {

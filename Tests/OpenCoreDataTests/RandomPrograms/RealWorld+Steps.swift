@@ -20,6 +20,7 @@ extension RealWorld {
         objects[index] = [:]
       case .refreshAll: context.refreshAllObjects()
       case .process, .look: context.processPendingChanges()
+      case .mergeAgain: mergeAgain(context)
       case .release: release(context, index)
       case .batchInsert, .batchRank, .batchDelete: try batch(line.step, context)
       case .fetch(let kind): _ = try fetch(kind, context)
@@ -73,6 +74,21 @@ extension RealWorld {
       }
     }
   }
+
+  /// Merges the insertions of all saves, and reads what the context says that it has received.
+  private func mergeAgain(_ context: NSManagedObjectContext) {
+    context.processPendingChanges()
+    let received = saves.received(by: context) {
+      NSManagedObjectContext.mergeChanges(
+        fromRemoteContextSave: [NSInsertedObjectIDsKey: Array(numbers.keys.filter(isSaved))],
+        into: [context]
+      )
+    }
+    // An object without a row becomes a deletion of this context when it is read.
+    for object in received { _ = object.value(forKey: "name") }
+  }
+
+  private func isSaved(_ identifier: NSManagedObjectID) -> Bool { !identifier.isTemporaryID }
 
   /// Runs a batch request and merges its changes into all contexts.
   private func batch(_ step: ProgramStep, _ context: NSManagedObjectContext) throws {
@@ -177,6 +193,7 @@ extension RealWorld {
 
   private func save(_ context: NSManagedObjectContext, _ index: Int) throws -> Outcome {
     saves.last = nil
+    _ = ProgramObject.takeNotes(of: context)
     // The notification has the identifiers that the save assigns.
     for object in context.insertedObjects { objects[index][number(object)] = object }
     do {
@@ -188,6 +205,8 @@ extension RealWorld {
     }
     context.undoManager?.removeAllActions()
     guard let saved = saves.last else { return .done }
+    let noted = ProgramObject.takeNotes(of: context)
+    guard noted == saved else { return .failed(ProgramStep.wrongStates) }
     noteIdentifiers()
     let gone = saved.deleted
     defer { objects[index] = objects[index].filter { !gone.contains($0.value) } }

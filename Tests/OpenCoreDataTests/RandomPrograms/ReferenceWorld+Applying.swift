@@ -93,7 +93,7 @@ extension ReferenceWorld {
     case .fetch(let kind): return GraphSchema.kinds.contains(kind)
     case .failingSave: return layout.hasFailures
     case .undo, .redo: return layout.kind == .undoing
-    case .process, .look, .save, .rollback, .refreshAll, .reset, .release: return true
+    case .process, .look, .save, .rollback, .refreshAll, .reset, .mergeAgain, .release: return true
     }
   }
 

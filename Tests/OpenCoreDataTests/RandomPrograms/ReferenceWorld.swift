@@ -57,7 +57,7 @@ struct ReferenceWorld {
     case .refreshAll:
       contexts[index].dropEqualChanges()
       if layout.kind == .conflicting { read(index) }
-    case .process, .look, .fetch, .release: return .done
+    case .process, .look, .fetch, .mergeAgain, .release: return .done
     default: break
     }
     change(line.step, in: &contexts[index])
