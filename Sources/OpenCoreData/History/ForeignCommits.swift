@@ -21,14 +21,13 @@ final class ForeignCommits: Sendable {
 
   private let state = Mutex(State())
 
-  /// Notes the version of the file; true where it differs from the one noted before.
-  @discardableResult
-  func note(_ version: Int64) -> Bool {
-    state.withLock { state in
-      defer { state.dataVersion = version }
-      return state.dataVersion.map { $0 != version } ?? false
-    }
+  /// Whether the version of the file differs from the one noted before.
+  func isNew(_ version: Int64) -> Bool {
+    state.withLock { state in state.dataVersion.map { $0 != version } ?? false }
   }
+
+  /// Notes the version of the file.
+  func note(_ version: Int64) { state.withLock { $0.dataVersion = version } }
 
   /// Whether it is time that a reader has the file looked at again; if so, the interval begins again.
   func isDue(at now: Double) -> Bool {

@@ -42,25 +42,35 @@ extension SQLiteStore {
     }
   }
 
-  /// Notes the file's version at the opening: rows are cached from then on, and a commit of another
-  /// process after it makes them old.
-  func noteDataVersion() throws {
+  /// Notes the file's version and model at the opening: rows are cached from then on, and a commit of
+  /// another process after it makes them old.
+  ///
+  /// Throws if the file was migrated after its metadata, with these version hashes, were read.
+  func noteOpenedFile(hashes: [String: Data]) throws {
     try withWriter { writer in
       guard case .integer(let version)? = try writer.connection.scalar("PRAGMA data_version") else {
         return
       }
+      guard try storedModel.open(writer.connection, hashes: hashes) else { throw migratedError }
       foreign.note(version)
     }
   }
 
   /// With the writer held: empties the cache where another process has written since the last look.
+  ///
+  /// Throws if that was a migration to another model.
   func noticeForeignCommits(_ writer: StoreConnection) throws {
-    guard case .integer(let version)? = try writer.connection.scalar("PRAGMA data_version") else {
-      return
+    try requireOpenedModel()
+    guard case .integer(let version)? = try writer.connection.scalar("PRAGMA data_version"),
+      foreign.isNew(version)
+    else { return }
+    defer {
+      cache.removeAll()
+      announceForeignCommits()
     }
-    guard foreign.note(version) else { return }
-    cache.removeAll()
-    announceForeignCommits()
+    // A version is noted once its model was compared: if that fails, the next look does it again.
+    try requireOpenedModel(writer)
+    foreign.note(version)
   }
 
   /// Looks for foreign commits unless a writer is at work, which looks itself.
@@ -80,7 +90,9 @@ extension SQLiteStore {
       guard let self else { return }
       let number: Int64?
       do {
-        number = hasHistoryTables ? try read { try $0.lastTransactionNumber } : nil
+        // Of a migrated store, the next read of each observer says so.
+        let isRead = hasHistoryTables && !storedModel.isMigrated
+        number = isRead ? try read { try $0.lastTransactionNumber } : nil
       } catch {
         StoreLog.warning("The history of \(path) could not be read: \(error)")
         number = nil

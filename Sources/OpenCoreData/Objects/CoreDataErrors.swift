@@ -84,6 +84,11 @@ public let NSPersistentStoreTimeoutError = 134_090
 /// A store does not support a type of request.
 public let NSPersistentStoreUnsupportedRequestTypeError = 134_091
 /// A store was written with another model.
+///
+/// **Differs from Core Data:** also the error of saves, fetches, batch and history requests on an
+/// SQLite store that another process, or another coordinator, has migrated since it was opened;
+/// contexts keep their unsaved changes. Fetches and faults notice the migration within 50
+/// milliseconds, everything else at once.
 public let NSPersistentStoreIncompatibleVersionHashError = 134_100
 /// A migration failed.
 public let NSMigrationError = 134_110

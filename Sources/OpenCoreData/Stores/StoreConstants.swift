@@ -78,4 +78,10 @@ enum StoreMetadataKey {
   static let versionIdentifiers = "NSStoreModelVersionIdentifiers"
   static let frameworkVersion = "NSPersistenceFrameworkVersion"
   static let autoVacuumLevel = "_NSAutoVacuumLevel"
+
+  /// The entries that describe the model and the format of the file.
+  static let model = [
+    versionHashes, versionHashesVersion, versionHashesDigest, versionChecksum, versionIdentifiers,
+    frameworkVersion, autoVacuumLevel,
+  ]
 }

@@ -73,6 +73,9 @@ final class KeyReserver: Sendable {
     return last
   }
 
+  /// Whether keys are reserved that no row has.
+  var hasUnused: Bool { blocks.withLock { $0.values.contains { $0.next < $0.end } } }
+
   /// Lowers `Z_MAX` by the unused keys, unless another connection reserved keys after them.
   func giveBack(_ connection: SQLiteConnection) throws {
     let open = blocks.withLock { blocks in

@@ -100,9 +100,13 @@ extension SQLiteStore {
   func withoutWrites<Result>(_ body: () throws -> Result) throws -> Result {
     try withWriter { writer in
       guard !isInMemory, !isReadOnly, !writer.connection.isInTransaction else {
+        try requireOpenedModel(writer)
         return try body()
       }
-      return try writer.connection.transaction(.immediate) { try body() }
+      return try writer.connection.transaction(.immediate) {
+        try requireOpenedModel(writer)
+        return try body()
+      }
     }
   }
 

@@ -36,6 +36,8 @@ package final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendabl
   let commitOrder = CommitOrder()
   /// What is known of other processes' commits.
   let foreign = ForeignCommits()
+  /// Whether the file still has the model with which the store was opened.
+  let storedModel = StoredModelGuard()
   private let shared = Mutex(Shared())
   private let abandoned = Mutex<[AbandonedFiles]>([])
   private let hasAbandonedFiles = Atomic(false)
@@ -110,14 +112,19 @@ package final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendabl
     super.metadata = opened.metadata
     if opened.isReadOnly { isReadOnly = true }
     readersLog = opened.readersLog
-    if !isInMemory { OpenStoreFiles.shared.opened(url) }
-    if !isInMemory { try noteDataVersion() }
+    if !isInMemory {
+      OpenStoreFiles.shared.opened(url)
+      let hashes = NSManagedObjectModel.versionHashes(inStoreMetadata: opened.metadata)
+      try noteOpenedFile(hashes: hashes ?? [:])
+    }
     if postsRemoteChanges { watchFile() }
   }
 
   package override var type: String { storeType }
 
   /// The metadata; a new value is written to the file immediately, so that a crash cannot lose it.
+  ///
+  /// The entries about the model are the file's: a new value leaves them unchanged.
   // swift-format-ignore: NeverUseImplicitlyUnwrappedOptionals
   package override var metadata: [String: Any]! {
     get { super.metadata }
@@ -135,9 +142,14 @@ package final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendabl
     var value = metadata
     value[NSStoreTypeKey] = storeType
     if value[NSStoreUUIDKey] as? String == nil { value[NSStoreUUIDKey] = identifier }
+    value = StoreMetadata.keepingModel(of: super.metadata, in: value)
     super.metadata = value
     guard !isReadOnly else { return }
-    try withWriter { try StoreMetadata.write(value, to: $0.connection) }
+    try inTransaction { writer in
+      let stored = try StoreMetadata.read(writer.connection)?.metadata ?? [:]
+      value = StoreMetadata.keepingModel(of: stored, in: value)
+      try StoreMetadata.write(value, to: writer.connection)
+    }
   }
 
   /// The file's path, for messages.
@@ -176,7 +188,7 @@ package final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendabl
     writer.close { writer in
       guard !isReadOnly else { return }
       do {
-        try keys.giveBack(writer.connection)
+        try giveBackKeys(writer)
       } catch {
         StoreLog.warning("Reserved keys of \(path) stay unused: \(error)")
       }
@@ -186,6 +198,15 @@ package final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendabl
 
   deinit {
     close()
+  }
+
+  /// Returns unused keys, unless the file has been migrated: the numbers of its entities are others.
+  private func giveBackKeys(_ writer: StoreConnection) throws {
+    guard keys.hasUnused, !writer.connection.isInTransaction else { return }
+    try writer.connection.transaction(.immediate) {
+      guard try isInMemory || storedModel.verify(writer.connection) else { return }
+      try keys.giveBack(writer.connection)
+    }
   }
 
   // MARK: Connections
@@ -205,13 +226,17 @@ package final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendabl
     guard let readers else { return try withWriter(body) }
     return try translating("reading") {
       defer { removeAbandonedFiles() }
+      try requireOpenedModel()
       guard let result = try readers.read(body) else { throw closedError }
       return result
     }
   }
 
   /// A reading connection that the caller returns later.
-  func takeReader() throws -> StoreConnection? { try readers?.take() }
+  func takeReader() throws -> StoreConnection? {
+    try requireOpenedModel()
+    return try readers?.take()
+  }
 
   func giveBack(reader: StoreConnection) {
     readers?.giveBack(reader)
@@ -263,7 +288,8 @@ package final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendabl
   /// A caller that reads a single row often changes it next. Read by the writing connection, the
   /// row's page is already cached when it is written.
   func tryWriterRow(_ reference: RowReference, inSession: Bool) -> RowAnswer? {
-    inSession
+    if storedModel.isMigrated { return nil }
+    return inSession
       ? writer.tryRead(age: cache.age) { RowAnswer(try readRow(reference, from: $0)) }
       : writer.tryUse { RowAnswer(try readRow(reference, from: $0)) }
   }
@@ -335,6 +361,9 @@ package final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendabl
     do {
       return try body()
     } catch let error as SQLiteError {
+      // A statement may have failed because its table is no longer there.
+      if !isInMemory { lookForForeignCommits() }
+      if storedModel.isMigrated { throw migratedError.nsError }
       throw StoreError.from(error, at: path, while: action).nsError
     } catch let error as StoreError {
       throw error.nsError

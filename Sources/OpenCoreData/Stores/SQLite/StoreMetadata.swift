@@ -32,6 +32,16 @@ enum StoreMetadata {
     ]
   }
 
+  /// New metadata with the entries about the model, and about the format, that a file has.
+  ///
+  /// An app sets metadata that it has read before: another process may have migrated the file in
+  /// between, and the file would claim a model that its tables do not have.
+  static func keepingModel(of stored: [String: Any], in metadata: [String: Any]) -> [String: Any] {
+    var result = metadata
+    for key in StoreMetadataKey.model { result[key] = stored[key] ?? metadata[key] }
+    return result
+  }
+
   /// The version hashes in the metadata of a store with a configuration.
   static func hashes(
     of model: NSManagedObjectModel,

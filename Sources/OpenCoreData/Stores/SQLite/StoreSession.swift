@@ -72,6 +72,7 @@ final class StoreSession: RowStore, @unchecked Sendable {
   /// The connection in its transaction; a transaction that may be out of date is replaced.
   private func current() throws -> StoreConnection? {
     if depth > 0, let connection { return connection }
+    try store.requireOpenedModel()
     if let connection {
       if age == store.cache.age, reads < Self.readLimit { return connection }
       try connection.connection.run("COMMIT")
