@@ -73,9 +73,9 @@ struct MetadataCopy {
   private func noteKeys(_ new: SQLiteConnection) throws {
     try new.execute(
       "CREATE TEMP TABLE WSKEYS (FENT INTEGER, FNAME TEXT, FPK INTEGER, ENT INTEGER, NAME TEXT, "
-        + "PK INTEGER, DELETED INTEGER NOT NULL, PRIMARY KEY (FENT, FPK))"
+        + "PK INTEGER, DELETED INTEGER NOT NULL, PRIMARY KEY (FENT, FPK), UNIQUE (ENT, PK))"
     )
-    for key in keys {
+    for key in orderedKeys {
       guard let former = source.entity(named: key.formerEntity),
         let current = destination.entity(named: key.entity)
       else { continue }
@@ -87,6 +87,17 @@ struct MetadataCopy {
         ]
       )
     }
+  }
+
+  /// The pairs of rows, with each row's successor before other rows that were made of it.
+  ///
+  /// A mapping model may make an author of each note's text beside the note: history and metadata of
+  /// the note are the new note's. An author of several notes has no history of theirs.
+  private var orderedKeys: [MigratedKey] {
+    let names = Set(keys.map(\.formerEntity))
+    let successors = Dictionary(uniqueKeysWithValues: names.map { ($0, successor(of: $0)?.name) })
+    func isSuccessor(_ key: MigratedKey) -> Bool { successors[key.formerEntity] == key.entity }
+    return keys.filter(isSuccessor) + keys.filter { !isSuccessor($0) }
   }
 
   /// Gives deleted rows of the history keys that no row has or will have.
@@ -124,9 +135,13 @@ struct MetadataCopy {
     }
   }
 
-  /// The destination entity to which the deleted rows of a source entity belong.
+  /// The destination entity to which the rows of a source entity belong, deleted ones included.
   private func successor(of former: String) -> EntityTable? {
     if let same = destination.entity(named: former) { return same }
+    let renamed = destination.entities.first {
+      $0.layout.entity.renamingIdentifier == former
+    }
+    if let renamed { return renamed }
     let mapped = mapping.entityMappings.first {
       $0.sourceEntityName == former && $0.destinationEntityName != nil
     }
@@ -170,7 +185,7 @@ struct MetadataCopy {
 
   private func moveBits(_ new: SQLiteConnection) throws {
     let names = Dictionary(
-      keys.map { ($0.formerEntity, $0.entity) },
+      orderedKeys.map { ($0.formerEntity, $0.entity) },
       uniquingKeysWith: { first, _ in first }
     )
     var histories: [Int64: (HistoryColumns, HistoryColumns, [String: [String]])] = [:]
