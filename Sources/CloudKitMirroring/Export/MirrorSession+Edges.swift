@@ -86,7 +86,18 @@ extension MirrorSession {
       if again.pending == .save, again.group == 0 { again.group = group }
       return try metadata.update(again)
     }
-    var made = EdgeMetadata(name: edge.recordName(zone: context.zone), edge: edge)
+    let name = edge.recordName(zone: context.zone)
+    if var former = try metadata.edge(named: name) {
+      // The same link under names of an earlier model: its record is the same one.
+      former.edge = edge
+      former.isLinked = true
+      former.parked = nil
+      let isUnsent = former.tag == nil || former.sentKind == .delete
+      former.pending = isUnsent ? .save : .nothing
+      if former.pending == .save, former.group == 0 { former.group = group }
+      return try metadata.update(former)
+    }
+    var made = EdgeMetadata(name: name, edge: edge)
     made.pending = .save
     made.group = group
     made.isLinked = true

@@ -99,7 +99,7 @@ extension MirrorSession {
       if !known.isLinked, known.pending != .delete { try link(known) }
       return
     }
-    guard let edge = Edge(fields: record.fields).flatMap(mapping.present) else {
+    guard let edge = try Edge(fields: record.fields).flatMap(present) else {
       effect.skipped.append(record.name)
       if var known, known.generation != generation {
         known.generation = generation

@@ -77,6 +77,20 @@ package final class ModelMapping: Sendable {
     return name.map { EdgeRelationship.Side(entityName: entity.entityName, relationship: $0) }
   }
 
+  /// The side of an edge with a relationship that an entity declares or inherits, under this model's
+  /// name or the former one; nil if it has none.
+  package func side(
+    _ relationship: String,
+    ofEntity entityName: String
+  ) -> EdgeRelationship.Side? {
+    guard let entity = mappings[entityName] else { return nil }
+    let former = entity.formerNames.first { $0.value == relationship }?.key
+    guard
+      let found = entity.manyToMany(relationship) ?? former.flatMap(entity.manyToMany)
+    else { return nil }
+    return found.isFirst ? found.edge.first : found.edge.second
+  }
+
   /// The many-to-many relationship of an edge, from the side of position 0.
   package func manyToMany(
     entityName: String,

@@ -15,10 +15,44 @@ extension MirrorSession {
     try startRereading(.expired)
   }
 
+  private typealias Side = EdgeRelationship.Side
+
+  /// Gives the edges in the metadata the entities of their objects' records: a mapping model may
+  /// rename an entity without a renaming identifier, and the records have followed their objects.
+  private func followRecords() throws {
+    for side in ["FIRST", "SECOND"] {
+      let kinds = try rows.connection.query(
+        """
+        SELECT DISTINCT e.\(side)ENTITY, e.\(side)RELATIONSHIP, r.ENTITY
+        FROM WSMIRROR_EDGE AS e JOIN WSMIRROR_RECORD AS r ON r.NAME = e.\(side)RECORD
+        WHERE r.PK IS NOT NULL
+        """
+      ) { row in
+        (Side(entityName: row.text(0), relationship: row.text(1)), row.text(2))
+      }
+      for (former, entityName) in kinds where mapping.present(former) == nil {
+        guard let present = mapping.side(former.relationship, ofEntity: entityName) else {
+          continue
+        }
+        try rows.connection.run(
+          """
+          UPDATE WSMIRROR_EDGE SET \(side)ENTITY = ?, \(side)RELATIONSHIP = ?
+          WHERE \(side)ENTITY = ? AND \(side)RELATIONSHIP = ?
+            AND \(side)RECORD IN (SELECT NAME FROM WSMIRROR_RECORD WHERE ENTITY = ?)
+          """,
+          [
+            .text(present.entityName), .text(present.relationship), .text(former.entityName),
+            .text(former.relationship), .text(entityName),
+          ]
+        )
+      }
+    }
+  }
+
   /// Renames the edges in the metadata to the model's names: a migration by objects keeps the
   /// former names, and new names may sort in the other order.
   private func renameEdges() throws {
-    typealias Side = EdgeRelationship.Side
+    try followRecords()
     let kinds = try rows.connection.query(
       """
       SELECT DISTINCT FIRSTENTITY, FIRSTRELATIONSHIP, SECONDENTITY, SECONDRELATIONSHIP
