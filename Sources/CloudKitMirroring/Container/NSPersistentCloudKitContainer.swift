@@ -35,6 +35,10 @@ import Synchronization
 /// **Differs from Core Data:** A number whose type a migration changed is sent in the type of
 /// CloudKit's field, if that can represent it. If not (0.5 in an integer), the record is not
 /// exported and the export's event has the reason; a new attribute has a field of its own.
+///
+/// **Differs from Core Data:** A record stores nil as no field. A device that imports an object for
+/// the first time reads an optional attribute with a default as the default, because the record may
+/// be of a version of the app without the attribute; a device that had a value of it reads nil.
 open class NSPersistentCloudKitContainer: NSPersistentContainer, @unchecked Sendable {
   // Sendable: `mirrors` guards what the class adds.
 

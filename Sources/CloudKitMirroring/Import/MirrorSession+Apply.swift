@@ -173,8 +173,10 @@ extension MirrorSession {
   ) throws {
     var values = [RowValue](repeating: .null, count: entity.layout.rowWidth)
     for slot in entity.layout.attributes { values[slot.index] = slot.defaultRowValue }
+    let agreed = known?.base.map { entity.reading($0).fields }
     for attribute in entity.attributes {
-      if let value = try rowValue(attribute, in: record) { values[attribute.index] = value }
+      let value = try rowValue(attribute, in: record, since: agreed)
+      if let value { values[attribute.index] = value }
     }
     for toOne in entity.toOnes {
       values[toOne.index] = try destination(toOne, in: record)
@@ -306,7 +308,8 @@ extension MirrorSession {
     var set: [Int: RowValue] = [:]
     for property in merge.fromServer {
       if let attribute = entity.attribute(property) {
-        set[attribute.index] = try rowValue(attribute, in: record) ?? row.values[attribute.index]
+        set[attribute.index] =
+          try rowValue(attribute, in: record, since: base) ?? row.values[attribute.index]
       } else if let toOne = entity.toOne(property), !toOne.isOneToOne {
         set[toOne.index] = try destination(toOne, in: record)
       }
@@ -343,11 +346,19 @@ extension MirrorSession {
     }
   }
 
-  /// The value of an attribute in a record; the default if it has neither field; nil if the
-  /// attribute cannot have the value.
-  private func rowValue(_ attribute: AttributeMapping, in record: CloudRecord) throws -> RowValue? {
+  /// The value of an attribute in a record; nil if the attribute cannot have the value.
+  ///
+  /// A record with neither field has the default, if the last agreed copy had neither: the record may
+  /// be of a version of the app without the attribute. If that copy had a value, a device has set the
+  /// attribute to nil.
+  private func rowValue(
+    _ attribute: AttributeMapping,
+    in record: CloudRecord,
+    since base: FieldBag?
+  ) throws -> RowValue? {
     let content = record.fields.content(of: attribute.name)
     switch content {
+    case nil where attribute.isOptional && base?.content(of: attribute.name) != nil: return .null
     case nil: return attribute.defaultValue
     case .asset(let asset)?:
       return attribute.rowValue(fileContents: try context.assets.read(asset.file))

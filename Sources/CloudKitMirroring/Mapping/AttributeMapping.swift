@@ -40,8 +40,9 @@ package struct AttributeMapping: Sendable {
   package let index: Int
   package let type: NSAttributeType
   package let form: Form
+  package let isOptional: Bool
   package let isEncrypted: Bool
-  /// The value that an import sets if the record has neither field.
+  /// The value that an import sets if neither the record nor the last agreed copy has the fields.
   package let defaultValue: RowValue
   package let field: String
   /// The field of the file, for values that vary in length.
@@ -58,6 +59,7 @@ package struct AttributeMapping: Sendable {
     name = slot.name
     index = slot.index
     type = slot.type
+    isOptional = slot.isOptional
     isEncrypted = MirrorFlags.isEncrypted(slot.description)
     defaultValue = slot.defaultRowValue
     field = MirrorNames.field(slot.name)
