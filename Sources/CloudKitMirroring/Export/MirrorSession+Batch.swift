@@ -111,7 +111,7 @@ extension MirrorSession {
       changed = ChangedFields(
         updating: now,
         base: record.base ?? FieldBag(),
-        properties: record.properties,
+        properties: record.properties.subtracting(try lookUpMissingFiles(of: row, record.name)),
         mapping: entity
       )
     } else {

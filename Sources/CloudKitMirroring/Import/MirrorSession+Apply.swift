@@ -108,11 +108,14 @@ extension MirrorSession {
     if known != nil { try metadata.forgetGoneRecord(record.name) }
     if var known, known.tag == record.tag, known.tag != nil {
       // An export of our own in the feed, or a page that is read again.
-      guard known.generation != generation else { return }
-      // With a model that reads more than the last one, the same record is applied again.
-      if try metadata.integer(.readsWithNewModel) != 1 {
-        known.generation = generation
-        return try metadata.update(known)
+      // A record that was looked up is applied again, and so is each with a model that reads more
+      // than the last one.
+      if try !metadata.isUnreadable(record.name) {
+        guard known.generation != generation else { return }
+        if try metadata.integer(.readsWithNewModel) != 1 {
+          known.generation = generation
+          return try metadata.update(known)
+        }
       }
     }
     var entityName: String?
@@ -258,9 +261,11 @@ extension MirrorSession {
       try base.map { base in
         try lostProperties(record, entity, local: local.fields, since: base, saved: stamps)
       } ?? []
+    // A value whose file is missing here is not an edit: the server's comes back.
+    let pending = try known.unconfirmed.union(lost).subtracting(rows.missingFiles(of: row))
     let merge = PropertyMerge(
       properties: entity.fieldProperties,
-      pending: context.effects.has(.importOverEdit) ? [] : known.unconfirmed.union(lost),
+      pending: context.effects.has(.importOverEdit) ? [] : pending,
       base: lost.isEmpty ? base : record.fields,
       server: record.fields,
       local: local.fields

@@ -84,13 +84,14 @@ extension StoreMirror {
     let found = try await cloud.lookup(options.zone, names, keys: context.mapping.desiredKeys)
     let effect = try write(MirrorAuthor.importing) { session in
       try session.foldHistory()
-      for name in names where found.unreadable[name] == nil {
-        try session.metadata.forgetUnreadable(name)
-      }
+      // While a record is listed as unreadable, it is applied even if its tag is known.
       let effect = try session.apply(
         records: found.records,
         generation: try session.metadata.zone(options.zone).generation
       )
+      for name in names where found.unreadable[name] == nil {
+        try session.metadata.forgetUnreadable(name)
+      }
       let missing = Set(names).subtracting(found.unreadable.keys)
         .subtracting(found.records.map(\.name))
       for name in missing.sorted() { try session.applyDoubtfulDeletion(ofEdge: name) }

@@ -18,6 +18,8 @@ package protocol MirrorRows {
   func entityName(of reference: RowReference) -> String?
   func reference(entityName: String, key: Int64) -> RowReference?
   func row(_ reference: RowReference) throws -> Row?
+  /// The attributes that are nil in a row because the file of their value is missing.
+  func missingFiles(of row: Row) throws -> Set<String>
   func insert(_ layout: EntityLayout, values: [RowValue]) throws -> RowReference
   func update(_ reference: RowReference, set: [Int: RowValue]) throws
   /// Deletes an object with its delete rules; returns all deleted objects, including itself.

@@ -50,6 +50,8 @@ struct StoreTransactionRows: MirrorRows {
 
   func row(_ reference: RowReference) throws -> Row? { try transaction.row(reference) }
 
+  func missingFiles(of row: Row) throws -> Set<String> { try transaction.missingFiles(of: row) }
+
   func insert(_ layout: EntityLayout, values: [RowValue]) throws -> RowReference {
     try transaction.insert(layout, values: values)
   }

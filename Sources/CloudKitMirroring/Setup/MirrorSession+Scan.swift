@@ -84,13 +84,21 @@ extension MirrorSession {
         return try isAway(base[toOne.field])
       }.map(\.name)
     )
+    let lost = try lookUpMissingFiles(of: row, known.name)
+    let isMigrated = try metadata.integer(.readsWithNewModel) == 1
     var edited = entity.fieldProperties.filter { property in
-      !parked.contains(property) && !now.fields.agrees(with: base, on: property)
-        && !isDefault(property, row, entity, base)
+      !parked.contains(property) && !lost.contains(property)
+        && !now.fields.agrees(with: base, on: property)
+        && !isDefault(property, row, entity, base, isMigrated: isMigrated)
     }
+    // An object that the scan has not reached yet has no record name: a link to it is in no field,
+    // but is an edit.
+    edited += entity.toOnes.filter { toOne in
+      !row.values[toOne.index].isNull && now.fields[toOne.field] == nil
+    }.map(\.name)
     // The server may never have received a version between the record's and this one.
     if case .string(let name) = fields[MirrorNames.entityName], name != entity.entityName,
-      try metadata.integer(.readsWithNewModel) == 1
+      isMigrated
     {
       edited.append(MirrorNames.entityName)
     }
@@ -107,17 +115,20 @@ extension MirrorSession {
   /// Whether a property has the value of a row that was never given the server's value: a default
   /// if the record has no field, or if its value has another type than the attribute.
   ///
-  /// An attribute that a new version of the model added is not edited by that.
+  /// An attribute that a new version of the model added is not edited by that. A large value is nil
+  /// where a migration by objects could not read its file.
   private func isDefault(
     _ property: String,
     _ row: Row,
     _ entity: EntityMapping,
-    _ base: FieldBag
+    _ base: FieldBag,
+    isMigrated: Bool
   ) -> Bool {
     guard let attribute = entity.attribute(property) else { return false }
     switch base.content(of: property) {
     case nil: return row.values[attribute.index] == attribute.defaultValue
-    case .asset?, .fingerprint?: return false
+    case .asset?, .fingerprint?:
+      return isMigrated && attribute.form == .data && row.values[attribute.index].isNull
     case let value?: return attribute.rowValue(value) == nil
     }
   }

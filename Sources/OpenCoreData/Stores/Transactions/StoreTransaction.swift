@@ -43,6 +43,20 @@ package final class StoreTransaction {
     return result
   }
 
+  /// The attributes that are nil in the row because the file of their value is missing.
+  package func missingFiles(of row: Row) throws -> Set<String> {
+    let entity = try store.table(of: row.reference)
+    var names: Set<String> = []
+    for slot in entity.externalSlots where row[slot].isNull {
+      let stored = try connection.scalar(
+        "SELECT \(entity.columns[slot].name) IS NOT NULL FROM \(entity.table) WHERE Z_PK = ?",
+        [.integer(row.reference.key)]
+      )
+      if stored == .integer(1) { names.insert(entity.layout.attributes[slot].name) }
+    }
+    return names
+  }
+
   package func destinations(
     of relationship: NSRelationshipDescription,
     from sources: [RowReference]

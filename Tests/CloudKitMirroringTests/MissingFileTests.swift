@@ -1,0 +1,147 @@
+import CloudKitMirroring
+import CloudKitTesting
+import Foundation
+import OpenCoreData
+import Testing
+import WatershedSQLite
+
+@Suite("Values whose files are missing beside the store")
+struct MissingFileTests {
+  private static func image(_ seed: Int) -> Data {
+    Data((0..<200_000).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ seed) })
+  }
+
+  /// Photos with an image in a file; the second version adds an attribute.
+  private static func model(_ version: Int) -> NSManagedObjectModel {
+    let photo = BlogModel.entity(
+      "Photo",
+      [
+        BlogModel.attribute("title", .stringAttributeType),
+        BlogModel.attribute("image", .binaryDataAttributeType) {
+          $0.allowsExternalBinaryDataStorage = true
+        },
+      ]
+    )
+    if version == 2 {
+      photo.properties += [BlogModel.attribute("place", .stringAttributeType)]
+    }
+    let model = NSManagedObjectModel()
+    model.entities = [photo]
+    return model
+  }
+
+  /// Two devices with one photo; the first has quit, and the files beside its store are gone.
+  private func withoutFiles(
+    _ body: (World, _ phone: TestDevice, _ pad: TestDevice) async throws -> Void
+  ) async throws {
+    let world = try await World(model: Self.model(1))
+    let (phone, pad) = (try await world.device("phone"), try await world.device("pad"))
+    try phone.save { _ = $0.make("Photo", ["title": "a", "image": Self.image(1)]) }
+    try await world.settle(phone, pad)
+    try await phone.quit()
+    try removeFiles(of: phone)
+    try await body(world, phone, pad)
+    try await pad.quit()
+  }
+
+  private func removeFiles(of device: TestDevice) throws {
+    let name = device.storeURL.deletingPathExtension().lastPathComponent
+    try FileManager.default.removeItem(
+      at: device.storeURL.deletingLastPathComponent().appendingPathComponent(".\(name)_SUPPORT")
+    )
+  }
+
+  private func images(_ device: TestDevice) throws -> [Data?] {
+    try device.save { try $0.all("Photo").map { $0.value(forKey: "image") as? Data } }
+  }
+
+  private func expectImage(_ seed: Int, _ devices: TestDevice...) throws {
+    // Compared outside the expectation, which would print all bytes.
+    for device in devices {
+      let isKept = try images(device) == [Self.image(seed)]
+      #expect(isKept, "\(device.name)")
+    }
+  }
+
+  @Test("The comparison for a new model removes no value, and the server's copy brings it back")
+  func newModel() async throws {
+    try await withoutFiles { world, _, pad in
+      let phone = try await world.device("phone", model: Self.model(2))
+      try await world.settle(phone, pad, phone)
+      try expectImage(1, phone, pad)
+      try await phone.quit()
+    }
+  }
+
+  @Test("A migration by objects that could not read the file of a value removes it nowhere")
+  func migratedByObjects() async throws {
+    try await withoutFiles { world, old, pad in
+      // What such a migration writes for a value that reads as nil.
+      try SQLiteConnection(path: old.storeURL.path).execute("UPDATE ZPHOTO SET ZIMAGE = NULL")
+      let phone = try await world.device("phone", model: Self.model(2))
+      try await world.settle(phone, pad, phone)
+      try expectImage(1, phone, pad)
+      try await phone.quit()
+    }
+  }
+
+  @Test("The comparison after a gap in the history removes no value")
+  func historyGap() async throws {
+    try await withoutFiles { world, phone, pad in
+      let coordinator = NSPersistentStoreCoordinator(managedObjectModel: Self.model(1))
+      let store = try coordinator.addPersistentStore(
+        type: .sqlite,
+        at: phone.storeURL,
+        options: [NSPersistentHistoryTrackingKey: true]
+      )
+      let context = NSManagedObjectContext(.privateQueue)
+      context.persistentStoreCoordinator = coordinator
+      try await context.perform {
+        try context.first("Photo", "title", "a").setValue("b", forKey: "title")
+        try context.save()
+        try context.execute(
+          NSPersistentHistoryChangeRequest.deleteHistory(before: Date.distantFuture)
+        )
+      }
+      try coordinator.remove(store)
+      try phone.launch()
+      try await world.settle(phone, pad, phone)
+      try expectImage(1, phone, pad)
+      let titles = try pad.save { try $0.all("Photo").map { $0.value(forKey: "title") as? String } }
+      #expect(titles == ["b"])
+      try await phone.quit()
+    }
+  }
+
+  @Test("An edit that was not exported before its file was lost does not remove the server's value")
+  func unsentValue() async throws {
+    let world = try await World(model: Self.model(1))
+    let (phone, pad) = (try await world.device("phone"), try await world.device("pad"))
+    try phone.save { _ = $0.make("Photo", ["title": "a", "image": Self.image(1)]) }
+    try await world.settle(phone, pad)
+    phone.faults.isOnline = false
+    try phone.save { try $0.first("Photo", "title", "a").setValue(Self.image(2), forKey: "image") }
+    try await phone.quit()
+    try removeFiles(of: phone)
+    phone.faults.isOnline = true
+    try phone.launch()
+    try await world.settle(phone, pad, phone)
+    try expectImage(1, phone, pad)
+    for device in [phone, pad] { try await device.quit() }
+  }
+
+  @Test("A value that the app sets to nil is removed on all devices")
+  func removed() async throws {
+    let world = try await World(model: Self.model(1))
+    let (phone, pad) = (try await world.device("phone"), try await world.device("pad"))
+    try phone.save { _ = $0.make("Photo", ["title": "a", "image": Self.image(1)]) }
+    try await world.settle(phone, pad)
+    try phone.save { try $0.first("Photo", "title", "a").setValue(nil, forKey: "image") }
+    try await world.settle(phone, pad)
+    for device in [phone, pad] {
+      let images = try images(device)
+      #expect(images == [nil])
+      try await device.quit()
+    }
+  }
+}
