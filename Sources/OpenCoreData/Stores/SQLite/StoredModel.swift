@@ -90,8 +90,9 @@ final class StoredModelGuard: Sendable {
 extension SQLiteStore {
   /// Throws if the file, as the connection reads it, was migrated after the store was opened.
   func requireOpenedModel(_ connection: StoreConnection) throws {
-    guard !isInMemory else { return }
-    if try !storedModel.verify(connection.connection) { throw migratedError }
+    guard try !isInMemory && !storedModel.verify(connection.connection) else { return }
+    cache.removeAll()
+    throw migratedError
   }
 
   /// Throws if the file was found to be migrated.
