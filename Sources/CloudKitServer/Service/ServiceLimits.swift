@@ -37,6 +37,16 @@ package struct ServiceLimits: Hashable, Sendable {
   /// Records that match a filter and are sorted in memory; if more match, the index of the order is
   /// scanned instead.
   package var recordsSortedInMemory = 1000
+  /// Rows that one `records/modify` may write besides its records: entries of indexes, references
+  /// with an action, and uses of assets.
+  ///
+  /// They are written in one transaction, which other writers wait for. More are refused, and the
+  /// client sends fewer records at a time; entries that a single record loses are not counted.
+  package var linkedRowsPerRequest = 100_000
+  /// Such rows in a second that one person may add on average.
+  package var linkedRowsPerSecond = 20_000.0
+  /// Such rows that they may add at once: a library that is saved for the first time.
+  package var linkedRowBurst = 2_000_000.0
   /// Bytes of a record's fields, assets not counted.
   package var recordSize = 1_048_576
   /// Bytes of one file.
@@ -51,6 +61,12 @@ package struct ServiceLimits: Hashable, Sendable {
   package var formSize = 64 * 1024
   /// Bytes of an administrator's call: the largest is a schema, about a kilobyte for each type.
   package var administrationSize = 4 * 1_048_576
+  /// Record types of a schema that saves in development have added.
+  package var recordTypes = 500
+  /// Fields of a record, and of a record type that saves in development have extended.
+  package var fieldsPerType = 1000
+  /// The same for all types of a schema together.
+  package var fieldsPerSchema = 10_000
   /// Records that the deletion of one record may directly cascade to.
   package var deleteSelfReferrers = 750
   /// Records that the deletions of one request may cascade to in all, through references to
@@ -69,6 +85,13 @@ package struct ServiceLimits: Hashable, Sendable {
   package var requestersPerShare = 100
   /// Users whose requests to take part in one share are blocked.
   package var blockedPerShare = 1000
+  /// Times that one user may join the same share; leaving and joining again counts until the traces
+  /// of the zone's deletions expire.
+  package var participationsPerUser = 20
+  /// The same for all users of a share together.
+  package var participationsPerShare = 2000
+  /// Shares that one user may join in a container's environment, ended ones included.
+  package var joinedSharesPerUser = 5000
   /// Records that one request may add to or remove from shares, besides those it saves: their names
   /// are kept in memory.
   package var recordsPerShareChange = 200_000
@@ -94,6 +117,11 @@ package struct ServiceLimits: Hashable, Sendable {
   package var subscriptionsPerUser = 500
   /// Bytes of one subscription.
   package var subscriptionSize = 32 * 1024
+  /// Filters of all subscriptions of one user in one database together: each is tested with every
+  /// save of its record type.
+  package var subscriptionFiltersPerUser = 1000
+  /// Bytes of these subscriptions together: each save reads those to its record type.
+  package var subscriptionBytesPerUser = 1_048_576
   /// Seconds that a download URL is valid.
   package var downloadURLLifetime = 60.0 * 60
   /// Seconds within which an uploaded file must be saved in a record.
@@ -176,6 +204,9 @@ package struct ServiceLimits: Hashable, Sendable {
   package var signatureWindow = 600.0
   /// Seconds after which an unused refresh token expires; each use renews it.
   package var refreshTokenLifetime = 180.0 * 24 * 60 * 60
+  /// Devices of one account that stay signed in, in all containers; a further one signs out the one
+  /// that was unused for longest.
+  package var grantsPerAccount = 100
   /// Seconds that the link of an invitation is valid.
   package var invitationLifetime = 7.0 * 24 * 60 * 60
   /// Seconds that the link of a password reset is valid.
@@ -230,7 +261,8 @@ package struct ServiceLimits: Hashable, Sendable {
   /// Bytes that a container's public database may have; nil: no limit.
   package var publicQuota: Int64?
   /// Bytes of a container's public database that one person may fill with records that they make, and
-  /// the same in files that they upload to it, which come back over `assetGrace`; none: no limit.
+  /// the same in files that they upload to it, or to another user's database that is shared with
+  /// them, which come back over `assetGrace`; none: no limit.
   package var publicUserQuota: Int64?
   /// Seconds that the file of an asset stays after the last record that used it: longer than any URL
   /// lives and any backup is kept.
