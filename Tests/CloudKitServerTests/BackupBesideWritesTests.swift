@@ -17,14 +17,10 @@ struct BackupBesideWritesTests {
       batch.counter = ChangeNumber(1)
       try storage.commit(batch)
       let copy = folder.appendingPathComponent("copy.sqlite")
-      let step = {
-        try storage.fillIndex(in: id, type: "Note", field: "f", limit: 10) { _ in
-          // Inside the writer's transaction.
-          if !FileManager.default.fileExists(atPath: copy.path) { try storage.copy(to: copy) }
-          return []
-        }
+      try storage.changeFingerprints { _ in
+        // Inside the writer's transaction.
+        if !FileManager.default.fileExists(atPath: copy.path) { try storage.copy(to: copy) }
       }
-      while try !step() {}
       let found = try SQLiteConnection(path: copy.path, mode: .readOnly).query(
         "SELECT name FROM records"
       ) { $0.text(0) }

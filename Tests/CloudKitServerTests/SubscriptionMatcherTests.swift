@@ -58,7 +58,7 @@ struct SubscriptionMatcherTests {
       )
       var event = RecordEvent(before: nil, after: record, zoneName: "z")
       let access = RecordAccess(scope: .private, schema: schema)
-      return try matcher.match(&event, access) != nil
+      return matcher.match(&event, access) != nil
     }
     for _ in 0..<2 {
       #expect(try fires(owned("s", field: "n"), type, n: 1) == true)

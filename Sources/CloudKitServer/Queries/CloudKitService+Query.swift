@@ -21,8 +21,11 @@ extension CloudKitService {
     }
     let plan = try self.plan(request.query, name, access, context)
     let marker = try openMarker(of: request, context)
-    try await activate(plan.indexes, of: name, id)
-
+    do {
+      try await activate(plan.indexes, of: name, id, for: self.reader(context))
+    } catch let error as ReadOver {
+      throw error.dictionary
+    }
     return try await reading(context) { [self] control in
       try page(of: plan, after: marker, id, isWide, access, request, context, control)
     }
@@ -133,9 +136,14 @@ extension CloudKitService {
   }
 
   /// Creates the indexes that a query uses, at its first run; they are kept.
-  func activate(_ indexes: Set<RecordIndex>, of type: String, _ id: PartitionID) async throws {
+  func activate(
+    _ indexes: Set<RecordIndex>,
+    of type: String,
+    _ id: PartitionID,
+    for reader: String = "server"
+  ) async throws {
     for index in indexes.sorted(by: { $0.name < $1.name }) {
-      try await makeIndex(of: index.name, type: type, in: id) { record in
+      try await makeIndex(of: index.name, type: type, in: id, for: reader) { record in
         // Only the system fields of an unreadable record are indexed: the query that finds it
         // reports the error and still returns the other records.
         index.keys(of: record, (try? record.decodedFields()) ?? [:])

@@ -22,38 +22,40 @@ struct QueryCondition: Sendable {
 
   // MARK: Testing
 
-  func holds(for record: StoredRecord, _ fields: [String: FieldValue]) -> Bool {
+  func holds(for record: inout ComparedRecord) -> Bool {
     switch comparator {
     case .containsAllTokens:
       // A filter that consists of stop words matches no record.
-      return !tokens.isEmpty && tokens.isSubset(of: Tokenizer.words(of: searched, in: fields))
+      return !tokens.isEmpty && tokens.allSatisfy { record.contains(word: $0, in: searched) }
     case .containsAnyTokens:
-      return !tokens.isDisjoint(with: Tokenizer.words(of: searched, in: fields))
+      return tokens.contains { record.contains(word: $0, in: searched) }
     case .near:
-      guard let field, let place, let found = fields[field.name]?.content.location else {
+      guard let field, let place, let found = record.fields[field.name]?.content.location else {
         return false
       }
       return place.distance(to: found) <= distance
     default: break
     }
-    guard let field else { return false }
-    let values = record.comparableValues(of: field.name, fields)
+    guard let name = field?.name else { return false }
     switch comparator {
-    case .equals, .in, .listContains, .listContainsAny: return values.contains(where: isOperand)
+    case .equals, .in, .listContains, .listContainsAny:
+      return record.contains(anyOf: operands, in: name)
     case .notEquals, .notIn, .notListContains, .notListContainsAny:
-      return !values.contains(where: isOperand)
-    case .listContainsAll: return operands.isSubset(of: values)
-    case .notListContainsAll: return !operands.isSubset(of: values)
-    case .beginsWith, .listMemberBeginsWith: return values.contains(where: beginsWithOperand)
-    case .notBeginsWith, .notListMemberBeginsWith: return !values.contains(where: beginsWithOperand)
+      return !record.contains(anyOf: operands, in: name)
+    case .listContainsAll: return record.contains(allOf: operands, in: name)
+    case .notListContainsAll: return !record.contains(allOf: operands, in: name)
+    case .beginsWith, .listMemberBeginsWith:
+      return record.values(of: name).contains(where: beginsWithOperand)
+    case .notBeginsWith, .notListMemberBeginsWith:
+      return !record.values(of: name).contains(where: beginsWithOperand)
     case .lessThan, .lessThanOrEquals, .greaterThan, .greaterThanOrEquals:
-      guard let value = values.first, let operand = operands.first else { return false }
+      guard let value = record.values(of: name).first, let operand = operands.first else {
+        return false
+      }
       return isInRange(value, operand)
     case .containsAllTokens, .containsAnyTokens, .near: return false
     }
   }
-
-  private func isOperand(_ value: Data) -> Bool { operands.contains(value) }
 
   private func isInRange(_ value: Data, _ operand: Data) -> Bool {
     switch comparator {

@@ -130,9 +130,14 @@ struct QueryPlan: Sendable {
     }
   }
 
-  /// Whether a record matches all conditions.
-  func matches(_ record: StoredRecord, _ fields: [String: FieldValue]) -> Bool {
-    conditions.allSatisfy { $0.holds(for: record, fields) }
+  /// Whether a record matches all conditions; each may take a while, so the control may end the
+  /// read between two of them.
+  func matches(_ record: inout ComparedRecord, _ control: ReadControl) throws -> Bool {
+    for condition in conditions {
+      try control.check()
+      guard condition.holds(for: &record) else { return false }
+    }
+    return true
   }
 
   /// Restricts the query to the creator's records, for a caller with permission to read only these.

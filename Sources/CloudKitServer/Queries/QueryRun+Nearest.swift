@@ -145,6 +145,7 @@ extension QueryRun {
         return entries.count
       }
       side.reached = entry
+      try control.check()
       guard let record = records[entry.record], !record.isDeleted, record.type == plan.type.name
       else { continue }
       guard let fields = fields(of: record) else {
@@ -152,7 +153,9 @@ extension QueryRun {
         continue
       }
       latitude = record.indexValues(of: index.name, fields).first?.real ?? latitude
-      if isReadable(record), plan.matches(record, fields) { take(record, fields) }
+      guard isReadable(record) else { continue }
+      var compared = ComparedRecord(record, fields)
+      if try plan.matches(&compared, control) { take(record, fields) }
     }
     size.adapt(to: records)
     if entries.count < count {

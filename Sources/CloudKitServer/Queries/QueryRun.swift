@@ -125,20 +125,29 @@ struct QueryRun {
           walk(index, range, isDescending: isDescending, after: reached, limit: wanted)
         )
         let records = try snapshot.records(in: id, keys: entries.map(\.record))
+        /// The first keys of the batch's records: a record with thousands of entries is decoded
+        /// for two of them at most.
+        var firstKeys: [RecordKey: IndexKey?] = [:]
         for entry in entries {
+          try control.check()
           if let last, last.precedes(entry, isDescending: isDescending) { return .passed }
           reached = entry
-          guard let record = records[entry.record], !record.isDeleted, record.type == plan.type.name
+          guard let record = records[entry.record], !record.isDeleted,
+            record.type == plan.type.name, isReadable(record)
           else { continue }
+          if let known = firstKeys[record.key], known != entry.key { continue }
           guard let fields = fields(of: record) else {
-            guard isReadable(record) else { continue }
             guard try body(entry, record, [:]) else { return .stopped }
             continue
           }
-          guard
-            isFirst(entry, of: index.keys(of: record, fields), ranges, isDescending),
-            isReadable(record), plan.matches(record, fields)
-          else { continue }
+          if firstKeys[record.key] == nil {
+            let keys = index.keys(of: record, fields)
+            let first = keys.count > 1 ? firstKey(of: keys, ranges, isDescending) : entry.key
+            firstKeys[record.key] = .some(first)
+            guard first == entry.key else { continue }
+          }
+          var compared = ComparedRecord(record, fields)
+          guard try plan.matches(&compared, control) else { continue }
           guard try body(entry, record, fields) else { return .stopped }
         }
         left -= entries.count
@@ -188,15 +197,15 @@ struct QueryRun {
     isDescending ? key < range.lower : !(key < range.upper)
   }
 
-  private func isFirst(
-    _ entry: IndexPosition,
+  /// The first of a record's keys that a walk meets.
+  private func firstKey(
     of keys: [IndexKey],
     _ ranges: [IndexRange]?,
     _ isDescending: Bool
-  ) -> Bool {
-    guard keys.count > 1 else { return true }
-    let met = keys.filter { key in ranges?.contains { $0.contains(key) } ?? true }
-    return (isDescending ? met.last : met.first) == entry.key
+  ) -> IndexKey? {
+    guard let ranges else { return isDescending ? keys.last : keys.first }
+    let isMet = { (key: IndexKey) in ranges.contains { $0.contains(key) } }
+    return isDescending ? keys.last(where: isMet) : keys.first(where: isMet)
   }
 
   // MARK: Without an order

@@ -35,7 +35,8 @@ package protocol Storage: Sendable {
   /// Runs one step of filling an index over a type's field, and returns whether it is ready.
   ///
   /// After the first step every writer maintains it; each further step adds entries for a number of
-  /// existing records. Other requests read and write between the steps.
+  /// existing records, about a megabyte of them. Other requests read and write between the steps,
+  /// and while `entries` computes the keys.
   func fillIndex(
     in partition: PartitionID,
     type: String,

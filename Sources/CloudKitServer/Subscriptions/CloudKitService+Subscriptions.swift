@@ -58,6 +58,7 @@ extension CloudKitService {
       }
       let zones = ZoneDirectory(rows, context, owner: try context.owner())
       var known = Set(stored.map(\.id))
+      var budget = SubscriptionBudget(stored, limits)
       var batch = WriteBatch(partition: id)
       var results: [ItemResult<Subscription>] = []
       for (operation, newID) in zip(request.operations, fresh) {
@@ -94,6 +95,7 @@ extension CloudKitService {
                 extension: ErrorExtension(code: .limitExceeded)
               )
             }
+            try budget.take(name, filters: filters, bytes: body.count)
             known.insert(name)
             // The last operation on a name wins.
             batch.savedSubscriptions.removeAll { $0.subscription.id == name }
@@ -113,6 +115,7 @@ extension CloudKitService {
             guard known.remove(name) != nil else {
               throw ErrorDictionary(.notFound, "Subscription not found")
             }
+            budget.giveBack(name)
             batch.savedSubscriptions.removeAll { $0.subscription.id == name }
             batch.deletedSubscriptions.append(
               WriteBatch.SubscriptionWrite(

@@ -50,14 +50,20 @@ extension ModifyCall {
     let byType = Dictionary(grouping: queries, by: \.subscription.recordType)
     var spent: Set<String> = []
     for var event in try events(batch, input) {
+      /// The filters of each user that were tested with the event.
+      var tested: [String: Int] = [:]
       for owned in byType[event.type] ?? [] {
         let key = "\(owned.user)/\(owned.subscription.id)"
         guard !spent.contains(key) else { continue }
         // One that cannot be read or no longer fits the schema does not fire.
         guard let type = schema[recordType: event.type],
-          let matcher = service.matchers.matcher(of: owned, type, context),
-          let fields = try matcher.match(&event, access)
+          let matcher = service.matchers.matcher(of: owned, type, context)
         else { continue }
+        // A user who has more filters had them before their number was limited.
+        let count = tested[owned.user, default: 0] + matcher.filterCount
+        guard count <= service.limits.subscriptionFiltersPerUser else { continue }
+        tested[owned.user] = count
+        guard let fields = matcher.match(&event, access) else { continue }
         let subscription = matcher.subscription
         note.fired.append(
           CommitNotification.Fired(
@@ -121,8 +127,8 @@ struct RecordEvent {
 
   var type: String { after?.type ?? before?.type ?? "" }
 
-  /// The fields before and after, decoded once for all subscriptions.
-  private var decoded: [[String: FieldValue]?]?
+  /// The records before and after, decoded once for all subscriptions.
+  private var decoded: [ComparedRecord]?
 
   init(before: StoredRecord?, after: StoredRecord?, zoneName: String) {
     self.before = before
@@ -130,13 +136,28 @@ struct RecordEvent {
     self.zoneName = zoneName
   }
 
-  /// The records with which a subscription is matched, the newer one first.
-  mutating func states() -> [(record: StoredRecord, fields: [String: FieldValue])] {
-    let records = [after, before].compactMap(\.self)
-    let fields = decoded ?? records.map { try? $0.decodedFields() }
-    decoded = fields
-    return zip(records, fields).compactMap { record, fields in fields.map { (record, $0) } }
+  /// The fields of the first record, newer one first, that the body accepts.
+  ///
+  /// The records keep their words and values for the next subscription.
+  mutating func firstFields(
+    where body: (inout ComparedRecord) -> Bool
+  ) -> [String: FieldValue]? {
+    var states =
+      decoded
+      ?? [after, before].compactMap { record in
+        record.flatMap { record in
+          (try? record.decodedFields()).map { ComparedRecord(record, $0) }
+        }
+      }
+    // One copy only: a second one would copy the words with each change.
+    decoded = nil
+    defer { decoded = states }
+    for index in states.indices where body(&states[index]) { return states[index].fields }
+    return nil
   }
+
+  /// The number of fields whose words or values were computed for subscriptions.
+  var computedFields: Int { decoded?.reduce(0) { $0 + $1.computedFields } ?? 0 }
 
   var reason: PushNotification.Reason {
     if after == nil { return .deleted }

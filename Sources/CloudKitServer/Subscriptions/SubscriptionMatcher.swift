@@ -9,6 +9,8 @@ struct SubscriptionMatcher: Sendable {
   private let conditions: [QueryCondition]
   private let reasons: Set<String>
 
+  var filterCount: Int { conditions.count }
+
   /// Nil where the query does not fit the type.
   init?(
     _ subscription: Subscription,
@@ -35,7 +37,7 @@ struct SubscriptionMatcher: Sendable {
   ///
   /// A creation is judged by what was made, a deletion by what was there, a change by both: a client
   /// that keeps a list of what matches is notified of what leaves it too.
-  func match(_ event: inout RecordEvent, _ everyone: RecordAccess) throws -> [String: FieldValue]? {
+  func match(_ event: inout RecordEvent, _ everyone: RecordAccess) -> [String: FieldValue]? {
     guard reasons.contains(event.reason.word) else { return nil }
     if let zone = subscription.zoneID {
       guard zone.zoneName == event.zoneName else { return nil }
@@ -44,13 +46,11 @@ struct SubscriptionMatcher: Sendable {
     }
     var access = everyone
     access.user = user
-    for (record, fields) in event.states() {
-      guard access.allows(.read, type: record.type, creator: record.created.userRecordName),
-        conditions.allSatisfy({ $0.holds(for: record, fields) })
-      else { continue }
-      return fields
+    return event.firstFields { state in
+      let record = state.record
+      return access.allows(.read, type: record.type, creator: record.created.userRecordName)
+        && conditions.allSatisfy { $0.holds(for: &state) }
     }
-    return nil
   }
 }
 

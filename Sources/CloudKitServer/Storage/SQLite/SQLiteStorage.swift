@@ -249,10 +249,24 @@ package final class SQLiteStorage: Storage {
     limit: Int,
     entries: (StoredRecord) throws -> [IndexKey]
   ) throws -> Bool {
-    try write {
-      try IndexFilling(session: $0, partition: partition, type: type, field: field)
-        .step(limit: limit, entries: entries)
+    func filling<Session: SQLSession>(_ session: Session) -> IndexFilling<Session> {
+      IndexFilling(session: session, partition: partition, type: type, field: field)
     }
+    typealias Filling = IndexFilling<SQLiteSession>
+    let found = try reading { connection -> (Filling.Progress, Filling.Page)? in
+      let step = filling(SQLiteSession(connection: connection))
+      guard let progress = try step.progress() else { return nil }
+      guard !progress.isReady else { return (progress, Filling.Page(records: [], isLast: true)) }
+      return (progress, try step.page(after: progress, limit: limit))
+    }
+    guard let (progress, page) = found else {
+      try write { try filling($0).begin() }
+      return false
+    }
+    guard !progress.isReady else { return true }
+    // Other transactions write while the keys are computed.
+    let keys = try page.records.map(entries)
+    return try write { try filling($0).add(page, keys, after: progress) }
   }
 
   // MARK: Events
