@@ -1,7 +1,8 @@
-import CloudKitServer
 import CloudKitWebServices
 import Foundation
 import Testing
+
+@testable import CloudKitServer
 
 @Suite("Requests on zones of several owners", .everyEngine)
 struct SeveralOwnersTests {
@@ -11,8 +12,8 @@ struct SeveralOwnersTests {
     var zones: [ZoneID] = []
     var guest: Person
 
-    init() async throws {
-      let server = try await TestServer()
+    init(limits: (inout ServiceLimits) -> Void = { _ in }) async throws {
+      let server = try await TestServer(limits: limits)
       guest = try await server.person("guest")
       for name in ["ada", "bob"] {
         let owner = try await server.person(name)
@@ -111,5 +112,48 @@ struct SeveralOwnersTests {
       zone: nil
     )
     #expect(items.allSatisfy { $0.error == nil })
+  }
+  @Test("The reply about all owners' records has a limited size, and what exceeds it is not saved")
+  func replySize() async throws {
+    let world = try await World(limits: { $0.bytesPerReply = 5000 })
+    let text = FieldContent.string(String(repeating: "x", count: 3000))
+    for (index, owner) in world.owners.enumerated() {
+      try await owner.save(.create, "large", ["t": text, "n": .int64(Int64(index))])
+    }
+    func touch(_ owner: Int) -> RecordOperation {
+      var operation = world.create("large", owner)
+      operation.operationType = .forceUpdate
+      operation.record.fields = ["n": FieldValue(.int64(7))]
+      return operation
+    }
+    let items = try await world.guest.extended.modify(
+      [touch(0), touch(1)],
+      in: .shared,
+      zone: nil
+    )
+    #expect(items[0].item?.content("n") == .int64(7))
+    #expect(items[1].error?.extension?.code == .limitExceeded)
+    #expect(try await world.owners[1].lookup("large").content("n") == .int64(1))
+    // Alone it fits.
+    let alone = try await world.guest.modify([touch(1)], in: .shared, zone: nil)
+    #expect(alone[0].item?.content("n") == .int64(7))
+  }
+
+  @Test("The parts of a reply are cut out as they were written")
+  func members() throws {
+    let json =
+      #"{"a":{"records":[1]},"records":[{"x":"}],\"{[\\"},"#
+      + #"[2,{"y":[]}],"s",null,-1.5],"z":3}"#
+    let found = try JSONMembers(of: Data(json.utf8)).elements(of: "records")
+    #expect(
+      found.map { String(decoding: $0, as: UTF8.self) } == [
+        #"{"x":"}],\"{[\\"}"#, #"[2,{"y":[]}]"#, #""s""#, "null", "-1.5",
+      ]
+    )
+    #expect(try JSONMembers(of: Data(#"{"records":[],"a":1}"#.utf8)).elements(of: "records") == [])
+    #expect(try JSONMembers(of: Data(#"{"a":[1]}"#.utf8)).elements(of: "records") == [])
+    #expect(throws: JSONMembers.Malformed.self) {
+      try JSONMembers(of: Data(#"{"records":[1"#.utf8)).elements(of: "records")
+    }
   }
 }

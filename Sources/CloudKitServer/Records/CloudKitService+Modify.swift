@@ -17,11 +17,12 @@ extension CloudKitService {
     return try await modifyRecordsOfOne(request, context, bodySize: bodySize)
   }
 
-  /// Writes the zones of one owner.
+  /// Writes the zones of one owner; the whole reply has so many bytes already.
   func modifyRecordsOfOne(
     _ request: ModifyRecordsRequest,
     _ context: RequestContext,
-    bodySize: Int
+    bodySize: Int,
+    replied bytes: Int = 0
   ) async throws -> Data {
     let user = try context.user()
     let call = ModifyCall(
@@ -29,15 +30,17 @@ extension CloudKitService {
       request: request,
       context: context,
       user: user.userRecordName,
-      sequence: context.isExtended ? request.clientSequence : nil
+      sequence: context.isExtended ? request.clientSequence : nil,
+      repliedBytes: bytes
     )
     let zones = call.namedZones
     let id =
       context.scope == .shared
       ? try storage.read { try target(of: zones, context, $0).id } : try partition(context)
-    if request.operations.contains(where: { !$0.operationType.isDelete }) {
+    let isSaving = request.operations.contains { !$0.operationType.isDelete }
+    if isSaving {
       try await checkQuota(context, id, adding: Int64(bodySize))
-      quotas.add(Int64(bodySize), in: id)
+      try throttleLinkedRows(context)
     }
     let outcome = try await afterErasing(context.container) {
       try await write(to: id) {
@@ -45,7 +48,12 @@ extension CloudKitService {
         return try call.decide()
       }
     }
-    if let note = outcome.note { announce(note) }
+    if let note = outcome.note {
+      // A batch that was refused takes no room.
+      if isSaving { quotas.add(Int64(bodySize), in: id) }
+      countLinkedRows(outcome.linkedRows, context)
+      announce(note)
+    }
     return outcome.reply
   }
 
@@ -77,6 +85,8 @@ struct ModifyCall: Sendable {
   let context: RequestContext
   let user: String
   let sequence: ClientSequence?
+  /// The bytes of the reply about other owners' records.
+  var repliedBytes = 0
   /// Whether the service itself removes fields that the schema no longer declares.
   var isErasing = false
   /// The database of the zones, read again with each attempt: rights may have ended in between.
@@ -86,6 +96,8 @@ struct ModifyCall: Sendable {
     var reply: Data
     /// Nil if nothing was written.
     var note: CommitNotification?
+    /// The rows that were added besides records.
+    var linkedRows = 0
   }
 
   var id: PartitionID { database.id }
@@ -141,7 +153,10 @@ struct ModifyCall: Sendable {
       try render(item, operation, named: name, rendering, to: &json)
       // Nothing has been written yet, so the client can send fewer operations.
       do throws(ReplyTooLarge) {
-        try service.checkReply(json.count, count: plan.items.count)
+        try service.checkReply(
+          repliedBytes + json.count,
+          count: plan.items.count + (repliedBytes > 0 ? 1 : 0)
+        )
       } catch {
         throw error.dictionary
       }
@@ -178,7 +193,7 @@ struct ModifyCall: Sendable {
     try keep(reply, in: &batch)
     var note = try self.note(of: plan, &batch, input, zones: names)
     try service.post(&note, in: &batch, hasSubscribers: !input.subscriptions.isEmpty)
-    return (batch, Outcome(reply: reply, note: note))
+    return (batch, Outcome(reply: reply, note: note, linkedRows: batch.linkedRowCount))
   }
 
   // MARK: Replays

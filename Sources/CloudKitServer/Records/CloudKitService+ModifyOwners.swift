@@ -37,19 +37,20 @@ extension CloudKitService {
     _ context: RequestContext,
     bodySize: Int
   ) async throws -> Data {
-    var items: [Any] = Array(repeating: NSNull(), count: request.operations.count)
+    var items = Array(repeating: Data("null".utf8), count: request.operations.count)
+    var bytes = 0
     for indexes in parts {
       var part = request
       part.operations = indexes.map { request.operations[$0] }
-      let records: [Any]
+      let records: [Data]
       do {
         let reply = try await modifyRecordsOfOne(
           part,
           context,
-          bodySize: bodySize / parts.count
+          bodySize: bodySize / parts.count,
+          replied: bytes
         )
-        let object = try JSONSerialization.jsonObject(with: reply) as? [String: Any]
-        records = object?["records"] as? [Any] ?? []
+        records = try JSONMembers(of: reply).elements(of: "records")
       } catch {
         // Another owner's part may already be written: the error applies to these operations alone.
         let uuid = effects.uuid().uuidString.lowercased()
@@ -57,14 +58,19 @@ extension CloudKitService {
         records = try part.operations.map { operation in
           var error = failure
           error.recordName = operation.record.recordName
-          return try JSONSerialization.jsonObject(with: try WireCoding.encode(error))
+          return try WireCoding.encode(error)
         }
       }
       for (index, record) in zip(indexes, records) { items[index] = record }
+      bytes += records.reduce(0) { $0 + $1.count }
     }
-    return try JSONSerialization.data(
-      withJSONObject: ["records": items],
-      options: [.sortedKeys, .withoutEscapingSlashes]
-    )
+    var reply = Data(capacity: bytes + items.count + 16)
+    reply.append(contentsOf: #"{"records":["#.utf8)
+    for (index, item) in items.enumerated() {
+      if index > 0 { reply.append(UInt8(ascii: ",")) }
+      reply.append(item)
+    }
+    reply.append(contentsOf: "]}".utf8)
+    return reply
   }
 }

@@ -42,6 +42,7 @@ extension ModifyPlanner {
         }
       }
       try index(record, draft.fields, in: &batch)
+      try checkLinkedRows(of: batch)
       if mayHaveLinks(key, draft) { batch.relinkedRecords.append(key) }
       zones.insert(key.zone)
     }
@@ -49,6 +50,10 @@ extension ModifyPlanner {
       guard let found = deleted[key] else { continue }
       if let stored = input.existing[key], !stored.isDeleted {
         try unindex(stored, in: &batch)
+        try checkLinkedRows(of: batch)
+        batch.removedShortGUIDs += (try stored.decodedSharing()?.shortGUIDs ?? []).map {
+          WriteBatch.RemovedShortGUID(guid: $0, key: key)
+        }
         if key.zone == .defaultZone {
           // No feed reports it, but other servers' decisions depend on the counter.
           _ = nextChange(&counter)
@@ -169,6 +174,21 @@ extension ModifyPlanner {
   }
 
   // MARK: Indexes
+
+  /// Refuses a batch that would hold the storage's writer for long.
+  ///
+  /// A single operation may remove any number of rows: what was stored can always be deleted, with
+  /// all that refer to it.
+  private func checkLinkedRows(of batch: WriteBatch) throws(ErrorDictionary) {
+    let removed = input.operations.count > 1 ? batch.removedIndexEntries.count : 0
+    guard batch.linkedRowCount + removed > input.limits.linkedRowsPerRequest else { return }
+    throw ErrorDictionary(
+      .badRequest,
+      "the records have more than \(input.limits.linkedRowsPerRequest) values, words and "
+        + "references in indexes together; save fewer at a time",
+      extension: ErrorExtension(code: .limitExceeded)
+    )
+  }
 
   func index(
     _ record: StoredRecord,

@@ -86,7 +86,7 @@ extension CloudKitService {
     guard let principal = context.principal else { return try throttleAddress(request) }
     guard let rate = limits.requestsPerSecond, rate > 0 else { return }
     let seconds = requests.delay(
-      for: "user \(principal.userRecordName)",
+      for: "user \(principal.account)",
       rate: rate,
       burst: limits.requestBurst,
       now: now
@@ -153,7 +153,7 @@ extension CloudKitService {
   func throttleLookups(of count: Int, _ user: Principal) throws {
     let perHour = Double(limits.peopleLookedUpPerHour)
     if let seconds = requests.delay(
-      for: "people \(user.userRecordName)",
+      for: "people \(user.account)",
       rate: perHour / 3600,
       burst: perHour,
       now: now,
@@ -161,6 +161,34 @@ extension CloudKitService {
     ) {
       throw ErrorDictionary(.throttled, "too many people were looked up", retryAfter: seconds)
     }
+  }
+
+  /// Throws for a user who has added more index entries and references than they may so far.
+  ///
+  /// A program with a server-to-server key is the operator's, and has no limit.
+  func throttleLinkedRows(_ context: RequestContext) throws {
+    guard let user = context.principal, context.signature == nil else { return }
+    let seconds = requests.delay(
+      for: "rows \(user.account)",
+      rate: limits.linkedRowsPerSecond,
+      burst: limits.linkedRowBurst,
+      now: now
+    )
+    if let seconds {
+      throw Self.tooMany("values and words were indexed, slow down", seconds)
+    }
+  }
+
+  /// Counts index entries and references that a user has added.
+  func countLinkedRows(_ count: Int, _ context: RequestContext) {
+    guard count > 0, let user = context.principal, context.signature == nil else { return }
+    requests.spend(
+      Double(count),
+      for: "rows \(user.account)",
+      rate: limits.linkedRowsPerSecond,
+      burst: limits.linkedRowBurst,
+      now: now
+    )
   }
 
   /// Throws for an address that creates accounts or guesses links in quantity: ten, then one a

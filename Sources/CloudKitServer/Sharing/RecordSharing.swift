@@ -10,6 +10,9 @@ struct RecordSharing: Codable, Hashable, Sendable {
   /// Of a share itself.
   var state: ShareState?
 
+  /// The short IDs that lead to the record, or to the root of the share.
+  var shortGUIDs: [String] { [shortGUID, state?.shortGUID].compactMap(\.self) }
+
   var isEmpty: Bool { self == RecordSharing() }
 }
 

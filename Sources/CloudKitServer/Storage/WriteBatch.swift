@@ -60,6 +60,8 @@ package struct WriteBatch: Sendable {
 
   // Directory tables
   package var shortGUIDs: [StoredShortGUID] = []
+  /// Short IDs whose records are deleted.
+  package var removedShortGUIDs: [RemovedShortGUID] = []
   package var shareLinks: [StoredShareLink] = []
   package var schema: SchemaWrite?
   package var container: String?
@@ -93,6 +95,9 @@ package struct WriteBatch: Sendable {
   package init(partition: PartitionID? = nil) {
     self.partition = partition
   }
+
+  /// The rows besides records that it adds.
+  var linkedRowCount: Int { addedIndexEntries.count + references.count + assetUses.count }
 
   /// Whether a record's row must be new.
   func makes(_ key: RecordKey) -> Bool {
@@ -141,6 +146,12 @@ package struct WriteBatch: Sendable {
     /// Milliseconds since 1970.
     package var time: Int64
     package var body: Data
+  }
+
+  package struct RemovedShortGUID: Hashable, Sendable {
+    package var guid: String
+    /// A short ID that belongs to another record by now is kept.
+    package var key: RecordKey
   }
 
   package struct ForgottenLinks: Hashable, Sendable {

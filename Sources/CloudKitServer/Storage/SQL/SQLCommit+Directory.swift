@@ -89,6 +89,12 @@ extension SQLCommit {
   }
 
   private func writeShareDirectory() throws {
+    try session.run(
+      "DELETE FROM short_guids WHERE guid = $1 AND zone = $2 AND record = $3",
+      each: batch.removedShortGUIDs.map {
+        [.text($0.guid), .integer($0.key.zone.rawValue), .text($0.key.name)]
+      }
+    )
     try session.insert(
       into: StorageTables.shortGUIDs,
       .replaced,

@@ -1,7 +1,28 @@
+import CloudKitWebServices
 import Foundation
 
 /// Memberships, departures, and the expiration of tombstones.
 extension SQLCommit {
+  /// Removes the short IDs of a zone's records, before the records.
+  func removeShortGUIDs(of zone: ZoneNumber, _ partition: PartitionID) throws {
+    let found = try session.query(
+      """
+      SELECT sharing FROM records WHERE partition = $1 AND zone = $2 AND sharing IS NOT NULL
+      """,
+      [.integer(partition.rawValue), .integer(zone.rawValue)]
+    ) { row in
+      // A value that cannot be read leaves its short ID, which leads nowhere.
+      let sharing = try? WireCoding.decode(RecordSharing.self, from: row.blob(0))
+      return sharing?.shortGUIDs ?? []
+    }
+    try session.run(
+      "DELETE FROM short_guids WHERE guid = $1 AND partition = $2 AND zone = $3",
+      each: Set(found.joined()).sorted().map {
+        [.text($0), .integer(partition.rawValue), .integer(zone.rawValue)]
+      }
+    )
+  }
+
   func writeSharing(_ partition: PartitionID) throws {
     let id = SQLValue.integer(partition.rawValue)
     try session.run(

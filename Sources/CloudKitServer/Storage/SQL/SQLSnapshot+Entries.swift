@@ -53,7 +53,11 @@ extension SQLSnapshot {
     // Everything that a client can make more of; a row costs its place in the table and the indexes
     // however little is in it, so that no number of empty ones is free.
     let parts = [
-      ("records", 200, "LENGTH(fields) + LENGTH(name) + COALESCE(LENGTH(sharing), 0)"),
+      (
+        "records", 200,
+        // A record with a sharing state may have a short ID, which is a row of the directory.
+        "LENGTH(fields) + LENGTH(name) + COALESCE(LENGTH(sharing) + 400, 0)"
+      ),
       ("zones", 200, "LENGTH(name)"),
       ("index_entries", 100, "LENGTH(value) + LENGTH(name) + LENGTH(field)"),
       ("departures", 100, "LENGTH(name) + LENGTH(share)"),
