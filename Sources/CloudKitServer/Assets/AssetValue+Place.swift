@@ -26,6 +26,11 @@ struct UploadPermit: Codable, Hashable, Sendable {
   var expires: Int64
   /// Nil in URLs of earlier versions.
   var credential: IssuingCredential?
+  /// The user's account, for which uploads of all containers count; nil in URLs of earlier versions.
+  var account: String?
+
+  /// Whose uploads it counts with.
+  var uploader: String { account ?? user }
 }
 
 /// The sealed proof of an upload: these bytes are stored, for this partition.
@@ -45,4 +50,6 @@ struct DownloadPermit: Codable, Hashable, Sendable {
   var expires: Int64
   /// Nil in URLs of earlier versions.
   var credential: IssuingCredential?
+  /// Set for a reader of another owner's record.
+  var source: SharedSource?
 }

@@ -230,6 +230,11 @@ extension CloudKitService {
       throw ErrorDictionary(.accessDenied, "the download URL has expired")
     }
     try checkHolds(permit.credential)
+    if let source = permit.source,
+      try !storage.read({ try source.isReadable(in: permit.partition, $0) })
+    {
+      throw ErrorDictionary(.accessDenied, "the record is not shared with you any more")
+    }
     let place = AssetPlace(permit.partition, permit.file)
     guard let size = try await assets.size(of: place) else {
       throw ErrorDictionary(.notFound, "the asset is no longer there")

@@ -6,7 +6,8 @@ import Foundation
 extension CloudKitService {
   func uploadAssets(_ request: UploadTokensRequest, _ context: RequestContext) async throws -> Data
   {
-    let user = try context.user().userRecordName
+    let principal = try context.user()
+    let user = principal.userRecordName
     guard request.tokens.count <= limits.itemsPerRequest else {
       throw ErrorDictionary(
         .badRequest,
@@ -24,7 +25,8 @@ extension CloudKitService {
         scope: context.scope,
         user: user,
         expires: now + Int64(limits.uploadURLLifetime * 1000),
-        credential: credential
+        credential: credential,
+        account: principal.account
       )
       return UploadToken(
         recordName: token.recordName ?? effects.uuid().uuidString,
@@ -113,7 +115,8 @@ extension CloudKitService {
   func downloadable(
     _ asset: AssetValue,
     _ id: PartitionID,
-    for credential: IssuingCredential
+    for credential: IssuingCredential,
+    from source: SharedSource? = nil
   ) throws -> AssetValue {
     var value = asset.withoutPlace
     guard let file = asset.fileName else { return value }
@@ -121,7 +124,8 @@ extension CloudKitService {
       partition: id,
       file: file,
       expires: now + Int64(limits.downloadURLLifetime * 1000),
-      credential: credential
+      credential: credential,
+      source: source
     )
     value.downloadURL = "\(assetURL)/assets/download/\(try signer.seal(permit, for: .download))"
     return value

@@ -19,8 +19,8 @@ final class UploadLedger: Sendable {
   /// Counts a starting upload.
   func open(_ permit: UploadPermit, limit: Int) throws(Refusal) {
     let isRefused = state.withLock { state in
-      guard state.open[permit.user, default: 0] < limit else { return true }
-      state.open[permit.user, default: 0] += 1
+      guard state.open[permit.uploader, default: 0] < limit else { return true }
+      state.open[permit.uploader, default: 0] += 1
       return false
     }
     if isRefused { throw .tooMany }
@@ -39,8 +39,8 @@ final class UploadLedger: Sendable {
   /// Ends an upload and releases its reserved bytes.
   func close(_ permit: UploadPermit, _ bytes: Int64) {
     state.withLock { state in
-      let open = state.open[permit.user, default: 1] - 1
-      state.open[permit.user] = open > 0 ? open : nil
+      let open = state.open[permit.uploader, default: 1] - 1
+      state.open[permit.uploader] = open > 0 ? open : nil
       let left = state.bytes[permit.partition, default: 0] - bytes
       state.bytes[permit.partition] = left > 0 ? left : nil
     }
@@ -138,7 +138,7 @@ extension CloudKitService {
     if let rate = limits.requestsPerSecond, rate > 0 {
       delays.append(
         requests.delay(
-          for: "user \(permit.user)",
+          for: "user \(permit.uploader)",
           rate: rate,
           burst: limits.requestBurst,
           now: now
@@ -147,7 +147,7 @@ extension CloudKitService {
     }
     delays.append(
       requests.delay(
-        for: "upload \(permit.user)",
+        for: "upload \(permit.uploader)",
         rate: limits.uploadBytesPerSecond,
         burst: limits.uploadBurst,
         now: now
@@ -165,7 +165,7 @@ extension CloudKitService {
       burst: share.bytes,
       now: now
     )
-    if delay != nil { throw Self.shareIsFull(Int64(share.bytes)) }
+    if delay != nil { throw Self.shareIsFull(Int64(share.bytes), in: permit.scope) }
   }
 
   private struct UploadShare {
@@ -175,13 +175,13 @@ extension CloudKitService {
     var rate: Double
   }
 
-  /// What a person may upload to a public database; nil where nothing bounds it.
+  /// What a person may upload to a database that is not theirs; nil where nothing bounds it.
   private func share(of permit: UploadPermit) -> UploadShare? {
-    guard permit.scope == .public, permit.credential?.key == nil,
+    guard permit.scope != .private, permit.credential?.key == nil,
       let share = limits.publicUserQuota
     else { return nil }
     return UploadShare(
-      name: "public files \(permit.partition.rawValue) \(permit.user)",
+      name: "\(permit.scope.rawValue) files \(permit.partition.rawValue) \(permit.user)",
       bytes: Double(max(share, 1)),
       rate: Double(max(share, 1)) / max(limits.assetGrace, 1)
     )
@@ -191,7 +191,7 @@ extension CloudKitService {
   func countUpload(_ bytes: Int, _ permit: UploadPermit) {
     requests.spend(
       Double(bytes),
-      for: "upload \(permit.user)",
+      for: "upload \(permit.uploader)",
       rate: limits.uploadBytesPerSecond,
       burst: limits.uploadBurst,
       now: now

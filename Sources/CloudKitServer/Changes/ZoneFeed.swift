@@ -75,10 +75,13 @@ struct ZoneFeed {
   func items(_ range: Range) throws -> [Item] {
     guard let view else { return try wholeZone(range, since: nil) }
     if view.isWhole { return try wholeZone(range, since: view.wholeSince ?? .zero) }
-    var items: [Item] = []
-    for participation in view.participations { items += try self.items(of: participation, range) }
-    items.sort { range.isReversed ? $0.position > $1.position : $0.position < $1.position }
-    return Array(items.prefix(range.limit))
+    var merge = FeedMerge(range)
+    // In the order of joining, which is about that of the feed.
+    let participations = view.participations
+    for participation in range.isReversed ? participations.reversed() : participations {
+      merge.add(try items(of: participation, merge.range))
+    }
+    return merge.items
   }
 
   // MARK: A whole zone

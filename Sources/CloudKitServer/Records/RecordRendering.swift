@@ -225,7 +225,7 @@ struct RecordRendering {
       placed.content = value.content.placingReferences(in: zone)
       return placed
     }
-    return value.content.assets.isEmpty ? value : try withDownloadURLs(value)
+    return value.content.assets.isEmpty ? value : try withDownloadURLs(value, record)
   }
 
   // MARK: Shares
@@ -260,9 +260,11 @@ struct RecordRendering {
     )
   }
 
-  private func withDownloadURLs(_ value: FieldValue) throws -> FieldValue {
+  private func withDownloadURLs(_ value: FieldValue, _ record: RecordRow) throws -> FieldValue {
+    let source =
+      context.scope == .shared ? SharedSource(record.key, reader: context.reader) : nil
     func complete(_ asset: AssetValue) throws -> AssetValue {
-      try service.downloadable(asset, partition, for: credential)
+      try service.downloadable(asset, partition, for: credential, from: source)
     }
     var value = value
     switch value.content {

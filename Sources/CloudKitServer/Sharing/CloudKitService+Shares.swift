@@ -133,13 +133,18 @@ extension CloudKitService {
       guard let person = located.person, user != located.guid.owner else { return (nil, nil) }
       var state = located.state
       let change = located.counter.next
+      state.forgetStays(before: located.row.horizon)
       let isNew = try state.accept(
         person,
         at: change,
         participantID: effects.uuid().uuidString,
-        limit: limits.participantsPerShare
+        limit: limits.participantsPerShare,
+        participationLimits: ShareState.ParticipationLimits(
+          perUser: limits.participationsPerUser,
+          inAll: limits.participationsPerShare
+        )
       )
-      state.forgetStays(before: located.row.horizon)
+      try checkLinks(of: user, adding: located, context)
       guard isNew else {
         var batch = WriteBatch(partition: located.guid.partition)
         batch.shareLinks = [link(of: user, to: located, context)]
@@ -148,6 +153,29 @@ extension CloudKitService {
       return try self.change(located, to: state, by: user, stamped: user, context)
     }
     if let note { announce(note) }
+  }
+
+  /// Refuses a share beyond those that one user may have joined; those that ended are kept, since a
+  /// device that was away learns of the end by them.
+  private func checkLinks(
+    of user: String,
+    adding located: LocatedShare,
+    _ context: RequestContext
+  ) throws {
+    let links = try storage.read { snapshot in
+      try snapshot.shareLinks(
+        container: context.container,
+        environment: context.environment,
+        user: user
+      )
+    }
+    let added = link(of: user, to: located, context)
+    guard links.count >= limits.joinedSharesPerUser, !links.contains(added) else { return }
+    throw ErrorDictionary(
+      .badRequest,
+      "a user joins at most \(limits.joinedSharesPerUser) shares",
+      extension: ErrorExtension(code: .limitExceeded)
+    )
   }
 
   /// The user's own list of shares, to find them; the rights are in the share.

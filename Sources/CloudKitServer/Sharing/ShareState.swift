@@ -88,18 +88,21 @@ struct ShareState: Codable, Hashable, Sendable {
     _ person: SharePerson,
     at change: ChangeNumber,
     participantID: String,
-    limit: Int
+    limit: Int,
+    participationLimits: ParticipationLimits = ParticipationLimits()
   ) throws(ErrorDictionary) -> Bool {
     if let known = participant(person),
       let index = participants.firstIndex(where: { $0.id == known.id })
     {
       guard known.status != .accepted else { return false }
+      try check(participationLimits, for: person.user)
       participants[index].status = .accepted
       participants[index].user = person.user
       participants[index].names = person.names ?? known.names
     } else {
       guard publicPermission.canRead else { throw Self.notFound }
       guard participants.count <= limit else { throw Self.full(limit) }
+      try check(participationLimits, for: person.user)
       participants.append(
         StoredParticipant(
           id: participantID,
@@ -115,6 +118,28 @@ struct ShareState: Codable, Hashable, Sendable {
     requests?.requesters.removeAll { $0.user == person.user }
     participations.append(Participation(user: person.user, joined: change))
     return true
+  }
+
+  /// The limits for the participations that a share keeps, ended ones included: every request to its
+  /// zone reads them.
+  struct ParticipationLimits: Sendable {
+    var perUser = Int.max
+    var inAll = Int.max
+  }
+
+  private func check(
+    _ limits: ParticipationLimits,
+    for user: String
+  ) throws(ErrorDictionary) {
+    let own = participations.lazy.filter { $0.user == user }.count
+    guard own >= limits.perUser || participations.count >= limits.inAll else { return }
+    throw ErrorDictionary(
+      .badRequest,
+      own >= limits.perUser
+        ? "you have joined and left this share \(limits.perUser) times; its owner can share again"
+        : "the share was joined \(limits.inAll) times; its owner can share again",
+      extension: ErrorExtension(code: .limitExceeded)
+    )
   }
 
   /// Ends the participation of a user who leaves or is removed.

@@ -1,0 +1,199 @@
+import CloudKitWebServices
+import Foundation
+import Testing
+
+@testable import CloudKitServer
+
+/// The rows and bytes that participants can make an owner's database keep.
+@Suite("The size of sharing", .everyEngine)
+struct ShareBoundsTests {
+  /// A share that everyone with the link may join.
+  private func world(
+    _ change: (inout ServiceLimits) -> Void
+  ) async throws -> (SharedTree, RecordDictionary) {
+    let tree = try await SharedTree(accepts: false, limits: change)
+    try await tree.owner.save(.create, "open")
+    return (tree, try await tree.owner.share("open", "public", publicPermission: .readWrite))
+  }
+
+  private func leave(_ share: String, _ tree: SharedTree) async throws {
+    _ = try await tree.guest.modify([.make(.forceDelete, share)], in: .shared, zone: tree.zone)[0]
+      .get()
+  }
+
+  @Test("One person joins a share a limited number of times, and others still join it")
+  func joining() async throws {
+    let (tree, share) = try await world { $0.participationsPerUser = 3 }
+    for _ in 0..<3 {
+      try await tree.guest.accept(share)
+      try await leave("public", tree)
+    }
+    let refused = await #expect(throws: ErrorDictionary.self) { try await tree.guest.accept(share) }
+    #expect(refused?.serverErrorCode == .badRequest)
+    let carol = try await tree.server.person("carol")
+    try await carol.accept(share)
+    // Who takes part stays a participant.
+    try await carol.accept(share)
+    // An invitation to another share is not affected.
+    try await tree.guest.accept(tree.share)
+  }
+
+  @Test("A share is joined a limited number of times by all together")
+  func joiningByMany() async throws {
+    let (tree, share) = try await world { $0.participationsPerShare = 2 }
+    try await tree.guest.accept(share)
+    try await tree.server.person("carol").accept(share)
+    let dan = try await tree.server.person("dan")
+    let refused = await #expect(throws: ErrorDictionary.self) { try await dan.accept(share) }
+    #expect(refused?.serverErrorCode == .badRequest)
+  }
+
+  @Test("One person joins a limited number of shares")
+  func manyShares() async throws {
+    let (tree, share) = try await world { $0.joinedSharesPerUser = 1 }
+    try await tree.guest.accept(share)
+    await #expect(throws: ErrorDictionary.self) { try await tree.guest.accept(tree.share) }
+    try await leave("public", tree)
+    try await tree.guest.accept(share)
+  }
+
+  @Test("A participant uploads no more than a share to the owner's database")
+  func uploads() async throws {
+    let (tree, share) = try await world {
+      $0.publicUserQuota = 10_000
+      $0.assetGrace = 10_000
+    }
+    try await tree.guest.accept(share)
+    func upload(_ person: Person, _ scope: DatabaseScope) async throws -> Int {
+      let reply: UploadTokensResponse = try await person.call(
+        .uploadAssets,
+        UploadTokensRequest(
+          tokens: [UploadTokenField(fieldName: "file", recordName: "a", recordType: "Note")],
+          zoneID: tree.zone
+        ),
+        in: scope
+      )
+      let path = try reply.tokens[0].get().url.replacing("http://127.0.0.1:8080", with: "")
+      return await tree.server.send("POST", path, body: Data(count: 6000)).status
+    }
+    #expect(try await upload(tree.guest, .shared) == 200)
+    #expect(try await upload(tree.guest, .shared) == 200)
+    #expect(try await upload(tree.guest, .shared) == 413)
+    for _ in 0..<3 { #expect(try await upload(tree.owner, .private) == 200) }
+    tree.server.clock.advance(seconds: 2100)
+    #expect(try await upload(tree.guest, .shared) == 200)
+  }
+
+  // MARK: Short IDs
+
+  private func exists(_ guid: String?, _ server: TestServer) throws -> Bool {
+    try server.service.storage.read { try $0.shortGUID(guid ?? "") } != nil
+  }
+
+  private func makeLinked(_ name: String, _ person: Person) async throws -> String? {
+    let operation = RecordOperation(
+      operationType: .create,
+      record: RecordDictionary(recordName: name, recordType: "Note", createShortGUID: true)
+    )
+    let guid = try await person.modify([operation])[0].get().shortGUID
+    #expect(try exists(guid, person.server))
+    return guid
+  }
+
+  @Test("The short ID of a record goes with the record, or with its zone")
+  func shortIDs() async throws {
+    let ada = try await TestServer().person()
+    try await ada.makeZone()
+    let alone = try await makeLinked("alone", ada)
+    try await ada.save(.forceDelete, "alone", recordType: nil)
+    #expect(try !exists(alone, ada.server))
+    let again = try await makeLinked("alone", ada)
+    #expect(again != alone)
+    let whole = try await ada.share(nil)
+    #expect(try exists(whole.shortGUID, ada.server))
+    try await ada.deleteZone()
+    #expect(try !exists(again, ada.server))
+    #expect(try !exists(whole.shortGUID, ada.server))
+  }
+
+  @Test("The short ID of a root outlives its share, and ends with the root")
+  func shortIDOfRoot() async throws {
+    let tree = try await SharedTree()
+    let guid = tree.share.shortGUID
+    try await tree.owner.save(.forceDelete, "share", recordType: nil)
+    #expect(try exists(guid, tree.server))
+    let again = try await tree.owner.share("root", "second")
+    #expect(again.shortGUID == guid)
+    #expect(try await tree.owner.resolve(guid).rootRecordName == "root")
+    for name in ["b", "a"] { try await tree.owner.save(.forceDelete, name, recordType: nil) }
+    try await tree.owner.save(.forceDelete, "root", recordType: nil)
+    #expect(try !exists(guid, tree.server))
+  }
+
+  // MARK: Files
+
+  /// The tree, whose root has a file, and the guest's URL of it.
+  private func fileWorld() async throws -> (SharedTree, String) {
+    let tree = try await SharedTree()
+    let file = try await tree.owner.upload(Data([1, 2, 3]))
+    try await tree.owner.save(.forceUpdate, "a", ["file": .asset(file)])
+    let found = try await tree.guest.lookup("a", in: .shared, zone: tree.zone)
+    let url = try #require(found.content("file")?.assets.first?.downloadURL)
+    #expect(await tree.guest.download(url).status == 200)
+    return (tree, url)
+  }
+
+  @Test("A participant's URL of a file ends when the participant is removed")
+  func removedParticipant() async throws {
+    let (tree, url) = try await fileWorld()
+    _ = try await tree.owner.updateShare(
+      try await tree.owner.lookup("share"),
+      participants: []
+    )
+    #expect(await tree.guest.download(url).status == 403)
+  }
+
+  @Test("A participant's URL of a file ends when the record leaves the share")
+  func removedRecord() async throws {
+    let (tree, url) = try await fileWorld()
+    var record = RecordDictionary(recordName: "a", recordType: "Note")
+    record.removesParent = true
+    _ = try await tree.owner.modify([
+      RecordOperation(operationType: .forceUpdate, record: record)
+    ])[0].get()
+    #expect(await tree.guest.download(url).status == 403)
+    let own = try await tree.owner.lookup("a").content("file")?.assets.first?.downloadURL
+    #expect(await tree.owner.download(try #require(own)).status == 200)
+  }
+
+  @Test("A visitor's URL of a file ends when the share is closed")
+  func closedShare() async throws {
+    let (tree, share) = try await world { _ in }
+    let file = try await tree.owner.upload(Data([1, 2, 3]))
+    try await tree.owner.save(.forceUpdate, "open", ["file": .asset(file)])
+    var visitor = tree.server.visitor
+    let found = try await visitor.resolve(share.shortGUID, root: true)
+    visitor.publicAccessToken = found.anonymousPublicAccess?.token
+    let read = try await visitor.lookup("open", in: .shared, zone: found.zoneID)
+    let urls = [found.rootRecord, read].compactMap {
+      $0?.content("file")?.assets.first?.downloadURL
+    }
+    #expect(urls.count == 2)
+    for url in urls { #expect(await visitor.download(url).status == 200) }
+    _ = try await tree.owner.updateShare(
+      try await tree.owner.lookup("public"),
+      publicPermission: ParticipantPermission.none
+    )
+    for url in urls { #expect(await visitor.download(url).status == 403) }
+  }
+
+  @Test("An invited person loads the file of a share's root before joining")
+  func invited() async throws {
+    let tree = try await SharedTree(accepts: false)
+    let file = try await tree.owner.upload(Data([1, 2, 3]))
+    try await tree.owner.save(.forceUpdate, "root", ["file": .asset(file)])
+    let found = try await tree.guest.resolve(tree.share.shortGUID, root: true)
+    let url = try #require(found.rootRecord?.content("file")?.assets.first?.downloadURL)
+    #expect(await tree.guest.download(url).status == 200)
+  }
+}
