@@ -25,6 +25,9 @@ extension CloudKitService {
     _ made: StoredUser,
     _ environment: ContainerEnvironment
   ) async throws -> StoredUser {
+    // An API token may be for all containers: for a name that its bearer made up, no rows are
+    // created.
+    try storage.read { try self.checkMayJoin(made, $0) }
     let id = try storage.partition(
       PartitionKey(container: made.container, environment: environment, scope: .public, owner: "")
     )
@@ -35,13 +38,7 @@ extension CloudKitService {
         if let known = try snapshot.user(container: made.container, account: made.account) {
           return (nil, known)
         }
-        guard try snapshot.users(account: made.account).count < self.limits.containersPerUser else {
-          throw ErrorDictionary(
-            .quotaExceeded,
-            "an account signs in to \(self.limits.containersPerUser) containers at most",
-            extension: ErrorExtension(code: .limitExceeded)
-          )
-        }
+        try self.checkMayJoin(made, snapshot)
         var batch = WriteBatch(partition: id)
         // A concurrent reset of the development environment must include this user.
         let database = try snapshot.database(id)
@@ -74,6 +71,18 @@ extension CloudKitService {
         return (batch, made)
       }
     }
+  }
+
+  /// Throws for an account that signs in to one more container than it may.
+  private func checkMayJoin(_ made: StoredUser, _ snapshot: any StorageSnapshot) throws {
+    guard try snapshot.user(container: made.container, account: made.account) == nil,
+      try snapshot.users(account: made.account).count >= limits.containersPerUser
+    else { return }
+    throw ErrorDictionary(
+      .quotaExceeded,
+      "an account signs in to \(limits.containersPerUser) containers at most",
+      extension: ErrorExtension(code: .limitExceeded)
+    )
   }
 
   func currentUser(_ context: RequestContext) async throws -> Data {

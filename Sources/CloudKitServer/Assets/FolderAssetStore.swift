@@ -110,7 +110,7 @@ package final class FolderAssetStore: AssetStore {
   }
 
   package func files(in partition: PartitionID) async throws -> [StoredAssetFile] {
-    try everything(in: partition).filter { !$0.file.name.hasSuffix(Self.partialExtension) }
+    try await everything(in: partition).filter { !$0.file.name.hasSuffix(Self.partialExtension) }
       .map(\.file)
   }
 
@@ -145,14 +145,16 @@ package final class FolderAssetStore: AssetStore {
 
   package func removeRemains(before date: Date) async throws {
     for partition in try await partitions() {
-      for (file, url) in try everything(in: partition)
+      for (file, url) in try await everything(in: partition)
       where file.name.hasSuffix(Self.partialExtension) && file.written < date {
         _ = try Self.unlessGone { try FileManager.default.removeItem(at: url) }
       }
     }
   }
 
-  private func everything(in partition: PartitionID) throws -> [(file: StoredAssetFile, url: URL)] {
+  private func everything(
+    in partition: PartitionID
+  ) async throws -> [(file: StoredAssetFile, url: URL)] {
     let manager = FileManager.default
     let partitionFolder = folder.appendingPathComponent("\(partition.rawValue)")
     func names(in folder: URL) throws -> [String] {
@@ -160,6 +162,8 @@ package final class FolderAssetStore: AssetStore {
     }
     var found: [(file: StoredAssetFile, url: URL)] = []
     for prefix in try names(in: partitionFolder) {
+      // A partition may have millions of files, and each is looked at: other tasks run in between.
+      await Task.yield()
       let prefixFolder = partitionFolder.appendingPathComponent(prefix)
       let files = try names(in: prefixFolder)
       afterListing?(prefixFolder)

@@ -17,6 +17,8 @@ package final class CloudKitService: Sendable {
   let signer: Signer
   let vault: FieldVault
   let notifications: NotificationHub
+  /// The lanes in which the sizes of databases are counted.
+  let counting: [Lane]
   let sessions = SessionCache()
   let signatures = SignatureLedger()
   let requests = RequestThrottle()
@@ -122,6 +124,7 @@ package final class CloudKitService: Sendable {
     writers = (0..<storage.writerCount).map {
       configuration.effects.waitingLane("server storage \($0)")
     }
+    counting = (0..<4).map { configuration.effects.waitingLane("server quotas \($0)") }
     reads = ReadQueue(
       threads: configuration.limits.readThreads,
       waiting: configuration.limits.waitingReads,
@@ -171,8 +174,7 @@ package final class CloudKitService: Sendable {
     to partition: PartitionID? = nil,
     _ decide: @escaping @Sendable () throws -> (WriteBatch?, Result)
   ) async throws -> Result {
-    let lane = partition.map { Int($0.rawValue.magnitude % UInt64(writers.count)) } ?? 0
-    return try await writers[lane].run { [storage] in
+    try await writers[Self.lane(of: partition, count: writers.count)].run { [storage] in
       for _ in 0..<16 {
         let (batch, result) = try decide()
         guard let batch else { return result }
@@ -185,6 +187,13 @@ package final class CloudKitService: Sendable {
       }
       throw ErrorDictionary(.tryAgainLater, "the database is busy", retryAfter: 1)
     }
+  }
+
+  /// The writers' lane of a partition; the first one is the directory's alone, if there are others.
+  static func lane(of partition: PartitionID?, count: Int) -> Int {
+    guard let partition, count > 1 else { return 0 }
+    // All numbers of partitions are odd.
+    return 1 + Int((partition.rawValue.magnitude >> 1) % UInt64(count - 1))
   }
 
   func partition(_ context: RequestContext) throws -> PartitionID {

@@ -6,12 +6,25 @@ import Synchronization
 final class QuotaLedger: Sendable {
   private struct Usage {
     var bytes: Int64
-    /// Milliseconds since 1970.
-    var counted: Int64
+    /// Until when the count is used, in milliseconds since 1970.
+    var isFreshUntil: Int64
+  }
+
+  /// What a caller does who needs the size of a database.
+  enum Claim: Sendable {
+    case known(Int64)
+    /// The caller counts, and calls `finish`.
+    case count
+    /// The count that the caller waited for has failed.
+    case retry
   }
 
   /// Milliseconds until a database is counted again: a quota may be exceeded a little.
   private static let freshness: Int64 = 60_000
+  /// How many times as long as it took a count is used: a person may have millions of files.
+  private static let leisure: Int64 = 50
+  /// Milliseconds after which any database is counted again.
+  private static let longestFreshness: Int64 = 3_600_000
   /// Limits the memory; an evicted database is counted again.
   private static let limit = 10_000
 
@@ -24,20 +37,51 @@ final class QuotaLedger: Sendable {
     var added: [String: Int64] = [:]
   }
 
-  private let usages = Mutex<[PartitionID: Usage]>([:])
+  private struct State {
+    var usages: [PartitionID: Usage] = [:]
+    /// The databases that are being counted, and who waits for the first count of one.
+    var counting: [PartitionID: [CheckedContinuation<Claim, Never>]] = [:]
+  }
+
+  private let state = Mutex(State())
   private let creators = Mutex<[PartitionID: Creators]>([:])
 
-  func bytes(in partition: PartitionID, now: Int64) -> Int64? {
-    usages.withLock { usages in
-      guard let usage = usages[partition], now - usage.counted < Self.freshness else { return nil }
-      return usage.bytes
+  /// The callers that wait for a count.
+  var waitingCount: Int { state.withLock { $0.counting.values.reduce(0) { $0 + $1.count } } }
+
+  /// The size of a database, or the turn to count it.
+  ///
+  /// One caller at a time counts a database. The others use the count before, and wait if there is
+  /// none.
+  func claim(_ partition: PartitionID, now: Int64) async -> Claim {
+    await withCheckedContinuation { continuation in
+      let claim = state.withLock { state -> Claim? in
+        let known = state.usages[partition]
+        if let known, now < known.isFreshUntil { return .known(known.bytes) }
+        guard state.counting[partition] != nil else {
+          state.counting[partition] = []
+          return .count
+        }
+        if let known { return .known(known.bytes) }
+        state.counting[partition]?.append(continuation)
+        return nil
+      }
+      if let claim { continuation.resume(returning: claim) }
     }
   }
 
-  func note(_ bytes: Int64, in partition: PartitionID, now: Int64) {
-    usages.withLock { usages in
-      if usages.count >= Self.limit { usages.removeAll() }
-      usages[partition] = Usage(bytes: bytes, counted: now)
+  /// Ends a count that took so many milliseconds; nil: it failed.
+  func finish(_ partition: PartitionID, _ bytes: Int64?, now: Int64, took: Int64 = 0) {
+    let waiting = state.withLock { state in
+      if let bytes {
+        if state.usages.count >= Self.limit { state.usages.removeAll() }
+        let fresh = min(max(Self.freshness, took * Self.leisure), Self.longestFreshness)
+        state.usages[partition] = Usage(bytes: bytes, isFreshUntil: now + fresh)
+      }
+      return state.counting.removeValue(forKey: partition) ?? []
+    }
+    for continuation in waiting {
+      continuation.resume(returning: bytes.map { .known($0) } ?? .retry)
     }
   }
 
@@ -76,7 +120,7 @@ final class QuotaLedger: Sendable {
 
   /// Counts what is added until the next count.
   func add(_ bytes: Int64, in partition: PartitionID) {
-    usages.withLock { $0[partition]?.bytes += bytes }
+    state.withLock { $0.usages[partition]?.bytes += bytes }
   }
 }
 
@@ -125,11 +169,13 @@ extension CloudKitService {
     guard !isFull else { throw Self.shareIsFull(share) }
   }
 
-  /// The refusal of what exceeds a person's share of a public database.
-  static func shareIsFull(_ share: Int64) -> ErrorDictionary {
+  /// The refusal of what exceeds a person's share of a public database, or of another person's.
+  static func shareIsFull(_ share: Int64, in scope: DatabaseScope = .public) -> ErrorDictionary {
     ErrorDictionary(
       .quotaExceeded,
-      "your records take the \(share) bytes that one person may have in this public database",
+      scope == .shared
+        ? "your files take the \(share) bytes that one participant may upload to this database"
+        : "your records take the \(share) bytes that one person may have in this public database",
       extension: ErrorExtension(code: .limitExceeded)
     )
   }
@@ -139,10 +185,32 @@ extension CloudKitService {
 
   /// The bytes of a database's records and files.
   func usedBytes(in partition: PartitionID) async throws -> Int64 {
-    if let known = quotas.bytes(in: partition, now: now) { return known }
-    let records = try storage.read { try $0.recordBytes(in: partition) }
-    let files = try await assets.files(in: partition).reduce(0) { $0 + Self.room(of: $1.size) }
-    quotas.note(records + files, in: partition, now: now)
-    return records + files
+    while true {
+      switch await quotas.claim(partition, now: now) {
+      case .known(let bytes): return bytes
+      case .retry: continue
+      case .count:
+        do {
+          let start = now
+          let bytes = try await countBytes(in: partition)
+          quotas.finish(partition, bytes, now: now, took: now - start)
+          return bytes
+        } catch {
+          quotas.finish(partition, nil, now: now)
+          throw error
+        }
+      }
+    }
+  }
+
+  private func countBytes(in partition: PartitionID) async throws -> Int64 {
+    // Sums of many rows: beside the pool, and beside other people's counts.
+    let lane = counting[Int(partition.rawValue.magnitude >> 1) % counting.count]
+    let records = try await lane.run { [storage] in
+      try storage.read { try $0.recordBytes(in: partition) }
+    }
+    return try await assets.files(in: partition).reduce(records) {
+      $0 + Self.room(of: $1.size)
+    }
   }
 }
