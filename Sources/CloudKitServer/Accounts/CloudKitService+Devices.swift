@@ -37,21 +37,43 @@ extension CloudKitService {
       used: now
     )
     let entry = try self.entry(id, grant, revision: 1)
-    try await write { [storage] in
+    let hasEnded = try await write { [storage] in
       try storage.read { snapshot in
         var batch = WriteBatch()
         try self.expectOpen(account, snapshot, in: &batch)
         batch.sessions = [session]
         batch.savedEntries = [entry]
-        return (batch, ())
+        try self.endSurplusGrants(of: account.id, snapshot, in: &batch)
+        return (batch, !batch.removedEntries.isEmpty)
       }
     }
+    if hasEnded { credentialsEnded() }
     return DeviceCredentials(
       webAuthToken: token,
       expires: session.expires,
       refreshToken: "\(id).\(secret)",
       userRecordName: session.userRecordName
     )
+  }
+
+  /// Ends the grants of an account that were unused for longest, so that there is room for one more.
+  private func endSurplusGrants(
+    of account: String,
+    _ snapshot: any StorageSnapshot,
+    in batch: inout WriteBatch
+  ) throws {
+    let known = try snapshot.entries(DirectoryRange(.refreshToken, owner: account, limit: .max))
+    let surplus = known.count - (limits.grantsPerAccount - 1)
+    guard surplus > 0 else { return }
+    let grants = try known.map { entry in
+      (key: entry.key, grant: try WireCoding.decode(RefreshGrant.self, from: entry.body))
+    }
+    let ended = grants.sorted { ($0.grant.used, $0.key.name) < ($1.grant.used, $1.key.name) }
+      .prefix(surplus)
+    batch.removedEntries += ended.map(\.key)
+    batch.endedSessions += ended.flatMap(\.grant.sessions)
+    let names = Set(ended.map(\.key.name))
+    try endDevices(of: account, snapshot, in: &batch) { $0.grant.map(names.contains) ?? false }
   }
 
   private func entry(_ id: String, _ grant: RefreshGrant, revision: Int64) throws -> DirectoryEntry

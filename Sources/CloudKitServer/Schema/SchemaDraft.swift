@@ -45,6 +45,11 @@ struct SchemaDraft: Sendable {
   ) throws(ErrorDictionary) -> [String: FieldValue] {
     if areAllPlain(fields, type: name) { return fields }
     let known = schema[recordType: name]
+    // Before each is looked up; a type of an imported schema may have more.
+    let mostFields = max(limits.fieldsPerType, known?.fields.count ?? 0)
+    guard fields.count <= mostFields else {
+      throw Self.tooMuch("a record has at most \(mostFields) fields")
+    }
     if known == nil {
       guard environment == .development else {
         throw ErrorDictionary(
@@ -58,12 +63,19 @@ struct SchemaDraft: Sendable {
         throw ErrorDictionary(.notFound, "Did not find record type: \(name)")
       }
     }
+    if known == nil, schema.recordTypes.count >= limits.recordTypes {
+      throw Self.tooMuch("a schema has at most \(limits.recordTypes) record types")
+    }
     var type = known ?? .new(name)
+    let declaredFields = Dictionary(
+      type.fields.map { ($0.name, $0) },
+      uniquingKeysWith: { first, _ in first }
+    )
     var admitted: [String: FieldValue] = [:]
     admitted.reserveCapacity(fields.count)
     // Sorted, so that a request always extends the schema in the same way.
     for (field, value) in fields.sorted(by: { $0.key < $1.key }) {
-      if let declared = type[field: field] {
+      if let declared = declaredFields[field] {
         guard !declared.isSystem else {
           throw ErrorDictionary(.badRequest, "'\(field)' is a system field")
         }
@@ -76,8 +88,31 @@ struct SchemaDraft: Sendable {
         admitted[field] = try Self.fit(value, to: declared, type: name)
       }
     }
-    if known != type { adopt(type) }
+    if type.fields.count > declaredFields.count || known == nil {
+      try checkSize(of: type, added: type.fields.count - declaredFields.count)
+      adopt(type)
+    }
     return admitted
+  }
+
+  /// Refuses a type that got more fields than a type, or a schema, may have: every request to the
+  /// container's environment reads them.
+  private func checkSize(
+    of type: RecordTypeSchema,
+    added: Int
+  ) throws(ErrorDictionary) {
+    let own = type.fields.count { !$0.isSystem }
+    guard own <= limits.fieldsPerType else {
+      throw Self.tooMuch("a record type has at most \(limits.fieldsPerType) fields")
+    }
+    let all = schema.recordTypes.reduce(added) { $0 + $1.fields.count { !$0.isSystem } }
+    guard all <= limits.fieldsPerSchema else {
+      throw Self.tooMuch("the types of a schema have at most \(limits.fieldsPerSchema) fields")
+    }
+  }
+
+  private static func tooMuch(_ reason: String) -> ErrorDictionary {
+    ErrorDictionary(.badRequest, reason, extension: ErrorExtension(code: .limitExceeded))
   }
 
   /// Whether all fields can be saved unchanged, as in most records.
