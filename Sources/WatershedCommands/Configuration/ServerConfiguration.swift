@@ -67,8 +67,8 @@ struct ServerConfiguration: Codable, Hashable, Sendable {
   var userQuota: Int64? = 20 * 1_073_741_824
   /// Bytes that a container's public database may hold; null in the file: no limit.
   var publicQuota: Int64? = 50 * 1_073_741_824
-  /// Bytes of it that one user may fill with records, and the same with uploads; null in the file: no
-  /// limit.
+  /// Bytes of it that one user may fill with records, and the same with uploads; the same again with
+  /// uploads to each database that another user shares with them; null in the file: no limit.
   var publicUserQuota: Int64? = 5 * 1_073_741_824
   /// Bytes of one asset; absent: `assetSize` of the limits.
   var assetLimit: Int?

@@ -99,7 +99,7 @@ struct OutputOptions: ParsableArguments {
     return String(
       decoding: try JSONSerialization.data(withJSONObject: object, options: options),
       as: UTF8.self
-    )
+    ).spelledOutJSON
   }
 
   /// `NAME=value` for each scalar field, quoted for a shell if needed.
@@ -108,7 +108,8 @@ struct OutputOptions: ParsableArguments {
     return fields.sorted { $0.key < $1.key }.compactMap { name, value in
       guard !(value is [Any]), !(value is [String: Any]), !(value is NSNull) else { return nil }
       let key = name.replacing(/([a-z0-9])([A-Z])/) { "\($0.output.1)_\($0.output.2)" }
-      let text = "\(value)".replacing("'", with: "'\\''")
+      let shown = isatty(1) == 1 ? "\(value)".spelledOut : "\(value)"
+      let text = shown.replacing("'", with: "'\\''")
       return "WATERSHED_\(key.uppercased())='\(text)'"
     }.joined(separator: "\n")
   }

@@ -107,7 +107,7 @@ struct RecordsCommand: AsyncParsableCommand {
         let found = try await place.open { try await place.record(recordName, $0) }
         guard let record = found else { return }
         let text = String(decoding: try WireCoding.encode(record), as: UTF8.self)
-        try place.output.write(record, text: text)
+        try place.output.write(record, text: text.spelledOutJSON)
       }
     }
   }
