@@ -206,9 +206,11 @@ private final class StatementRecorder {
     ]
     batch.event = WriteBatch.EventWrite(time: 1, body: Data())
     try SQLCommit(session: session, batch: batch).run()
-    for _ in 0..<3 {
-      _ = try IndexFilling(session: session, partition: id, type: "T", field: "f")
-        .step(limit: 10) { _ in [] }
+    let filling = IndexFilling(session: session, partition: id, type: "T", field: "f")
+    try filling.begin()
+    if let progress = try filling.progress() {
+      let page = try filling.page(after: progress, limit: 10)
+      _ = try filling.add(page, page.records.map { _ in [] }, after: progress)
     }
     let snapshot = SQLSnapshot(connection: session, schemas: SchemaCache())
     _ = try snapshot.database(id)
