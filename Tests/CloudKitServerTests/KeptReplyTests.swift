@@ -50,6 +50,26 @@ struct KeptReplyTests {
     #expect(try await !isKept(person, "new"))
   }
 
+  @Test("The replies of a device that its successor names as finished displace no other device's")
+  func finishedDevice() async throws {
+    let person = try await TestServer(limits: { $0.sequenceDevices = 2 }).person().extended
+    try await person.makeZone()
+    try await send(person, "waiting")
+    for launch in 1...4 {
+      person.server.clock.advance(seconds: 1)
+      let sequence = ClientSequence(
+        device: "launch \(launch)",
+        sequence: 1,
+        acknowledged: 0,
+        finishedDevice: launch == 1 ? nil : "launch \(launch - 1)"
+      )
+      _ = try await person.modify([.make(.forceUpdate, "r\(launch)")], sequence: sequence)
+    }
+    #expect(try await isKept(person, "waiting"))
+    #expect(try await !isKept(person, "launch 3"))
+    #expect(try await isKept(person, "launch 4"))
+  }
+
   @Test(
     "Replies of a limited number of devices are kept; the least recently used is removed first",
     arguments: [-1, 0, 1]

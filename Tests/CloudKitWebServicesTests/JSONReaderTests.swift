@@ -6,7 +6,7 @@ import Testing
 @Suite("JSONReader")
 struct JSONReaderTests {
   private static let request = """
-    {"atomic":false,"clientSequence":{"acknowledged":1,"device":"d","sequence":2},
+    {"atomic":false,"clientSequence":{"acknowledged":1,"device":"d","finishedDevice":"c","sequence":2},
      "desiredKeys":["a"],"numbersAsStrings":true,"operations":[
       {"operationType":"create","record":{"recordName":"r","recordType":"T","fields":{
         "text":{"type":"STRING","value":"a \\"b\\" \\/ \\n ü 🐟"},"count":{"value":-7,"type":"INT64"},

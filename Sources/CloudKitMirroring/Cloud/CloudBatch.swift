@@ -5,6 +5,9 @@ package struct CloudBatch: Hashable, Sendable {
   package var device: String
   package var sequence: Int64
   package var operations: [CloudOperation]
+  /// The device of the last settled batch, where it is another one; set when the batch is sent, and
+  /// no part of the encoding.
+  package var finishedDevice: String?
 
   package init(device: String, sequence: Int64, operations: [CloudOperation]) {
     self.device = device

@@ -190,7 +190,10 @@ package final class CloudKitDatabase: MirrorCloud {
         device: batch.device,
         sequence: batch.sequence,
         // One batch is open at a time: this batch's number acknowledges all before it.
-        acknowledged: batch.sequence - 1
+        acknowledged: batch.sequence - 1,
+        // Each opening of a store is a device: without this, the launches of one machine would
+        // displace the replies of the others.
+        finishedDevice: batch.finishedDevice
       )
     )
     for operation in batch.operations {

@@ -184,7 +184,11 @@ extension StoreMirror {
     }
     var outcomes: [CloudOutcome]
     do {
-      outcomes = try await cloud.modify(options.zone, onTheWire(batch))
+      var sent = onTheWire(batch)
+      let settled = try read { try $0.text(.settledDevice) }
+      // The device of an earlier opening has no batch left once a later device sends one.
+      if let settled, settled != batch.device { sent.finishedDevice = settled }
+      outcomes = try await cloud.modify(options.zone, sent)
     } catch let failure as CloudFailure {
       return try await handle(failure, batch, &total)
     }

@@ -151,6 +151,8 @@ package struct MirrorMetadata {
     case containerIdentifier
     /// The number of the last batch.
     case sequence
+    /// The device of the last batch that was settled.
+    case settledDevice
     /// The database's change token.
     case databaseToken
     /// The version hashes of the model that the last import used.

@@ -236,6 +236,7 @@ struct ModifyCall: Sendable {
       sequence: sequence.sequence,
       body: try service.vault.seal(mark + reply, for: replyPurpose(sequence))
     )
+    if sequence.finishedDevice != sequence.device { batch.finishedDevice = sequence.finishedDevice }
     let now = service.now
     let limit = service.limits.sequenceDevices
     if service.sequenceDevices.isDue(id, user, sequence.device, now: now, limit: limit) {

@@ -44,6 +44,8 @@ package struct WriteBatch: Sendable {
   package var reply: StoredReply?
   /// Replies of this device up to this sequence are removed.
   package var acknowledged: Acknowledgement?
+  /// A device of the reply's user that repeats no batch any more: its replies are removed.
+  package var finishedDevice: String?
   /// The limits for the kept replies of the user's devices.
   package var replyRules: ReplyRules?
   /// Replies of devices that were silent since this time are removed; milliseconds since 1970.

@@ -277,19 +277,26 @@ extension ClientSequence: JSONReadable {
     var device: String?
     var sequence: Int64?
     var acknowledged: Int64?
+    var finishedDevice: String?
     var members = JSONReader.Members()
     while let name = try json.next(&members) {
       switch name {
       case "device": device = try json.string()
       case "sequence": sequence = try json.integer()
       case "acknowledged": acknowledged = try json.integer()
+      case "finishedDevice": finishedDevice = try json.text()
       default: _ = try json.skip()
       }
     }
     guard let device, let sequence, let acknowledged else {
       throw JSONReader.FallbackToJSONDecoder()
     }
-    self.init(device: device, sequence: sequence, acknowledged: acknowledged)
+    self.init(
+      device: device,
+      sequence: sequence,
+      acknowledged: acknowledged,
+      finishedDevice: finishedDevice
+    )
     // `JSONDecoder` reports which value is out of range.
     guard isValid else { throw JSONReader.FallbackToJSONDecoder() }
   }

@@ -14,6 +14,7 @@ extension ModifyRecordsRequest: JSONWritable {
       writer.key("acknowledged")
       writer.integer(clientSequence.acknowledged)
       writer.member("device", clientSequence.device)
+      writer.member("finishedDevice", clientSequence.finishedDevice)
       writer.key("sequence")
       writer.integer(clientSequence.sequence)
       writer.endObject()

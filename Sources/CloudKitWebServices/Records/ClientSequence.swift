@@ -9,6 +9,9 @@ package struct ClientSequence: Codable, Hashable, Sendable {
   package var sequence: Int64
   /// The client has received the replies up to and including this number; they need not be kept.
   package var acknowledged: Int64
+  /// A device of the same client, such as its former launch, that repeats no batch any more: its
+  /// replies need not be kept.
+  package var finishedDevice: String?
 
   /// The allowed numbers: those that every JSON reader reads exactly, so that the server's
   /// arithmetic can't overflow.
@@ -19,14 +22,18 @@ package struct ClientSequence: Codable, Hashable, Sendable {
   package init(
     device: String,
     sequence: Int64,
-    acknowledged: Int64
+    acknowledged: Int64,
+    finishedDevice: String? = nil
   ) {
     self.device = device
     self.sequence = sequence
     self.acknowledged = acknowledged
+    self.finishedDevice = finishedDevice
   }
 
-  private enum CodingKeys: String, CodingKey { case device, sequence, acknowledged }
+  private enum CodingKeys: String, CodingKey {
+    case device, sequence, acknowledged, finishedDevice
+  }
 
   package init(from decoder: any Decoder) throws {
     let container = try decoder.container(keyedBy: CodingKeys.self)
@@ -41,14 +48,19 @@ package struct ClientSequence: Codable, Hashable, Sendable {
       }
       return number
     }
-    device = try container.decode(String.self, forKey: .device)
-    guard device.utf8.count <= Self.deviceLength else {
-      throw DecodingError.dataCorruptedError(
-        forKey: .device,
-        in: container,
-        debugDescription: "A device name has at most \(Self.deviceLength) bytes"
-      )
+    func checked(_ name: String, _ key: CodingKeys) throws -> String {
+      guard name.utf8.count <= Self.deviceLength else {
+        throw DecodingError.dataCorruptedError(
+          forKey: key,
+          in: container,
+          debugDescription: "A device name has at most \(Self.deviceLength) bytes"
+        )
+      }
+      return name
     }
+    device = try checked(container.decode(String.self, forKey: .device), .device)
+    finishedDevice = try container.decodeIfPresent(String.self, forKey: .finishedDevice)
+      .map { try checked($0, .finishedDevice) }
     sequence = try number(.sequence)
     acknowledged = try number(.acknowledged)
   }
@@ -57,5 +69,6 @@ package struct ClientSequence: Codable, Hashable, Sendable {
   var isValid: Bool {
     device.utf8.count <= Self.deviceLength && Self.numbers.contains(sequence)
       && Self.numbers.contains(acknowledged)
+      && finishedDevice.map { $0.utf8.count <= Self.deviceLength } ?? true
   }
 }

@@ -290,6 +290,7 @@ struct SQLCommit<Session: SQLSession> {
           ]
         ]
       )
+      if let device = batch.finishedDevice { try forget([device], of: reply.user, partition) }
       if let rules = batch.replyRules { try bound(reply, rules, partition) }
     }
     if let time = batch.forgetsRepliesBefore {
