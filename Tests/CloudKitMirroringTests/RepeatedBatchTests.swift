@@ -114,6 +114,81 @@ struct RepeatedBatchTests {
     }
   }
 
+  @Test("The launches of another device do not displace the reply to a batch")
+  func manyLaunches() async throws {
+    let world = try await World(limits: { $0.sequenceDevices = 2 })
+    let phone = try await ScriptedDevice("phone", in: world)
+    var pad = try await world.device("pad")
+    try phone.save { _ = $0.make("Post", ["title": "first"]) }
+    try await settle(phone, pad)
+    try await saveWithoutReply(phone) { _ = $0.make("Post", ["title": "deleted"]) }
+    try await pad.sync()
+    try pad.save { context in
+      context.delete(try context.first("Post", "title", "deleted"))
+    }
+    try await pad.sync()
+    for launch in 1...4 {
+      try await pad.quit()
+      pad = try await world.device("pad")
+      try pad.save { _ = $0.make("Post", ["title": "launch \(launch)"]) }
+      try await pad.sync()
+    }
+    phone.cloud.onModify(nil)
+    phone.faults.clear()
+    try await settle(phone, pad)
+    let titles = ["first"] + (1...4).map { "launch \($0)" }
+    #expect(try self.titles(pad).sorted() == titles)
+    #expect(try phone.titles() == titles)
+    try await phone.quit()
+    try await pad.quit()
+  }
+
+  @Test(
+    "A batch that is split after its connection broke takes no later edit back",
+    arguments: [true, false]
+  )
+  func splitBatch(showsOthers: Bool) async throws {
+    try await with { phone, pad in
+      try phone.save { context in
+        for title in ["a", "b"] { _ = context.make("Post", ["title": title]) }
+      }
+      try await settle(phone, pad)
+      // Each request is executed, and the connection breaks before the reply.
+      phone.cloud.onModify { [cloud = phone.cloud, faults = phone.faults] batch in
+        let first = batch.sequence
+        faults.add(.loseReply, to: "records/modify")
+        faults.add(.loseRequest, to: "changes", count: .max)
+        cloud.onModify { batch in
+          guard batch.sequence == first else { return nil }
+          throw CloudFailure.unreachable(reason: "The connection broke.")
+        }
+        return nil
+      }
+      try phone.save { context in
+        for post in try context.all("Post") {
+          let title = post.value(forKey: "title") as? String ?? ""
+          post.setValue(title + "1", forKey: "title")
+          // Another sent value shows that the server took the update.
+          if showsOthers { post.setValue(7, forKey: "views") }
+        }
+      }
+      await #expect(throws: (any Error).self) { try await phone.mirror.syncNow() }
+      try await pad.sync()
+      #expect(try titles(pad).sorted() == ["a1", "b1"])
+      try pad.save { try $0.first("Post", "title", "a1").setValue("a2", forKey: "title") }
+      try await pad.sync()
+      phone.faults.clear()
+      for _ in 0..<12 { _ = try? await phone.mirror.syncNow() }
+      try await settle(phone, pad)
+      #expect(try phone.mirror.snapshot() == pad.snapshot())
+      let kept = try phone.mirror.read { try $0.recoveredEdits() }
+      let found = try titles(pad).sorted()
+      // What does not stand is in the recovery list.
+      #expect(found == (showsOthers ? ["a2", "b1"] : ["a1", "b1"]))
+      #expect(kept.map { $0.fields["CD_title"] } == [.string(showsOthers ? "a1" : "a2")])
+    }
+  }
+
   @Test(
     "A reply that comes after the import of a later edit takes nothing back",
     arguments: [true, false]

@@ -78,24 +78,17 @@ extension MirrorSession {
 
   private func note(_ edge: Edge, known: [EdgeMetadata], group: Int64) throws {
     if known.contains(where: { $0.isLinked && $0.pending != .delete }) { return }
-    if var again = known.first {
+    let name = edge.recordName(zone: context.zone)
+    if var again = try known.first ?? metadata.edge(named: name) {
+      // A migration by a mapping model keeps the former names of entities.
+      again.edge = edge
       // Deleted and created again before the deletion was sent, or parked and linked by the user.
       again.isLinked = true
+      again.parked = nil
       let isUnsent = again.tag == nil || again.sentKind == .delete
       again.pending = isUnsent ? .save : .nothing
       if again.pending == .save, again.group == 0 { again.group = group }
       return try metadata.update(again)
-    }
-    let name = edge.recordName(zone: context.zone)
-    if var former = try metadata.edge(named: name) {
-      // The same link under names of an earlier model: its record is the same one.
-      former.edge = edge
-      former.isLinked = true
-      former.parked = nil
-      let isUnsent = former.tag == nil || former.sentKind == .delete
-      former.pending = isUnsent ? .save : .nothing
-      if former.pending == .save, former.group == 0 { former.group = group }
-      return try metadata.update(former)
     }
     var made = EdgeMetadata(name: name, edge: edge)
     made.pending = .save

@@ -67,6 +67,10 @@ extension MirrorSession {
       if !fields.isEmpty { known.pending = .save }
       known.properties.formUnion(fields)
       known.edges.formUnion(edges)
+      // A link that waited for its object was replaced by this edit.
+      for property in fields.sorted() where entity.toOne(property)?.isOneToOne == false {
+        try metadata.unpark(record: known.name, property: property)
+      }
       // The new edit may fix what the server refused.
       known.parked = nil
       try metadata.update(known)

@@ -86,6 +86,9 @@ extension MirrorSession {
       }
     }
     try metadata.dropBatch(batch.sequence)
+    if try metadata.text(.settledDevice) != batch.device {
+      try metadata.setMeta(.settledDevice, .text(batch.device))
+    }
     result.files = batch.operations.flatMap { operation in
       operation.set.values.values.compactMap { value in
         if case .asset(let asset) = value { return asset.file }
@@ -276,7 +279,9 @@ extension MirrorSession {
     let group = try rows.lastTransactionNumber()
     for name in names {
       guard var record = try metadata.record(named: name), record.pending == .save,
-        record.sequence == nil, let entity = mapping.entity(named: record.entityName)
+        // A deletion that the feed did report may wait for an unreadable record.
+        record.sequence == nil, try !metadata.isGoneRecord(name),
+        let entity = mapping.entity(named: record.entityName)
       else { continue }
       record.resend(entity, group: group)
       try metadata.update(record)

@@ -52,16 +52,19 @@ extension MirrorSession {
   ) throws -> ImportEffect {
     var effect = ImportEffect()
     var edges: [CloudRecord] = []
+    var returned: [String] = []
     for record in records {
       if record.name.hasPrefix(MirrorNames.schemaRecordPrefix) { continue }
       if record.recordType == MirrorNames.edgeType {
         edges.append(record)
       } else {
+        // A member that was read while the deletion waited has its link parked.
+        if try metadata.isGoneRecord(record.name) { returned.append(record.name) }
         try apply(record, generation: generation, &effect)
       }
     }
     for edge in edges { try applyEdge(edge, generation: generation, &effect) }
-    for name in effect.inserted { try linkWhatWaited(for: name) }
+    for name in effect.inserted + returned { try linkWhatWaited(for: name) }
     for name in deletedNames where !context.effects.has(.forgetTombstone) {
       try noteDeletion(of: name)
     }
@@ -93,8 +96,9 @@ extension MirrorSession {
     repeated: RepeatedUpdate? = nil
   ) throws {
     var effect = ImportEffect()
+    let returned = try metadata.isGoneRecord(record.name) ? [record.name] : []
     try apply(record, generation: generation, repeated: repeated, &effect)
-    for name in effect.inserted { try linkWhatWaited(for: name) }
+    for name in effect.inserted + returned { try linkWhatWaited(for: name) }
   }
 
   private func apply(
@@ -147,7 +151,24 @@ extension MirrorSession {
     if !context.effects.has(.forgetFormerNames) {
       record.fields = entity.reading(record.fields, since: known?.base).fields
     }
-    if let known {
+    if var known {
+      var repeated = repeated
+      if repeated == nil, let open = try openOperation(of: known) {
+        if open.kind == .create {
+          // The batch made the record, or the batch of a store that this one is a copy of.
+          known.base = known.base ?? open.set.asBase
+        } else if open.kind == .update, open.tag != record.tag, let base = known.base {
+          let update = RepeatedUpdate(
+            open,
+            properties: known.sent,
+            since: base,
+            server: record.fields,
+            entity
+          )
+          if !update.taken.isEmpty { known.base = update.sent }
+          repeated = update
+        }
+      }
       try applyUpdate(
         known,
         record,
@@ -223,7 +244,8 @@ extension MirrorSession {
     var known = known
     let base = known.base.map { entity.reading($0).fields }
     let stamps = known.stamps
-    let isForgotten = known.tag == nil
+    // A record that was never confirmed has no stamps.
+    let isForgotten = known.tag == nil && known.stamps.created != nil
     known.tag = record.tag
     known.stamps = record.stamps
     known.base = newBase
@@ -261,12 +283,23 @@ extension MirrorSession {
       try base.map { base in
         try lostProperties(record, entity, local: local.fields, since: base, saved: stamps)
       } ?? []
+    let omitted = try omittedProperties(
+      record,
+      entity,
+      local: local.fields,
+      since: base,
+      saved: stamps,
+      isForgotten: isForgotten
+    )
+    var mergeBase = lost.isEmpty ? base : record.fields
+    for property in omitted { mergeBase?.removeContent(of: property) }
     // A value whose file is missing here is not an edit: the server's comes back.
-    let pending = try known.unconfirmed.union(lost).subtracting(rows.missingFiles(of: row))
+    let pending = try known.unconfirmed.union(lost).union(omitted)
+      .subtracting(rows.missingFiles(of: row))
     let merge = PropertyMerge(
       properties: entity.fieldProperties,
       pending: context.effects.has(.importOverEdit) ? [] : pending,
-      base: lost.isEmpty ? base : record.fields,
+      base: mergeBase,
       server: record.fields,
       local: local.fields
     )
@@ -307,6 +340,7 @@ extension MirrorSession {
         row,
         local: local.fields,
         since: base,
+        omitted: omitted,
         isForgotten: isForgotten
       )
     }
@@ -330,7 +364,7 @@ extension MirrorSession {
       && newBase[MirrorNames.entityName] != .string(entity.entityName)
     known.properties = known.properties.intersection(merge.stillPending)
     if writesEntityName { known.properties.insert(MirrorNames.entityName) }
-    let resent = lost.intersection(merge.stillPending)
+    let resent = lost.union(omitted).intersection(merge.stillPending)
     if !resent.isEmpty, known.pending != .delete {
       if known.pending == .nothing { known.group = try rows.lastTransactionNumber() }
       known.pending = .save
@@ -349,6 +383,14 @@ extension MirrorSession {
         effect: "This device's values of these properties stand; all others came from the server."
       ) { $0.recordNames = [record.name] }
     }
+  }
+
+  /// The operation of the open batch on a record, whose reply has not come.
+  private func openOperation(of record: RecordMetadata) throws -> CloudOperation? {
+    guard record.sentKind == .save, let sequence = record.sequence,
+      let open = try metadata.openBatch(), open.sequence == sequence
+    else { return nil }
+    return try CloudBatch(encoded: open.payload).operations.first { $0.name == record.name }
   }
 
   /// The value of an attribute in a record; nil if the attribute cannot have the value.

@@ -21,7 +21,7 @@ extension MirrorSession {
 
   /// Whether a tombstone means this record: one whose first batch is open was created by that batch,
   /// and deleted by another device since.
-  private func isOnServer(_ record: RecordMetadata) -> Bool {
+  func isOnServer(_ record: RecordMetadata) -> Bool {
     record.tag != nil || record.sequence != nil
   }
 
@@ -97,7 +97,9 @@ extension MirrorSession {
   /// for recovery; if the deletion is only inferred, all values are kept.
   func applyDeletion(of record: RecordMetadata, isConcluded: Bool = false) throws {
     let group = try rows.lastTransactionNumber()
+    var nullified: [ParkedLink] = []
     if let reference = reference(of: record) {
+      nullified = try agreedLinks(to: record, at: reference)
       if record.hasUnconfirmedEdits {
         context.journal.note(
           .merge,
@@ -126,6 +128,62 @@ extension MirrorSession {
     for edge in try metadata.edges(touching: record.name) { try forget(edge, group: group) }
     try metadata.unpark(record: record.name)
     try metadata.remove(record)
+    // The server still has them unless the deleting device sent their removal: they are set again if
+    // the record is, as on devices that read the member after the deletion.
+    for link in nullified where try metadata.record(named: link.record)?.key != nil {
+      try metadata.park(link)
+    }
+  }
+
+  /// The links of members that the deletion of an object sets to nil, and that both sides agree on.
+  private func agreedLinks(
+    to record: RecordMetadata,
+    at reference: RowReference
+  ) throws -> [ParkedLink] {
+    guard let layout = mapping.entity(named: record.entityName)?.layout else { return [] }
+    var links: [ParkedLink] = []
+    for slot in layout.toManys where slot.deleteRule == .nullifyDeleteRule && !slot.inverseIsToMany
+    {
+      guard let inverse = slot.inverse else { continue }
+      for member in try rows.destinations(of: slot.description, from: reference) {
+        guard let known = try recordMetadata(of: member), let base = known.base,
+          let entity = mapping.entity(named: known.entityName),
+          let toOne = entity.toOne(inverse.name), !known.unconfirmed.contains(toOne.name),
+          entity.reading(base).fields[toOne.field] == .string(record.name)
+        else { continue }
+        links.append(
+          ParkedLink(
+            record: known.name,
+            property: toOne.name,
+            target: record.name,
+            isOneToOne: false
+          )
+        )
+      }
+    }
+    return links
+  }
+
+  /// Applies the deletions that a feed listed before its zone was lost, except those that would take
+  /// along an object that the feed did not delete.
+  func applyDeletionsOfLostZone() throws {
+    for name in try metadata.goneRecords(limit: .max) {
+      if let record = try metadata.record(named: name), isOnServer(record),
+        try !deletionTakes(
+          record,
+          where: { try $0.tag != nil && !metadata.isGoneRecord($0.name) }
+        )
+      {
+        try applyDeletion(of: record)
+      }
+      try metadata.forgetGoneRecord(name)
+    }
+    for name in try metadata.goneEdges(limit: .max) {
+      if let edge = try metadata.edge(named: name), !edge.isBeingCreated {
+        try applyDeletion(of: edge)
+      }
+      try metadata.forgetGoneEdge(name)
+    }
   }
 
   /// Keeps an object that is about to be deleted, if it has edits that no server has or `isWhole`

@@ -43,7 +43,7 @@ extension MirrorSession {
   }
 
   /// Sets the links and edges that waited for an object to be imported.
-  func linkWhatWaited(for name: String) throws {
+  package func linkWhatWaited(for name: String) throws {
     for link in try metadata.linksParked(for: name) {
       guard let source = try metadata.record(named: link.record),
         let reference = reference(of: source),
@@ -51,8 +51,10 @@ extension MirrorSession {
         let target = try destination(toOne, named: name)
       else { continue }
       try metadata.unpark(record: link.record, property: link.property)
-      // An edit made here in the meantime is kept.
-      guard !source.unconfirmed.contains(link.property) else { continue }
+      // An edit made here in the meantime is kept, sent or not.
+      guard !source.unconfirmed.contains(link.property),
+        try rows.row(reference)?.values[toOne.index].isNull ?? false
+      else { continue }
       try rows.update(reference, set: [toOne.index: .reference(target)])
       try writePresentNames(link.record)
       try markRestored(toOne, of: link.record, to: name)

@@ -24,6 +24,26 @@ extension MirrorSession {
     return agreedProperties(record, entity, local: local, since: base)
   }
 
+  /// The properties with an agreed value of which a copy that was made again has no field.
+  ///
+  /// The version of the app that made it again may lack them. A removal that its device had not sent
+  /// before cannot be distinguished from that, and is undone.
+  func omittedProperties(
+    _ record: CloudRecord,
+    _ entity: EntityMapping,
+    local: FieldBag,
+    since base: FieldBag?,
+    saved stamps: RecordStamps,
+    isForgotten: Bool
+  ) throws -> Set<String> {
+    guard let base, let before = stamps.created, let now = record.stamps.created, now != before,
+      try isForgotten || isOtherServer()
+    else { return [] }
+    return agreedProperties(record, entity, local: local, since: base).filter {
+      record.fields.content(of: $0) == nil
+    }
+  }
+
   /// The properties that have the agreed value here, and another value in the service's copy.
   private func agreedProperties(
     _ record: CloudRecord,
@@ -51,11 +71,12 @@ extension MirrorSession {
     _ row: Row,
     local: FieldBag,
     since base: FieldBag,
+    omitted: Set<String>,
     isForgotten: Bool
   ) throws {
     guard try isForgotten || isOtherServer(), !context.effects.has(.forgetReplaced) else { return }
     try keepOwn(
-      agreedProperties(record, entity, local: local, since: base),
+      agreedProperties(record, entity, local: local, since: base).subtracting(omitted),
       of: record,
       entity,
       row,

@@ -43,6 +43,13 @@ package struct FieldBag: Hashable, Sendable {
     return values[MirrorNames.assetField(property)] ?? values[MirrorNames.field(property)]
   }
 
+  /// Removes all fields of a property.
+  package mutating func removeContent(of property: String) {
+    values[MirrorNames.field(property)] = nil
+    values[MirrorNames.assetField(property)] = nil
+    values[MirrorNames.exactField(property)] = nil
+  }
+
   /// The exact text of a property's decimal, if the number beside it equals the text: a client that
   /// does not know the text field edits the number alone.
   package func exactText(of property: String) -> String? {

@@ -33,10 +33,16 @@ extension MirrorMetadata {
     deletionsOnly: Bool = false
   ) throws -> [RecordMetadata] {
     try records(
-      Self.waiting(deletionsOnly: deletionsOnly) + " ORDER BY GROUPING, ID LIMIT ?",
+      Self.waiting(deletionsOnly: deletionsOnly)
+        // An edit of a record whose deletion is postponed would not find it on the server.
+        + " AND \(Self.isNotGone) ORDER BY GROUPING, ID LIMIT ?",
       [.integer(Int64(limit))]
     )
   }
+
+  /// The condition for records whose deletion is not postponed.
+  private static let isNotGone =
+    "NOT EXISTS (SELECT 1 FROM WSMIRROR_GONERECORD AS gone WHERE gone.NAME = WSMIRROR_RECORD.NAME)"
 
   /// The condition for pending records; its first part is that of the index.
   static func waiting(deletionsOnly: Bool) -> String {
@@ -188,6 +194,7 @@ extension MirrorMetadata {
     SELECT
       (SELECT COUNT(*) FROM (
         SELECT ID FROM WSMIRROR_RECORD WHERE PENDING <> 0 AND PARKED IS NULL
+          AND \(isNotGone)
         UNION SELECT ID FROM WSMIRROR_RECORD WHERE SEQUENCE IS NOT NULL AND PARKED IS NULL
         UNION SELECT ID FROM WSMIRROR_RECORD WHERE EDGES <> '' AND PARKED IS NULL
       ))

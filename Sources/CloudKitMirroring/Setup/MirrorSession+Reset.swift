@@ -7,6 +7,7 @@ extension MirrorSession {
   /// The objects are kept, and all of them are sent again under their record names, so that another
   /// device's copies are matched with them.
   package func forgetZone() throws {
+    try applyDeletionsOfLostZone()
     let group = try rows.lastTransactionNumber()
     // Bases are kept: if another device creates the zone first, they distinguish its edits from
     // ours.

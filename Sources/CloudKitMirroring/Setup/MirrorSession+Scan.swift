@@ -73,15 +73,20 @@ extension MirrorSession {
     _ entity: EntityMapping,
     group: Int64
   ) throws {
-    guard let fields = known.base, let row = try rows.row(reference)
-    else { return }
+    var known = known
+    known.edges = Set(entity.manyToManys.map(\.name))
+    guard let fields = known.base, let row = try rows.row(reference) else {
+      // It was never sent, and is sent whole; links may be newer than its insertion.
+      return try metadata.update(known)
+    }
     let base = entity.reading(fields).fields
     let now = try serialize(row, entity)
+    let waiting = try Set(metadata.links(of: known.name).map(\.property))
     let parked = try Set(
       entity.toOnes.filter { toOne in
         // A link that waits for its object is no edit.
         guard row.values[toOne.index].isNull else { return false }
-        return try isAway(base[toOne.field])
+        return try waiting.contains(toOne.name) || isAway(base[toOne.field])
       }.map(\.name)
     )
     let lost = try lookUpMissingFiles(of: row, known.name)
@@ -102,13 +107,11 @@ extension MirrorSession {
     {
       edited.append(MirrorNames.entityName)
     }
-    var known = known
     if known.pending == .nothing { known.group = group }
     if !edited.isEmpty {
       known.pending = .save
       known.properties.formUnion(edited)
     }
-    known.edges = Set(entity.manyToManys.map(\.name))
     try metadata.update(known)
   }
 
