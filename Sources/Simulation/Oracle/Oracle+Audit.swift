@@ -80,7 +80,7 @@ extension Oracle {
     guard !asked.isEmpty else {
       let owners = owners(of: key)
       return expect(
-        owners.contains { state.objects[$0] == nil },
+        owners.contains { state.objects[$0] == nil && mayTakeAlong($0, key) },
         .noUnaskedDeletion,
         "\(key) of device \(birth.device) is gone, and nobody deleted it or what it belonged to"
       )
@@ -109,6 +109,29 @@ extension Oracle {
     let folders = (links[Slot(key: key, property: "folder")] ?? []).compactMap(\.destination)
     let items = (links[Slot(key: key, property: "item")] ?? []).compactMap(\.destination)
     return folders + items
+  }
+
+  /// Whether the deletion of an owner may have taken an object along.
+  ///
+  /// Not one that the object had left before, if the device that deleted the owner was the only one that
+  /// ever put the object there: wherever the deletion arrives, the object's new link does before.
+  private func mayTakeAlong(_ owner: String, _ key: String) -> Bool {
+    let asked = deletions[owner] ?? []
+    // It went with an owner of its own, or was never sent.
+    guard !asked.isEmpty else { return true }
+    for property in ["folder", "item"] {
+      let all = links[Slot(key: key, property: property)] ?? []
+      let putThere = Set(all.filter { $0.destination == owner }.map(\.device))
+      guard !putThere.isEmpty, !all.contains(where: \.isVoid) else { continue }
+      let isLeft = asked.allSatisfy { deletion in
+        putThere == [deletion.device]
+          && all.last { $0.device == deletion.device && $0.step < deletion.step }?.destination
+            != owner
+          && !all.contains { $0.device == deletion.device && $0.step == deletion.step }
+      }
+      if isLeft { return false }
+    }
+    return true
   }
 
   /// A link that one device alone has ever set holds what that device set last.
