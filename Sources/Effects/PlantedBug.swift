@@ -44,6 +44,8 @@ package enum PlantedBug: String, CaseIterable, Sendable, Codable {
   case forgetReplaced
   /// A reading from the start does not ask for deletions.
   case rereadWithoutDeletions
+  /// Each copy of a store gives an object that was not sent a record name of its own.
+  case randomNames
 }
 
 extension Effects {

@@ -19,6 +19,7 @@ struct PlantedBugTests {
     .trustOtherZone: RegressionTests.remadeZoneDuringUpdatePlan,
     .forgetReplaced: RegressionTests.remadeZonePlan,
     .rereadWithoutDeletions: RegressionTests.unexplainedTokenPlan,
+    .randomNames: RegressionTests.backupBeforeNamePlan,
   ]
 
   /// Seeds whose worlds have found a bug; where the order of jobs changes, one of the next ones may.

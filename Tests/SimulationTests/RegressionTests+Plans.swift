@@ -146,4 +146,21 @@ extension RegressionTests {
     ]
     return plan
   }
+
+  /// A device is restored from a backup of the moment after an object was saved, and before it was sent.
+  static var backupBeforeNamePlan: SimulationPlan {
+    var plan = SimulationPlan(seed: 50_000_061, devices: [0, 0, 0])
+    plan.limits.inlineBytes = 538
+    plan.network.latency = 1.655
+    plan.requestFaults = []
+    plan.steps = [
+      PlannedStep(
+        30,
+        .save(device: 2, context: 1, changes: [.insert(.item, link: 0, length: 0)])
+      ),
+      PlannedStep(0, .backUp(device: 2)),
+      PlannedStep(10.807, .restore(device: 2)),
+    ]
+    return plan
+  }
 }

@@ -180,4 +180,33 @@ struct RegressionTests {
     ]
     try await play(plan)
   }
+
+  @Test("A backup from before an object was first sent brings no second one")
+  func backupBeforeName() async throws { try await play(Self.backupBeforeNamePlan) }
+
+  @Test(
+    "What a restored backup has of an object that was edited or deleted since does not win",
+    arguments: [true, false]
+  )
+  func backupBeforeNameAndChange(isDeleted: Bool) async throws {
+    var plan = SimulationPlan(seed: 50_000_062, devices: [0, 0])
+    plan.requestFaults = []
+    plan.steps = [
+      PlannedStep(30, .save(device: 1, context: 0, changes: [.insert(.item, link: 0, length: 0)])),
+      PlannedStep(0, .backUp(device: 1)),
+      PlannedStep(
+        120,
+        .save(
+          device: 0,
+          context: 0,
+          changes: [
+            isDeleted
+              ? .delete(.item, pick: 0) : .edit(.item, pick: 0, attribute: 0, length: 0)
+          ]
+        )
+      ),
+      PlannedStep(120, .restore(device: 1)),
+    ]
+    try await play(plan)
+  }
 }

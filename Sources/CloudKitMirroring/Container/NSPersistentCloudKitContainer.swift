@@ -39,6 +39,10 @@ import Synchronization
 /// **Differs from Core Data:** A record stores nil as no field. A device that imports an object for
 /// the first time reads an optional attribute with a default as the default, because the record may
 /// be of a version of the app without the attribute; a device that had a value of it reads nil.
+///
+/// **Differs from Core Data:** The record name of an object follows from its insertion, so that a
+/// store that is restored from a backup gives an object that was not sent before the backup the
+/// name under which it was sent after it. The names of Core Data are random.
 open class NSPersistentCloudKitContainer: NSPersistentContainer, @unchecked Sendable {
   // Sendable: `mirrors` guards what the class adds.
 

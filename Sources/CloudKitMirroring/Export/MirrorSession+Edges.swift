@@ -103,6 +103,15 @@ extension MirrorSession {
     guard let entityName = rows.entityName(of: reference),
       let entity = mapping.entity(named: entityName)
     else { return nil }
-    return try noteInsert(reference, entity, group: group).name
+    let insertions = try rows.insertions(
+      entityName: entityName,
+      keys: reference.key...reference.key
+    )
+    return try noteInsert(
+      reference,
+      entity,
+      insertion: insertions[reference.key],
+      group: group
+    ).name
   }
 }

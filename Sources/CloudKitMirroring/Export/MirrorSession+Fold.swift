@@ -48,7 +48,12 @@ extension MirrorSession {
       if let known { try forget(known, group: change.transaction) }
     case .insert:
       guard let known else {
-        try noteInsert(change.reference, entity, group: change.transaction)
+        try noteInsert(
+          change.reference,
+          entity,
+          insertion: change.insertion,
+          group: change.transaction
+        )
         return
       }
       try noteReinsert(known, at: change.reference, entity, group: change.transaction)
@@ -82,10 +87,11 @@ extension MirrorSession {
   func noteInsert(
     _ reference: RowReference,
     _ entity: EntityMapping,
+    insertion: RowInsertion? = nil,
     group: Int64
   ) throws -> RecordMetadata {
     var record = RecordMetadata(
-      name: context.effects.uuid().uuidString,
+      name: try newName(of: reference, entity, insertion),
       recordType: entity.recordType,
       entityName: entity.entityName,
       key: reference.key

@@ -246,6 +246,7 @@ extension MirrorSession {
     let stamps = known.stamps
     // A record that was never confirmed has no stamps.
     let isForgotten = known.tag == nil && known.stamps.created != nil
+    let isCopy = known.isNeverSent
     known.tag = record.tag
     known.stamps = record.stamps
     known.base = newBase
@@ -319,6 +320,15 @@ extension MirrorSession {
         reason: "Another device restored the object too, with other values."
       )
     } else if let base {
+      if isCopy {
+        try keepOwn(
+          merge.fromServer.filter { !base.agrees(with: record.fields, on: $0) },
+          of: record,
+          entity,
+          row,
+          reason: "Another copy of this store had sent it, and it was edited since."
+        )
+      }
       if let repeated {
         try keepReplaced(
           merge.conflicting,

@@ -20,9 +20,9 @@ extension MirrorSession {
   }
 
   /// Whether a tombstone means this record: one whose first batch is open was created by that batch,
-  /// and deleted by another device since.
+  /// and one that this store has never sent by another copy of the store; both were deleted since.
   func isOnServer(_ record: RecordMetadata) -> Bool {
-    record.tag != nil || record.sequence != nil
+    record.tag != nil || record.sequence != nil || record.isNeverSent
   }
 
   /// Applies the deletions of some records that the feed listed, after a name.

@@ -27,6 +27,15 @@ extension MirrorMetadata {
     return nil
   }
 
+  /// Records of objects that were never sent and have no base, after an identifier.
+  func recordsNeverSent(after id: Int64, limit: Int) throws -> [RecordMetadata] {
+    try records(
+      Self.waiting(deletionsOnly: false)
+        + " AND TAG IS NULL AND BASE IS NULL AND PK IS NOT NULL AND ID > ? ORDER BY ID LIMIT ?",
+      [.integer(id), .integer(Int64(limit))]
+    )
+  }
+
   /// The records with pending changes, in the order of their saves.
   package func pendingRecords(
     limit: Int,

@@ -149,6 +149,8 @@ package struct MirrorMetadata {
     case userRecordName
     /// The container that the store is mirrored with.
     case containerIdentifier
+    /// The openings of the store, each with the history transaction before it.
+    case openings
     /// The number of the last batch.
     case sequence
     /// The device of the last batch that was settled.

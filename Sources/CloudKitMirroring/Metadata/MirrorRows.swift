@@ -15,6 +15,8 @@ package protocol MirrorRows {
     after transaction: Int64,
     excludingAuthors: Set<String>
   ) throws -> [MirrorRowChange]
+  /// The insertions of rows that the history still has, for some keys of one concrete entity.
+  func insertions(entityName: String, keys: ClosedRange<Int64>) throws -> [Int64: RowInsertion]
   func entityName(of reference: RowReference) -> String?
   func reference(entityName: String, key: Int64) -> RowReference?
   func row(_ reference: RowReference) throws -> Row?
@@ -66,16 +68,20 @@ package struct MirrorRowChange: Hashable, Sendable {
   package var properties: Set<String>
   /// The history transaction of the last change.
   package var transaction: Int64
+  /// The insertion of the object, if it is among the changes.
+  package var insertion: RowInsertion?
 
   package init(
     reference: RowReference,
     kind: Kind,
     properties: Set<String> = [],
-    transaction: Int64
+    transaction: Int64,
+    insertion: RowInsertion? = nil
   ) {
     self.reference = reference
     self.kind = kind
     self.properties = properties
     self.transaction = transaction
+    self.insertion = insertion
   }
 }

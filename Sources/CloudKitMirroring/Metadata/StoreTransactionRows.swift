@@ -29,13 +29,37 @@ struct StoreTransactionRows: MirrorRows {
         reference: reference,
         kind: kind,
         properties: change.changedProperties,
-        transaction: change.transactionNumber
+        transaction: change.transactionNumber,
+        insertion: change.insertion
       )
     }
     return changes.sorted { left, right in
       (left.transaction, left.reference.entityNumber, left.reference.key)
         < (right.transaction, right.reference.entityNumber, right.reference.key)
     }
+  }
+
+  func insertions(
+    entityName: String,
+    keys: ClosedRange<Int64>
+  ) throws -> [Int64: RowInsertion] {
+    guard store.keepsHistory, let entity = store.schema.entity(named: entityName) else {
+      return [:]
+    }
+    let found = try connection.query(
+      """
+      SELECT c.ZENTITYPK, t.Z_PK, t.ZTIMESTAMP FROM ACHANGE AS c \
+      JOIN ATRANSACTION AS t ON t.Z_PK = c.ZTRANSACTIONID \
+      WHERE c.ZENTITY = ? AND c.ZENTITYPK BETWEEN ? AND ? AND c.ZCHANGETYPE = ? ORDER BY t.Z_PK
+      """,
+      [
+        .integer(Int64(entity.number)), .integer(keys.lowerBound), .integer(keys.upperBound),
+        .integer(Int64(NSPersistentHistoryChangeType.insert.rawValue)),
+      ]
+    ) { row in
+      (row.int64(0), RowInsertion(transactionNumber: row.int64(1), timestamp: row.double(2)))
+    }
+    return Dictionary(found, uniquingKeysWith: { first, _ in first })
   }
 
   func entityName(of reference: RowReference) -> String? {

@@ -19,16 +19,25 @@ extension MirrorSession {
       // Later saves are in the history.
       try metadata.setMeta(.historyTransaction, .integer(try rows.lastTransactionNumber()))
     }
+    if entityName == Self.neverSent {
+      guard let next = try trustNeverSent(after: key, limit: limit) else { return try endScan() }
+      try metadata.setMeta(.scanPosition, .text("\(next) \(Self.neverSent)"))
+      return true
+    }
     guard let entity = mapping.entity(named: entityName) else { return try endScan() }
     let group = try rows.lastTransactionNumber()
     let references = try rows.references(entityName: entityName, after: key, limit: limit)
+    var insertions: [Int64: RowInsertion] = [:]
+    if let first = references.first?.key, let last = references.last?.key {
+      insertions = try rows.insertions(entityName: entityName, keys: first...last)
+    }
     for reference in references {
       key = reference.key
       let known = try metadata.record(entity: entityName, key: reference.key)
       if let known {
         try compareWithBase(known, reference, entity, group: group)
       } else {
-        try noteInsert(reference, entity, group: group)
+        try noteInsert(reference, entity, insertion: insertions[key], group: group)
       }
     }
     try forgetMissing(
@@ -39,13 +48,16 @@ extension MirrorSession {
       group: group
     )
     if references.count < limit {
-      guard let next = names.first(where: { $0 > entityName }) else { return try endScan() }
-      entityName = next
+      // Once all objects have names, and links with them.
+      entityName = names.first { $0 > entityName } ?? Self.neverSent
       key = 0
     }
     try metadata.setMeta(.scanPosition, .text("\(key) \(entityName)"))
     return true
   }
+
+  /// The position of a scan after its last entity; no entity can have the name.
+  private static let neverSent = "~"
 
   /// Requests another scan, because the history has a gap.
   package func requestScan() throws {

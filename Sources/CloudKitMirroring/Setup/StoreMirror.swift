@@ -177,6 +177,8 @@ package final class StoreMirror: Sendable {
       try session.metadata.trimEvents()
       if try session.hasHistoryGap() { try session.requestScan() }
       try compareModel(session)
+      try session.noteOpening()
+      try session.nameUnsent()
     }
     try removeLeftFiles()
     store.historyWillBeDeleted = { [weak self] transaction, _ in

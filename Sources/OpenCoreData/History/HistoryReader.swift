@@ -24,6 +24,20 @@ package struct PendingRowChange: Sendable {
   /// The last transaction that changed the row.
   package var transactionNumber: Int64
   package var tombstone: [String: RowValue]
+  /// The first insertion of the row among these changes.
+  package var insertion: RowInsertion?
+}
+
+/// The history transaction that inserted a row: the same in every copy of the store.
+package struct RowInsertion: Hashable, Sendable {
+  package var transactionNumber: Int64
+  /// Seconds since 2001-01-01 00:00 UTC.
+  package var timestamp: Double
+
+  package init(transactionNumber: Int64, timestamp: Double) {
+    self.transactionNumber = transactionNumber
+    self.timestamp = timestamp
+  }
 }
 
 /// Reads the history tables through one connection.
@@ -77,15 +91,23 @@ struct HistoryReader {
     for change in try changes(after: transaction) {
       if let author = change.author, authors.contains(author) { continue }
       let names = Set(change.changedProperties)
+      let insertion =
+        change.kind == .insert
+        ? RowInsertion(
+          transactionNumber: change.transactionNumber,
+          timestamp: change.timestamp
+        ) : nil
       guard var known = result[change.reference] else {
         result[change.reference] = PendingRowChange(
           kind: change.kind,
           changedProperties: names,
           transactionNumber: change.transactionNumber,
-          tombstone: change.tombstone
+          tombstone: change.tombstone,
+          insertion: insertion
         )
         continue
       }
+      known.insertion = known.insertion ?? insertion
       known.transactionNumber = change.transactionNumber
       known.changedProperties.formUnion(names)
       if change.kind == .delete {

@@ -1,0 +1,110 @@
+import Crypto
+import Foundation
+import OpenCoreData
+
+/// Gives record names to objects, so that every copy of a store gives an object the same name.
+///
+/// A store that is restored from a backup may have objects that were named and sent only after the
+/// backup was made. Random names would send them a second time, as other objects. A name is therefore
+/// derived from what the copy and its original share, and rows that are inserted after the copy was
+/// made do not: the opening of the store in which the row was inserted, and the history transaction
+/// that inserted it, or else the row's contents.
+extension MirrorSession {
+  // MARK: Openings
+
+  /// The store was opened: rows that are inserted from now on have names that no other copy of the
+  /// store gives, regardless of its clock.
+  package func noteOpening() throws {
+    let last = try rows.lastTransactionNumber()
+    let folded = try metadata.integer(.historyTransaction) ?? 0
+    var openings = try self.openings()
+    // Transactions up to the folded one are named; the last opening before it is that of later ones.
+    while openings.count > 1, openings[1].after <= folded { openings.removeFirst() }
+    openings.append((last, context.effects.uuid().uuidString))
+    let text = openings.map { "\($0.after) \($0.identifier)" }.joined(separator: "\n")
+    try metadata.setMeta(.openings, .text(text))
+  }
+
+  private func openings() throws -> [(after: Int64, identifier: String)] {
+    try (metadata.text(.openings) ?? "").split(separator: "\n").compactMap { line in
+      let parts = line.split(separator: " ")
+      guard parts.count == 2, let after = Int64(parts[0]) else { return nil }
+      return (after, String(parts[1]))
+    }
+  }
+
+  // MARK: Names
+
+  /// The name of a new record: that of its insertion, where the history has it, or of its contents.
+  func newName(
+    of reference: RowReference,
+    _ entity: EntityMapping,
+    _ insertion: RowInsertion?
+  ) throws -> String {
+    guard let store = context.store, !context.effects.has(.randomNames) else {
+      return context.effects.uuid().uuidString
+    }
+    var parts = [entity.entityName, "\(reference.key)"]
+    if let insertion {
+      let number = insertion.transactionNumber
+      parts.append(try openings().last { $0.after < number }?.identifier ?? "")
+      parts += ["\(number)", "\(insertion.timestamp.bitPattern)"]
+    } else {
+      guard let row = try rows.row(reference) else { return context.effects.uuid().uuidString }
+      parts.append(contentDigest(row, entity))
+    }
+    let name = NameBasedUUID.make(namespace: store, name: parts.joined(separator: "\n")).uuidString
+    // An object with the same contents may have had the key before.
+    return try metadata.record(named: name) == nil ? name : context.effects.uuid().uuidString
+  }
+
+  /// A digest of the values that a row is mirrored with; a link counts by the key of its destination.
+  private func contentDigest(_ row: Row, _ entity: EntityMapping) -> String {
+    let serializer = RecordSerializer(budget: AssetBudget(limit: .max))
+    let fields = serializer.serialize(row.values, entity) { destination in
+      rows.entityName(of: destination).map { "\($0) \(destination.key)" }
+    }.fields.asBase
+    return SHA256.hash(data: fields.encoded).map { String($0, radix: 16) }.joined(separator: ".")
+  }
+
+  // MARK: Copies
+
+  /// Makes the present values of objects that were never sent their base, after an identifier.
+  ///
+  /// If the original of this copy has sent them since, the server's values are later than these. Edits
+  /// after this one win as usual. Returns where to continue, or nil at the end.
+  func trustNeverSent(after id: Int64, limit: Int) throws -> Int64? {
+    let records = try metadata.recordsNeverSent(after: id, limit: limit)
+    for record in records {
+      guard let entity = mapping.entity(named: record.entityName),
+        let reference = reference(of: record), let row = try rows.row(reference)
+      else { continue }
+      var record = record
+      record.base = try serialize(row, entity).fields.asBase
+      try metadata.update(record)
+    }
+    return records.count == limit ? records.last?.id : nil
+  }
+
+  /// The number of history transactions and objects that the opening of a store handles.
+  private static let foldedAtOpening = 1000
+
+  /// Names what was saved before the opening, before the app can edit it.
+  package func nameUnsent() throws {
+    guard try metadata.integer(.scanFinished) == 1,
+      let folded = try metadata.integer(.historyTransaction),
+      try rows.lastTransactionNumber() - folded <= Self.foldedAtOpening
+    else { return }
+    try foldHistory()
+    _ = try trustNeverSent(after: 0, limit: Self.foldedAtOpening)
+  }
+}
+
+extension RecordMetadata {
+  /// Whether this store has never sent the record: where the server has it, or its tombstone, another
+  /// copy of the store has sent it.
+  var isNeverSent: Bool {
+    tag == nil && sequence == nil && stamps.created == nil
+      && base.map { !$0.values.isEmpty } ?? true
+  }
+}

@@ -1,0 +1,170 @@
+import CloudKitMirroring
+import CloudKitTesting
+import Foundation
+import OpenCoreData
+import Testing
+import WatershedSQLite
+
+/// A store that is restored from a backup from before its objects were sent.
+@Suite("A backup from before the first upload")
+struct RestoredCopyTests {
+  /// What the history of the store has of the objects' insertions.
+  enum Insertion: CaseIterable {
+    /// They were saved after the store had been mirrored.
+    case mirrored
+    /// They were saved before it was mirrored.
+    case older
+    /// They were saved before it was mirrored, and the history was deleted.
+    case unknown
+  }
+
+  private static func save(
+    at url: URL,
+    _ world: World,
+    _ body: (NSManagedObjectContext) throws -> Void
+  ) throws {
+    let coordinator = NSPersistentStoreCoordinator(managedObjectModel: world.model)
+    let store = try coordinator.addPersistentStore(
+      type: .sqlite,
+      at: url,
+      options: [NSPersistentHistoryTrackingKey: true]
+    )
+    let context = NSManagedObjectContext(.privateQueue)
+    context.persistentStoreCoordinator = coordinator
+    try context.performAndWait {
+      try body(context)
+      try context.save()
+    }
+    try coordinator.remove(store)
+  }
+
+  private static func copy(_ source: URL, to target: URL) throws {
+    for suffix in ["", "-wal", "-shm"] {
+      try? FileManager.default.removeItem(atPath: target.path + suffix)
+      if FileManager.default.fileExists(atPath: source.path + suffix) {
+        try FileManager.default.copyItem(atPath: source.path + suffix, toPath: target.path + suffix)
+      }
+    }
+  }
+
+  /// Runs the body with a device whose store is then replaced with the backup, and with another device
+  /// that has what the first one had sent before.
+  private func with(
+    _ insertion: Insertion,
+    beforeRestoring: (World, TestDevice, TestDevice) async throws -> Void = { _, _, _ in },
+    inCopy: (World, URL) throws -> Void = { _, _ in },
+    _ body: (World, TestDevice, TestDevice) async throws -> Void
+  ) async throws {
+    let world = try await World()
+    let pad = try await world.device("pad")
+    let url = world.folder.appendingPathComponent("phone.sqlite")
+    let backup = world.folder.appendingPathComponent("backup.sqlite")
+    if insertion == .mirrored {
+      let phone = try await world.device("phone")
+      try await phone.sync()
+      try await phone.quit()
+    }
+    try Self.save(at: url, world) { context in
+      let tag = context.make("Tag", ["name": "t"])
+      let post = context.make("Post", ["title": "a", "content": "old"])
+      post.setValue(NSSet(object: tag), forKey: "tags")
+      context.make("Attachment", ["name": "file"]).setValue(post, forKey: "post")
+    }
+    if insertion == .unknown {
+      try SQLiteConnection(path: url.path).execute("DELETE FROM ACHANGE; DELETE FROM ATRANSACTION;")
+    }
+    try Self.copy(url, to: backup)
+    var phone = try await world.device("phone")
+    try await world.settle(phone, pad)
+    #expect(try titles(pad) == ["a"])
+    try await beforeRestoring(world, phone, pad)
+    try await phone.quit()
+    try Self.copy(backup, to: url)
+    try inCopy(world, url)
+    phone = try await world.device("phone")
+    try await world.settle(phone, pad)
+    try await body(world, phone, pad)
+    #expect(try phone.snapshot() == pad.snapshot())
+    let status = try #require(try phone.container.mirroringStatus().first)
+    #expect(status.pendingCount == 0)
+    for device in [phone, pad] { try await device.quit() }
+  }
+
+  private func titles(_ device: TestDevice) throws -> [String] {
+    try device.save { context in
+      try context.all("Post").map { $0.value(forKey: "title") as? String ?? "nil" }.sorted()
+    }
+  }
+
+  @Test("Its objects and links are those that were sent", arguments: Insertion.allCases)
+  func same(insertion: Insertion) async throws {
+    try await with(insertion) { _, phone, pad in
+      for device in [phone, pad] {
+        #expect(try titles(device) == ["a"])
+        let counts = try device.save { context in
+          try ["Tag", "Attachment"].map { try context.all($0).count }
+        }
+        #expect(counts == [1, 1])
+        let tags = try device.save { context in
+          (try context.all("Post").first?.value(forKey: "tags") as? NSSet)?.count
+        }
+        #expect(tags == 1)
+      }
+    }
+  }
+
+  @Test("Edits that were made since stand", arguments: Insertion.allCases)
+  func edited(insertion: Insertion) async throws {
+    try await with(
+      insertion,
+      beforeRestoring: { world, phone, pad in
+        try pad.save { try $0.first("Post", "title", "a").setValue("new", forKey: "content") }
+        try await world.settle(pad, phone)
+      }
+    ) { _, phone, pad in
+      for device in [phone, pad] {
+        #expect(try titles(device) == ["a"])
+        let contents = try device.save { context in
+          try context.all("Post").map { $0.value(forKey: "content") as? String }
+        }
+        #expect(contents == ["new"])
+      }
+    }
+  }
+
+  @Test("A deletion since then is applied, and the object kept for recovery")
+  func deleted() async throws {
+    try await with(
+      .mirrored,
+      beforeRestoring: { world, phone, pad in
+        try pad.save { context in context.delete(try context.first("Post", "title", "a")) }
+        try await world.settle(pad, phone)
+      }
+    ) { _, phone, pad in
+      let found = try titles(phone) + titles(pad)
+      #expect(found.isEmpty)
+      let entries = try phone.container.recoveryEntries()
+      #expect(entries.contains { $0.entityName == "Post" })
+    }
+  }
+
+  @Test("An object that is made in it is not one that was made in the original")
+  func others() async throws {
+    try await with(
+      .mirrored,
+      beforeRestoring: { world, phone, pad in
+        try phone.save { _ = $0.make("Post", ["title": "original"]) }
+        try await world.settle(phone, pad)
+      },
+      inCopy: { world, url in
+        // A process without mirroring gives the same key, in a transaction of the same number.
+        try Self.save(at: url, world) { _ = $0.make("Post", ["title": "copy"]) }
+      }
+    ) { _, phone, pad in
+      for device in [phone, pad] {
+        let found = try titles(device)
+        #expect(found == ["a", "copy", "original"])
+      }
+    }
+  }
+}
