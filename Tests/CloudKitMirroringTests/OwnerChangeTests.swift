@@ -171,6 +171,11 @@ struct OwnerChangeTests {
           "CD_post": .string(post.name),
         ])
       )
+      // The device does not know yet that the member belongs to the post.
+      let reference = try #require(session.rows.reference(entityName: "Attachment", key: 1))
+      let mapping = session.context.mapping
+      let index = try #require(mapping.entity(named: "Attachment")?.toOne("post")?.index)
+      try session.rows.update(reference, set: [index: .null])
       try body(session, post, record)
     }
     try await phone.quit()
