@@ -124,7 +124,11 @@ extension CloudKitService {
     case .device: return try await beginDeviceAuthorization(request)
     case .token: return try await respondToTokenRequest(request)
     case .signIn:
-      let call = try ClientBody.decode(SignInCall.self, from: request.body)
+      let call = try ClientBody.decode(
+        SignInCall.self,
+        from: request.body,
+        within: limits.bounds(of: nil)
+      )
       let apiToken = try apiToken(target.query[WebServiceName.apiToken] ?? "")
       guard let apiToken, apiToken.container == nil || apiToken.container == call.container,
         request.headers["origin"].map({ allows($0, apiToken) }) ?? true
@@ -154,12 +158,20 @@ extension CloudKitService {
       )
       return try reply(credentials)
     case .refresh:
-      let call = try ClientBody.decode(RefreshCall.self, from: request.body)
+      let call = try ClientBody.decode(
+        RefreshCall.self,
+        from: request.body,
+        within: limits.bounds(of: nil)
+      )
       return try reply(
         try await refresh(call.refreshToken, from: SenderAddress(request.clientAddress))
       )
     case .signOut:
-      let call = try ClientBody.decode(RefreshCall.self, from: request.body)
+      let call = try ClientBody.decode(
+        RefreshCall.self,
+        from: request.body,
+        within: limits.bounds(of: nil)
+      )
       // Any client with a valid token of the device may end its grant.
       _ = try await refresh(call.refreshToken, from: SenderAddress(request.clientAddress))
       let grant = try await revokeDevice(String(call.refreshToken.prefix { $0 != "." }))
@@ -172,7 +184,11 @@ extension CloudKitService {
       )
       return try reply([String: String]())
     case .delete:
-      let call = try ClientBody.decode(DeleteCall.self, from: request.body)
+      let call = try ClientBody.decode(
+        DeleteCall.self,
+        from: request.body,
+        within: limits.bounds(of: nil)
+      )
       let account = try await checkPassword(
         userName: call.userName,
         password: call.password,

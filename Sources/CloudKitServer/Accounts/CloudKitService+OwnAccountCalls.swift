@@ -64,7 +64,7 @@ extension CloudKitService {
     _ own: OwnAccount
   ) async throws -> Data {
     func read<Body: Decodable>(_ type: Body.Type = Body.self) throws -> Body {
-      try ClientBody.decode(type, from: body)
+      try ClientBody.decode(type, from: body, within: limits.bounds(of: nil))
     }
     switch call {
     case .overview: return try WireCoding.encode(try overview(own))

@@ -4,6 +4,7 @@ import Foundation
 /// One call of the admin API: `POST /admin/1/{noun}/{verb}`, with bodies and replies in JSON.
 struct AdminCall: Sendable {
   var body: Data
+  var bounds: JSONBounds
   /// The administrator, for the audit log.
   var by: String
   /// The address of the caller.
@@ -12,7 +13,11 @@ struct AdminCall: Sendable {
   var isOperator = false
 
   func read<Body: Decodable>(_ type: Body.Type = Body.self) throws -> Body {
-    try ClientBody.decode(type, from: body.isEmpty ? Data("{}".utf8) : body)
+    try ClientBody.decode(
+      type,
+      from: body.isEmpty ? Data("{}".utf8) : body,
+      within: bounds
+    )
   }
 
   func write(_ reply: some Encodable) throws -> Data { try WireCoding.encode(reply) }

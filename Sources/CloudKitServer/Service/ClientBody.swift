@@ -7,19 +7,42 @@ package enum ClientBody {
   /// generate bodies from the types.
   @TaskLocal package static var observer: (@Sendable (any Decodable.Type) -> Void)?
 
-  /// Decodes a body; the error for an invalid one names the invalid part.
+  /// Decodes a body within bounds; the error for an invalid one names the invalid part.
   ///
   /// Values of the storage are decoded by `WireCoding` itself: if that fails, the client is not the
   /// cause, and the decoder's error goes to the log.
   static func decode<Value: Decodable>(
     _ type: Value.Type,
-    from body: Data
+    from body: Data,
+    within bounds: JSONBounds
   ) throws(ErrorDictionary) -> Value {
     observer?(type)
+    // `JSONDecoder` says that an empty body is empty.
+    if !body.isEmpty { try check(body, bounds) }
     do throws(MalformedBody) {
       return try WireCoding.decode(type, from: body)
     } catch {
       throw ErrorDictionary(.badRequest, "\(error)")
     }
+  }
+
+  private static func check(_ body: Data, _ bounds: JSONBounds) throws(ErrorDictionary) {
+    let reason: String
+    do throws(JSONBounds.Refusal) {
+      return try bounds.check(body)
+    } catch {
+      switch error {
+      case .malformed: throw ErrorDictionary(.badRequest, MalformedBody.noJSON)
+      case .array(let name, let limit): reason = "'\(name)' has more than \(limit) elements"
+      case .arrays(let name, let limit):
+        reason = "the arrays '\(name)' have more than \(limit) elements together"
+      case .values(let limit): reason = "the request has more than \(limit) values"
+      }
+    }
+    throw ErrorDictionary(
+      .badRequest,
+      reason,
+      extension: ErrorExtension(code: .limitExceeded)
+    )
   }
 }

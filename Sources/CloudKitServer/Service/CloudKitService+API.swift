@@ -53,7 +53,11 @@ extension CloudKitService {
     if context.principal == nil, request.body.count > limits.anonymousRequestSize {
       _ = try context.user()
     }
-    let call = APICall(context: context, body: request.body)
+    let call = APICall(
+      context: context,
+      body: request.body,
+      bounds: limits.bounds(of: endpoint)
+    )
     let body: Data
     do {
       body = try await answer(endpoint, call)
@@ -105,14 +109,19 @@ extension CloudKitService {
 private struct APICall {
   var context: RequestContext
   var body: Data
+  var bounds: JSONBounds
 
   func read<Body: Decodable>() throws -> Body {
-    try ClientBody.decode(Body.self, from: body)
+    try ClientBody.decode(Body.self, from: body, within: bounds)
   }
 
   /// For reads without parameters, which clients also send with an empty body or with GET.
   func readOrEmpty<Body: Decodable>() throws -> Body {
-    try ClientBody.decode(Body.self, from: body.isEmpty ? Data("{}".utf8) : body)
+    try ClientBody.decode(
+      Body.self,
+      from: body.isEmpty ? Data("{}".utf8) : body,
+      within: bounds
+    )
   }
 }
 

@@ -2,6 +2,14 @@
 package struct ServiceLimits: Hashable, Sendable {
   /// Operations of one `records/modify`, items of one look-up, tokens of one `assets/upload`.
   package var itemsPerRequest = 200
+  /// Values of one request's JSON, members of objects and elements of arrays together: each takes
+  /// many times its bytes when it is decoded.
+  package var valuesPerRequest = 500_000
+  /// Names in each `desiredKeys` or `desiredRecordTypes` of a request: a type has fewer fields.
+  package var keysPerRequest = 1000
+  /// Elements of each array of a request that has no limit of its own, lists in fields excepted: a
+  /// list of full size has as many as fit in a record.
+  package var elementsPerArray = 1000
   /// Records of one reply.
   package var recordsPerReply = 200
   /// Bytes of records in one page of a feed or a query, as written to the reply.
@@ -67,11 +75,20 @@ package struct ServiceLimits: Hashable, Sendable {
   package var fieldsPerType = 1000
   /// The same for all types of a schema together.
   package var fieldsPerSchema = 10_000
-  /// Records that the deletion of one record may directly cascade to.
+  /// Records that the deletion of one record may directly cascade to, except in public databases,
+  /// where other users could use them up.
   package var deleteSelfReferrers = 750
   /// Records that the deletions of one request may cascade to in all, through references to
   /// references: they are read in the lane of the writers, which other writes wait for.
+  ///
+  /// In a public database, further records of other users than the deleted record's stay.
   package var recordsPerCascade = 10_000
+  /// Bytes of stored records that the decision of one `records/modify` reads: those it changes, the
+  /// targets of their references, and the records that are deleted along.
+  package var bytesPerDecision = 256 * 1_048_576
+  /// Times that a batch which is not atomic is planned, each time without the operations that have
+  /// failed; if there are failures still, its other operations fail too.
+  package var planningAttempts = 16
   /// Levels of parents from a record to its root, and levels below a record that is added to a
   /// share: each level is read by itself.
   package var parentDepth = 1000
@@ -81,6 +98,9 @@ package struct ServiceLimits: Hashable, Sendable {
   package var zonesPerDatabase = 1000
   /// Participants of one share, besides its owner.
   package var participantsPerShare = 100
+  /// Entries in the lists of participants of one request's shares together: each may be looked up
+  /// in the lane of the writers, which other writes wait for.
+  package var participantsPerRequest = 1000
   /// Pending requests to take part in one share; further requests are refused.
   package var requestersPerShare = 100
   /// Users whose requests to take part in one share are blocked.

@@ -356,13 +356,12 @@ extension JSONReader {
     return .list(try list { (json) throws(FallbackToJSONDecoder) in try json.scalar() })
   }
 
-  /// Locations, references and assets are all objects, and a number may be an integer or a
-  /// fraction.
+  /// Locations, references and assets are all objects.
   private mutating func scalar() throws(FallbackToJSONDecoder) -> UntaggedValue {
     switch try peek() {
     case UInt8(ascii: "\""): .string(try string())
     case UInt8(ascii: "t"), UInt8(ascii: "f"): .boolean(try boolean())
-    default: .integer(try integer())
+    default: try untaggedNumber()
     }
   }
 }

@@ -273,6 +273,21 @@ package struct JSONReader {
     return value
   }
 
+  /// An integer or a fraction, by the number's notation.
+  package mutating func untaggedNumber() throws(FallbackToJSONDecoder) -> UntaggedValue {
+    let place = index
+    let numeral = try numeral()
+    guard !numeral.isInteger else {
+      index = place
+      return .integer(try integer())
+    }
+    // `1.0` and `1e3` are integers for `JSONDecoder`.
+    guard let value = Double(try Self.text(numeral.digits)), value.isFinite,
+      value != value.rounded()
+    else { throw FallbackToJSONDecoder() }
+    return .fraction(value)
+  }
+
   private struct Numeral {
     var digits: ArraySlice<UInt8>
     var isInteger: Bool

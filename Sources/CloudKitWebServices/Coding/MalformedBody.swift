@@ -47,13 +47,15 @@ package struct MalformedBody: Error, Hashable, Sendable, CustomStringConvertible
     }
     if json.isEmpty {
       reason = "The body is empty, and a JSON object is expected"
-    } else if (try? JSONSerialization.jsonObject(with: json, options: .fragmentsAllowed)) == nil {
-      reason = "The body is not valid JSON"
+    } else if !JSONBounds.isJSON(json) {
+      reason = Self.noJSON
     } else {
       // `JSONDecoder` fails for the whole body if a number does not fit its type.
       reason = "A number is too large, or has a fraction where only whole numbers can be"
     }
   }
+
+  package static let noJSON = "The body is not valid JSON"
 
   package var description: String {
     path.isEmpty ? reason : "\(path): \(reason)"

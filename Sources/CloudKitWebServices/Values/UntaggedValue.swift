@@ -6,10 +6,34 @@ package enum UntaggedValue: Hashable, Sendable {
   case integer(Int64)
   case fraction(Double)
   case boolean(Bool)
-  case location(LocationValue)
-  case reference(ReferenceValue)
-  case asset(AssetValue)
+  // Boxed: otherwise each number of a list would take as many bytes as a file's description.
+  indirect case location(LocationValue)
+  indirect case reference(ReferenceValue)
+  indirect case asset(AssetValue)
   case list([UntaggedValue])
+}
+
+extension UntaggedValue {
+  /// Decodes the elements of a list.
+  ///
+  /// `JSONDecoder` has no other way to find out a value's type than an attempt, and an error takes
+  /// longer than many values. An element usually has the type of the one before it, so that type is
+  /// attempted first.
+  fileprivate static func elements(from decoder: any Decoder) throws -> [UntaggedValue] {
+    var container = try decoder.unkeyedContainer()
+    var elements: [UntaggedValue] = []
+    while !container.isAtEnd {
+      let next: UntaggedValue? =
+        switch elements.last {
+        case .string: try? .string(container.decode(String.self))
+        case .integer: try? .integer(container.decode(Int64.self))
+        case .boolean: try? .boolean(container.decode(Bool.self))
+        default: nil
+        }
+      elements.append(try next ?? container.decode(ListElement.self).value)
+    }
+    return elements
+  }
 }
 
 /// An element of a list; a list is refused before its own elements are read, so that a client can't
@@ -53,7 +77,7 @@ extension UntaggedValue: Codable {
       return
     }
     if (try? decoder.unkeyedContainer()) != nil {
-      self = .list(try [ListElement](from: decoder).map(\.value))
+      self = .list(try Self.elements(from: decoder))
       return
     }
     let single = try decoder.singleValueContainer()
