@@ -60,6 +60,10 @@ extension CloudKitService {
       json.beginObject()
       json.key("records")
       json.beginArray()
+      let common = RecordRendering.Shape(
+        desiredKeys: request.desiredKeys,
+        numbersAsStrings: request.numbersAsStrings
+      )
       for (index, (wanted, key)) in zip(request.records, keys).enumerated() {
         let owner = databases.owner(of: named[index])
         guard let rendering = renderings[owner] else { continue }
@@ -72,10 +76,7 @@ extension CloudKitService {
           else {
             throw ErrorDictionary(.accessDenied, "READ operation not permitted")
           }
-          let shape = RecordRendering.Shape(
-            desiredKeys: wanted.desiredKeys ?? request.desiredKeys,
-            numbersAsStrings: request.numbersAsStrings
-          )
+          let shape = common.overridden(desiredKeys: wanted.desiredKeys)
           try rendering.writeItem(record, shape, to: &json)
           try checkReply(json.count, count: index + 1)
         } catch let error as ReplyTooLarge {

@@ -13,6 +13,16 @@ struct RecordRendering {
       self.desiredKeys = desiredKeys.map { Set($0) }
       self.numbersAsStrings = numbersAsStrings ?? false
     }
+
+    /// The form for one item of a request, whose own options override the request's.
+    ///
+    /// The request's set of keys is made once and shared by its items.
+    func overridden(desiredKeys: [String]?, numbersAsStrings: Bool? = nil) -> Shape {
+      var shape = self
+      if let desiredKeys { shape.desiredKeys = Set(desiredKeys) }
+      if let numbersAsStrings { shape.numbersAsStrings = numbersAsStrings }
+      return shape
+    }
   }
 
   let zones: ZoneDirectory
