@@ -75,6 +75,19 @@ struct ChangeToken: Codable, Hashable, Sendable {
     }
   }
 
+  /// Whether the numbers are such as the server writes.
+  ///
+  /// A token is sealed, but keys that were replaced because they leaked still open one, so its
+  /// numbers are checked before any arithmetic.
+  var isPossible: Bool {
+    let changes = [
+      counter, place, ceiling?.change, ceiling?.place, top, began, seen, participation,
+    ].compactMap { $0 }
+    let shared = sharedZones ?? []
+    return changes.allSatisfy { $0 >= .zero } && shared.count % 3 == 0
+      && stride(from: 2, to: shared.count, by: 3).allSatisfy { shared[$0] >= 0 }
+  }
+
   /// Whether it was issued to a client without a token, before any change was reported.
   var isFirst: Bool { counter == .zero }
 
@@ -192,8 +205,9 @@ extension CloudKitService {
   /// both histories. Called outside of a read, because it may read the storage.
   func open(_ text: String?) throws -> ChangeToken? {
     guard let text, !text.isEmpty else { return nil }
-    guard var token = signer.open(text, as: ChangeToken.self, for: .changeToken) else {
-      // Sealed by a server with other keys.
+    guard var token = signer.open(text, as: ChangeToken.self, for: .changeToken), token.isPossible
+    else {
+      // Sealed by a server with other keys, or not by a server.
       throw ErrorDictionary(
         .badRequest,
         "Unknown sync continuation type",
@@ -235,7 +249,7 @@ extension CloudKitService {
     }
     // A token with newer changes than the server has is from before a backup was restored.
     guard token.incarnation == storage.incarnation, token.counter <= counter,
-      (token.top ?? .zero) <= counter
+      [token.top, token.began, token.seen].allSatisfy({ ($0 ?? .zero) <= counter })
     else { throw Self.expiredToken(.otherIncarnation) }
     guard token.zone == zone else { throw Self.expiredToken(.otherZone) }
     return token
