@@ -11,9 +11,30 @@ extension Person {
     _ operations: [RecordOperation],
     zone: ZoneID = .defaultZone
   ) async throws -> WriteBatch {
+    var call = try await modifyCall(operations, zone: zone)
+    return try #require(try call.decide().0)
+  }
+
+  /// The plan of the decision, with the work that it took.
+  func plan(
+    _ operations: [RecordOperation],
+    zone: ZoneID = .defaultZone
+  ) async throws -> ModifyPlan {
+    var call = try await modifyCall(operations, zone: zone)
+    let service = server.service
+    return try service.storage.read { snapshot in
+      call.database = try service.target(of: call.namedZones, call.context, snapshot)
+      return try ModifyPlanner.plan(try call.load(snapshot).0)
+    }
+  }
+
+  private func modifyCall(
+    _ operations: [RecordOperation],
+    zone: ZoneID
+  ) async throws -> ModifyCall {
     let user: UserIdentity = try await call(.caller, [String: String](), in: .public)
     let name = try #require(user.userRecordName)
-    var call = ModifyCall(
+    return ModifyCall(
       service: server.service,
       request: ModifyRecordsRequest(operations: operations, zoneID: zone),
       context: RequestContext(
@@ -28,6 +49,5 @@ extension Person {
       user: name,
       sequence: nil
     )
-    return try #require(try call.decide().0)
   }
 }

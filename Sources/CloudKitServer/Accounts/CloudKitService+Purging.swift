@@ -126,7 +126,7 @@ extension CloudKitService {
     }
     for (key, id) in owned {
       for zone in try storage.read({ try $0.livingZones(in: id) }) where key.scope == .private {
-        guard try storage.read({ try !$0.shares(in: id, zone: zone.number).isEmpty }) else {
+        guard try storage.read({ try !$0.shareNames(in: id, zone: zone.number).isEmpty }) else {
           continue
         }
         try await endZone(

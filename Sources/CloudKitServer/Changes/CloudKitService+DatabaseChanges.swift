@@ -16,10 +16,12 @@ extension CloudKitService {
     let id = try partition(context)
     let token = try open(request.syncToken ?? request.metaSyncToken)
     let limit = try pageSize(request.resultsLimit)
-    var response = try storage.read { snapshot in
-      context.scope == .shared
-        ? try sharedChanges(token, id, limit, context, snapshot)
-        : try privateChanges(token, id, limit, context, snapshot)
+    var response = try await reading(context) { [self] control in
+      try storage.read(control) { snapshot in
+        context.scope == .shared
+          ? try sharedChanges(token, id, limit, context, snapshot)
+          : try privateChanges(token, id, limit, context, snapshot)
+      }
     }
     // Strict clients of `changes/database` refuse an unknown key.
     if isOlder { response.metaSyncToken = response.syncToken }

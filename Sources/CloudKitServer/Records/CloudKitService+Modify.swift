@@ -87,6 +87,8 @@ struct ModifyCall: Sendable {
   let sequence: ClientSequence?
   /// The bytes of the reply about other owners' records.
   var repliedBytes = 0
+  /// The people whom the request has looked up, over all its attempts.
+  let lookups = ChargedLookups()
   /// Whether the service itself removes fields that the schema no longer declares.
   var isErasing = false
   /// The database of the zones, read again with each attempt: rights may have ended in between.
@@ -148,9 +150,13 @@ struct ModifyCall: Sendable {
     json.beginObject()
     json.key("records")
     json.beginArray()
+    let common = RecordRendering.Shape(
+      desiredKeys: request.desiredKeys,
+      numbersAsStrings: request.numbersAsStrings
+    )
     for (index, (item, operation)) in zip(plan.items, request.operations).enumerated() {
       let name = input.operations[index].record.recordName
-      try render(item, operation, named: name, rendering, to: &json)
+      try render(item, operation, named: name, common, rendering, to: &json)
       // Nothing has been written yet, so the client can send fewer operations.
       do throws(ReplyTooLarge) {
         try service.checkReply(
@@ -275,12 +281,13 @@ struct ModifyCall: Sendable {
     _ item: ModifyPlan.Item,
     _ operation: RecordOperation,
     named name: String?,
+    _ common: RecordRendering.Shape,
     _ rendering: RecordRendering,
     to json: inout JSONWriter
   ) throws {
-    let shape = RecordRendering.Shape(
-      desiredKeys: operation.desiredKeys ?? request.desiredKeys,
-      numbersAsStrings: operation.numbersAsStrings ?? request.numbersAsStrings
+    let shape = common.overridden(
+      desiredKeys: operation.desiredKeys,
+      numbersAsStrings: operation.numbersAsStrings
     )
     switch item {
     case .saved(let record, isReadable: true): try rendering.write(record, shape, to: &json)

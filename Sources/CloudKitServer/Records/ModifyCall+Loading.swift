@@ -10,10 +10,12 @@ extension ModifyCall {
     let operations = zip(request.operations, named).map { keyed($0, $1, zones) }
     let database = try snapshot.database(id)
 
-    var existing = try snapshot.records(in: id, keys: Array(keys(of: operations)))
-    let references = try loadReferences(operations, &existing, snapshot)
-    let parents = try loadParents(operations, existing, snapshot)
-    let sharing = try loadSharing(operations, &existing, zones, snapshot)
+    var records = LoadedRecords(id: id, snapshot: snapshot, limits: service.limits)
+    try records.load(keys(of: operations))
+    let references = try loadReferences(operations, &records)
+    let parents = try loadParents(operations, records.found, snapshot)
+    let sharing = try loadSharing(operations, &records, zones, snapshot)
+    let existing = records.found
     let types = Set(existing.values.map(\.type) + operations.compactMap(\.record.recordType))
     let input = ModifyInput(
       partition: id,
@@ -30,7 +32,10 @@ extension ModifyCall {
       ),
       database: database,
       existing: existing,
-      references: references,
+      references: references.found,
+      cutTargets: references.cutTargets,
+      holders: references.holders,
+      referrerCounts: references.counts,
       parents: parents,
       activeIndexes: try snapshot.activeIndexes(in: id, types: types.sorted())
         .mapValues { $0.sorted().map(ActiveIndex.init) },
@@ -137,57 +142,6 @@ extension ModifyCall {
     return keys
   }
 
-  /// Loads references to deleted records and to new targets; follows chains of DELETE_SELF to their
-  /// end.
-  private func loadReferences(
-    _ operations: [KeyedOperation],
-    _ existing: inout [RecordKey: StoredRecord],
-    _ snapshot: any StorageSnapshot
-  ) throws -> [RecordKey: [StoredReference]] {
-    var wanted: Set<RecordKey> = []
-    var deleted: Set<RecordKey> = []
-    for operation in operations {
-      guard let key = operation.key else { continue }
-      if operation.type.isDelete {
-        deleted.insert(key)
-      } else {
-        wanted.formUnion(operation.targets)
-        try loadKeptTargets(of: operation, key, &existing, snapshot)
-      }
-    }
-    wanted.formUnion(deleted)
-    var found: [RecordKey: [StoredReference]] = [:]
-    var chased = deleted
-    while !wanted.isEmpty {
-      var next: Set<RecordKey> = []
-      // Of this level only: examining all levels again would be quadratic for a deep chain.
-      var sources: Set<RecordKey> = []
-      for reference in try snapshot.references(in: id, to: Array(wanted)) {
-        let target = RecordKey(zone: reference.source.zone, name: reference.target)
-        found[target, default: []].append(reference)
-        sources.insert(reference.source)
-        // Only deletions are followed further, not other references to the same record.
-        if chased.contains(target), reference.action == .deleteSelf,
-          chased.insert(reference.source).inserted
-        {
-          next.insert(reference.source)
-        }
-      }
-      guard chased.count - deleted.count <= service.limits.recordsPerCascade else {
-        throw ErrorDictionary(
-          .badRequest,
-          "more than \(service.limits.recordsPerCascade) records would be deleted along; delete "
-            + "those that refer to the record first",
-          extension: ErrorExtension(code: .limitExceeded)
-        )
-      }
-      let unknown = sources.filter { existing[$0] == nil }
-      existing.merge(try snapshot.records(in: id, keys: Array(unknown))) { old, _ in old }
-      wanted = next.filter { found[$0] == nil }
-    }
-    return found
-  }
-
   /// Loads the ancestors of the records' new parents, level by level up to the depth limit.
   private func loadParents(
     _ operations: [KeyedOperation],
@@ -212,27 +166,6 @@ extension ModifyCall {
         .filter { parents[$0] == nil }
     }
     return parents
-  }
-
-  /// Loads the targets that a save keeps: its parent, and for an update the references that it does
-  /// not set.
-  private func loadKeptTargets(
-    of operation: KeyedOperation,
-    _ key: RecordKey,
-    _ existing: inout [RecordKey: StoredRecord],
-    _ snapshot: any StorageSnapshot
-  ) throws {
-    guard let stored = existing[key], !stored.isDeleted else { return }
-    var targets = stored.parent.map { [$0] } ?? []
-    let keepsOthers = operation.type == .update || operation.type == .forceUpdate
-    if keepsOthers, stored.contents.contains(.references) {
-      targets += try stored.decodedFields().values.flatMap(\.content.references)
-        .map(\.recordName)
-    }
-    let unknown = targets.map { RecordKey(zone: key.zone, name: $0) }
-      .filter { existing[$0] == nil }
-    guard !unknown.isEmpty else { return }
-    existing.merge(try snapshot.records(in: id, keys: unknown)) { old, _ in old }
   }
 }
 

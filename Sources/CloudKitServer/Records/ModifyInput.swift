@@ -92,8 +92,14 @@ struct ModifyInput: Sendable {
   var stamping: RecordStamping
   var database: StoredDatabase
   var existing: [RecordKey: StoredRecord]
-  /// References to deleted records, and to the targets of new references.
+  /// References to deleted records.
   var references: [RecordKey: [StoredReference]]
+  /// Deleted records that have more references, by records that stay.
+  var cutTargets: Set<RecordKey> = []
+  /// Records that refer to deleted ones with VALIDATE; without their fields, only for checks.
+  var holders: [RecordKey: StoredRecord] = [:]
+  /// Of the targets of new references: how many records outside of the batch are deleted with them.
+  var referrerCounts: [RecordKey: Int] = [:]
   /// The parents of stored records above the records that get a new parent.
   var parents: [RecordKey: String] = [:]
   /// By record type, sorted by name.
@@ -129,5 +135,9 @@ struct ModifyPlan: Sendable {
   var deletedCount = 0
   /// Shares with changes that participants can see.
   var touchedShares: Set<RecordKey> = []
+  /// The work of the decision: how often the batch was planned.
+  var attempts = 0
+  /// The work of the decision: how many references of saved records were examined.
+  var examinedReferences = 0
   var changedZones: Set<ZoneNumber> = []
 }

@@ -5,6 +5,9 @@ extension ModifyPlanner {
   /// The references of a draft that have an action.
   func binding(_ draft: Draft) -> [StoredReference] {
     guard draft.contents.contains(.references) else { return [] }
+    defer {
+      work.examinedReferences += draft.fields.values.reduce(0) { $0 + $1.content.references.count }
+    }
     return draft.fields.values.flatMap(\.content.references).compactMap { reference in
       guard let action = reference.action, action != .none else { return nil }
       return StoredReference(
@@ -20,12 +23,20 @@ extension ModifyPlanner {
     // In the order of the request: the last of too many referrers fail.
     let order = savedBy.sorted { $0.value < $1.value }
     var depths: [RecordKey: Int] = [:]
+    var counts = input.referrerCounts
+    /// The saved records that need a record which only the batch makes.
+    var dependents: [RecordKey: [RecordKey]] = [:]
+    var failed: [RecordKey] = []
     for (key, index) in order {
       guard let draft = saved[key] else { continue }
-      var targets = binding(draft)
+      let bound = binding(draft)
+      // A list may name a target many times.
+      var targets = Set(bound.map(\.target))
+      let cascading = Set(bound.lazy.filter { $0.action == .deleteSelf }.map(\.target))
+        .map { RecordKey(zone: key.zone, name: $0) }
       // A parent that was deleted since it was set does not prevent a later save.
       if let parent = draft.stored.parent, input.existing[key]?.parent != parent {
-        targets.append(StoredReference(source: key, target: parent, action: .validate))
+        targets.insert(parent)
         if isTooDeep(key, &depths) {
           failures[index] = Failure(
             error: ErrorDictionary(
@@ -34,30 +45,72 @@ extension ModifyPlanner {
               extension: ErrorExtension(code: .limitExceeded)
             )
           )
+          failed.append(key)
           continue
         }
       }
-      for reference in targets {
-        let target = RecordKey(zone: key.zone, name: reference.target)
-        if visible(target) == nil {
-          failures[index] = Failure(
-            error: ErrorDictionary(
-              .validatingReferenceError,
-              "Reference to '\(reference.target)', which does not exist"
-            )
+      let keys = targets.map { RecordKey(zone: key.zone, name: $0) }
+      if let missing = keys.filter({ visible($0) == nil }).map(\.name).min() {
+        failures[index] = Self.missingTarget(missing)
+        failed.append(key)
+      } else if let full = cascading.filter({ isFull($0, counts) }).map(\.name).min() {
+        failures[index] = Failure(
+          error: ErrorDictionary(
+            .badRequest,
+            "'\(full)' would have more than \(input.limits.deleteSelfReferrers) "
+              + "records that are deleted with it",
+            extension: ErrorExtension(code: .limitExceeded)
           )
-        } else if reference.action == .deleteSelf, hasTooManyReferrers(target, at: index) {
-          failures[index] = Failure(
-            error: ErrorDictionary(
-              .badRequest,
-              "'\(reference.target)' would have more than \(input.limits.deleteSelfReferrers) "
-                + "records that are deleted with it",
-              extension: ErrorExtension(code: .limitExceeded)
-            )
-          )
+        )
+        failed.append(key)
+      } else {
+        for target in cascading { counts[target, default: 0] += 1 }
+        for target in keys where saved[target] != nil {
+          dependents[target, default: []].append(key)
         }
       }
     }
+    if !input.isAtomic { failDependents(of: failed, dependents) }
+  }
+
+  /// Fails saves that refer to records which failed saves would have made, and so on: otherwise each
+  /// link of a chain would take an attempt of its own.
+  private mutating func failDependents(
+    of failed: [RecordKey],
+    _ dependents: [RecordKey: [RecordKey]]
+  ) {
+    var failed = failed
+    while let key = failed.popLast() {
+      guard !isStored(key) else { continue }
+      for dependent in dependents[key] ?? [] {
+        guard let index = savedBy[dependent], failures[index] == nil else { continue }
+        failures[index] = Self.missingTarget(key.name)
+        failed.append(dependent)
+      }
+    }
+  }
+
+  private static func missingTarget(_ name: String) -> Failure {
+    Failure(
+      error: ErrorDictionary(
+        .validatingReferenceError,
+        "Reference to '\(name)', which does not exist"
+      )
+    )
+  }
+
+  /// Whether a record exists for the caller without the batch's save of it.
+  private func isStored(_ key: RecordKey) -> Bool {
+    guard let stored = input.existing[key], !stored.isDeleted else { return false }
+    return input.sharing.views.map { $0[key.zone]?.sees(stored) == true } ?? true
+  }
+
+  /// Whether one more record must not be deleted with a target.
+  ///
+  /// In the public database one user could otherwise use up the places for all others; there the
+  /// cascade itself is limited.
+  private func isFull(_ target: RecordKey, _ counts: [RecordKey: Int]) -> Bool {
+    input.scope != .public && counts[target, default: 0] >= input.limits.deleteSelfReferrers
   }
 
   /// Whether more records are above a saved one than the limit of depth.
@@ -93,33 +146,105 @@ extension ModifyPlanner {
 
   /// Fails deletions that a VALIDATE reference prevents.
   mutating func checkHolders() {
-    for (key, index) in deletedBy where saved[key] == nil { checkHolder(of: key, index) }
+    let deletions = deletedBy.filter { saved[$0.key] == nil }
+    let made = savedHolders(of: deletions.keys)
+    var failed: [RecordKey] = []
+    for (key, index) in deletions where checkHolder(of: key, index, root: key, made) {
+      failed.append(key)
+    }
+    guard !input.isAtomic, !failed.isEmpty else { return }
+    // A record that stays holds those that it refers to.
+    var held: [RecordKey: [RecordKey]] = [:]
+    for (target, _) in deletions {
+      for reference in input.references[target] ?? [] where reference.action == .validate {
+        held[reference.source, default: []].append(target)
+      }
+    }
+    while let holder = failed.popLast() {
+      for target in held[holder] ?? [] {
+        guard let index = deletions[target], failures[index] == nil, holds(holder, target) else {
+          continue
+        }
+        failures[index] = refusal(of: target, heldBy: holder)
+        failed.append(target)
+      }
+    }
   }
 
-  private mutating func checkHolder(of key: RecordKey, _ index: Int) {
-    let holder = referrers(of: key).first { $0.action == .validate && holds($0.source, key) }
-    guard let holder else { return }
-    failures[index] = Failure(
+  /// The saved records that refer to deleted ones with VALIDATE, found in one pass for all of them.
+  private func savedHolders(
+    of targets: some Collection<RecordKey>
+  ) -> [RecordKey: Set<RecordKey>] {
+    guard !targets.isEmpty else { return [:] }
+    let targets = Set(targets)
+    var found: [RecordKey: Set<RecordKey>] = [:]
+    for draft in saved.values {
+      for reference in binding(draft) where reference.action == .validate {
+        let target = RecordKey(zone: reference.source.zone, name: reference.target)
+        if targets.contains(target) { found[target, default: []].insert(reference.source) }
+      }
+    }
+    return found
+  }
+
+  /// Fails the deletion of a root if a record holds one of the records that it deletes.
+  @discardableResult
+  private mutating func checkHolder(
+    of key: RecordKey,
+    _ index: Int,
+    root: RecordKey,
+    _ made: [RecordKey: Set<RecordKey>]
+  ) -> Bool {
+    let stored = (input.references[key] ?? []).lazy.filter { [saved, deleted] in
+      $0.action == .validate && saved[$0.source] == nil && deleted[$0.source] == nil
+    }.map(\.source)
+    let holder =
+      stored.first { holds($0, root) }
+      ?? made[key]?.filter { holds($0, root) }.min { $0.name < $1.name }
+    guard let holder else { return false }
+    failures[index] = refusal(of: key, heldBy: holder)
+    return true
+  }
+
+  private func refusal(of key: RecordKey, heldBy holder: RecordKey) -> Failure {
+    Failure(
       error: ErrorDictionary(
         .validatingReferenceError,
         // Only its readers are given the name of the record that prevents the deletion.
-        visible(holder.source).map(mayRead) == true
-          ? "'\(holder.source.name)' refers to the record '\(key.name)'"
+        visibleHolder(holder).map(mayRead) == true
+          ? "'\(holder.name)' refers to the record '\(key.name)'"
           : "another record refers to the record '\(key.name)'"
       )
     )
   }
 
-  /// Whether a record may prevent the deletion of another one that it refers to.
+  /// A record that refers to another one, after the batch.
+  private func holder(_ key: RecordKey) -> StoredRecord? {
+    if let found = current(key) { return found }
+    guard deleted[key] == nil, let stored = input.holders[key], !stored.isDeleted else {
+      return nil
+    }
+    return stored
+  }
+
+  private func visibleHolder(_ key: RecordKey) -> StoredRecord? {
+    guard let found = holder(key) else { return nil }
+    guard let views = input.sharing.views, saved[key] == nil else { return found }
+    return views[key.zone]?.sees(found) == true ? found : nil
+  }
+
+  /// Whether a record may prevent a deletion that would delete the record it refers to: that of a
+  /// root, which the batch deletes, with all that its cascade reaches.
   ///
-  /// In the public database any user may refer to a record, so only a reference counts that was
-  /// made by a user who may write its target: other users cannot prevent the deletion of a user's
-  /// record.
+  /// In the public database any user may refer to a record, so only a record counts that was made by
+  /// a user who may write the root: other users cannot prevent the deletion of a user's record, not
+  /// by a record of theirs that would be deleted along either.
   ///
   /// Differs from CloudKit, which does not document whose references count there.
-  private func holds(_ source: RecordKey, _ target: RecordKey) -> Bool {
-    guard input.scope == .public, !input.isErasing, let record = deleted[target],
-      let holder = current(source)
+  private func holds(_ source: RecordKey, _ root: RecordKey) -> Bool {
+    guard input.scope == .public, !input.isErasing, let record = deleted[root],
+      // Another deletion of the batch may have failed, so that its record stays.
+      let holder = holder(source) ?? deleted[source]
     else { return true }
     let author = RecordAccess(
       scope: .public,
@@ -129,35 +254,11 @@ extension ModifyPlanner {
     return author.allows(.write, type: record.type, creator: record.created.userRecordName)
   }
 
-  /// References to a record from existing records after the batch.
-  private func referrers(of key: RecordKey) -> [StoredReference] {
-    let kept = (input.references[key] ?? []).filter {
-      saved[$0.source] == nil && deleted[$0.source] == nil
-    }
-    return kept
-      + saved.values.flatMap { binding($0) }.filter {
-        $0.target == key.name && $0.source.zone == key.zone
-      }
-  }
-
-  /// Whether there are too many referrers after the operation at an index.
-  private func hasTooManyReferrers(_ target: RecordKey, at index: Int) -> Bool {
-    let others = (input.references[target] ?? []).filter { $0.action == .deleteSelf }
-    // The cheap check first: few targets come near the limit.
-    guard others.count + saved.count > input.limits.deleteSelfReferrers else { return false }
-    let sources = referrers(of: target).filter { $0.action == .deleteSelf }.map(\.source)
-    let standing = Set(sources).filter { source in
-      guard let operation = savedBy[source] else { return true }
-      return operation <= index && failures[operation] == nil
-    }
-    return standing.count > input.limits.deleteSelfReferrers
-  }
-
   /// Deletes the records that refer to deleted ones with DELETE_SELF, and so on; a VALIDATE
   /// reference to one of them prevents the deletion that began the cascade.
   mutating func deleteReferrers() {
-    var queue = deletedBy.filter { deleted[$0.key] != nil }.map { (key: $0.key, root: $0.value) }
-    var taken: [(key: RecordKey, root: Int)] = []
+    var queue = deletedBy.filter { deleted[$0.key] != nil }.map { (key: $0.key, root: $0.key) }
+    var taken: [(key: RecordKey, root: RecordKey)] = []
     while let (key, root) = queue.popLast() {
       for reference in input.references[key] ?? [] where reference.action == .deleteSelf {
         // One that the batch saves is checked when the whole cascade is known.
@@ -169,7 +270,11 @@ extension ModifyPlanner {
         taken.append((reference.source, root))
       }
     }
-    for (key, root) in taken { checkHolder(of: key, root) }
+    let made = savedHolders(of: taken.map(\.key))
+    for (key, root) in taken {
+      guard let index = deletedBy[root] else { continue }
+      checkHolder(of: key, index, root: root, made)
+    }
   }
 
   /// Fails saves whose targets are deleted by a cascade of the batch.

@@ -74,6 +74,8 @@ extension ModifyPlanner {
     expect(in: &batch, counter)
     var plan = ModifyPlan(items: items(batch, written))
     plan.savedCount = saved.count
+    plan.attempts = work.attempts
+    plan.examinedReferences = work.examinedReferences
     plan.deletedCount = deleted.count
     plan.changedZones = zones
     plan.touchedShares = touchedShares(batch)
@@ -132,7 +134,8 @@ extension ModifyPlanner {
       if let key = operation.key { batch.expectedTags[key] = .some(input.existing[key]?.tag) }
     }
     for (key, record) in input.existing { batch.expectedTags[key] = .some(record.tag) }
-    for key in deleted.keys {
+    for (key, record) in input.holders { batch.expectedTags[key] = .some(record.tag) }
+    for key in deleted.keys where !input.cutTargets.contains(key) {
       batch.expectedReferrers[key] = Set((input.references[key] ?? []).map(\.source))
     }
   }

@@ -21,6 +21,16 @@ struct ModifyPlanner {
   let input: ModifyInput
   var failures: [Int: Failure] = [:]
 
+  /// The fields of stored records, decoded once for all attempts.
+  private var decoded: [RecordKey: [String: FieldValue]] = [:]
+  let work = Work()
+
+  /// What the decision has cost.
+  final class Work {
+    var attempts = 0
+    var examinedReferences = 0
+  }
+
   // The state of one attempt.
   var schema: SchemaDraft
   var saved: [RecordKey: Draft] = [:]
@@ -47,12 +57,27 @@ struct ModifyPlanner {
       let known = planner.failures.count
       try planner.attempt()
       if planner.failures.count == known || input.isAtomic { break }
+      if planner.work.attempts == input.limits.planningAttempts { planner.failRest() }
     }
     if input.isAtomic, !planner.failures.isEmpty { return planner.failedAtomically() }
     return try planner.finished()
   }
 
+  /// Fails all other operations of a batch whose failures follow from each other too often.
+  private mutating func failRest() {
+    for index in input.operations.indices where failures[index] == nil {
+      failures[index] = Failure(
+        error: ErrorDictionary(
+          .badRequest,
+          "too many operations of the batch depend on each other; send fewer of them",
+          extension: ErrorExtension(code: .limitExceeded)
+        )
+      )
+    }
+  }
+
   private mutating func attempt() throws {
+    work.attempts += 1
     schema = input.schema
     saved = Dictionary(minimumCapacity: input.operations.count)
     savedBy = Dictionary(minimumCapacity: input.operations.count)
@@ -171,7 +196,7 @@ struct ModifyPlanner {
       throw ErrorDictionary(.accessDenied, "WRITE operation not permitted on 'roles'")
     }
 
-    let previous = try found.map { try saved[$0.key]?.fields ?? $0.decodedFields() } ?? [:]
+    let previous = try found.map { try saved[$0.key]?.fields ?? decodedFields(of: $0) } ?? [:]
     let keepsOthers = operation.type == .update || operation.type == .forceUpdate
     var fields = keepsOthers ? previous : [:]
     if type == RecordTypeSchema.users.name {
@@ -227,6 +252,15 @@ struct ModifyPlanner {
       sharing: sharing
     )
     savedBy[key] = index
+  }
+
+  /// Decodes a stored record's fields, or returns those of an earlier attempt.
+  private mutating func decodedFields(of stored: StoredRecord) throws -> [String: FieldValue] {
+    if let known = decoded[stored.key] { return known }
+    let fields = try stored.decodedFields()
+    // An atomic batch has one attempt.
+    if !input.isAtomic { decoded[stored.key] = fields }
+    return fields
   }
 
   // MARK: Checks

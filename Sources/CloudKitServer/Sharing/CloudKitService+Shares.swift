@@ -5,32 +5,55 @@ import Foundation
 extension CloudKitService {
   func resolveShares(_ request: ShortGUIDsRequest, _ context: RequestContext) async throws -> Data {
     try checkShareRequest(request, context)
-    let results = try request.shortGUIDs.map { guid in
-      try storage.read { snapshot in
-        try metadata(guid, context) { try locate(guid, context, snapshot) }
+    return try await reading(context) { [self] control in
+      var reply = ShareReply()
+      for (index, guid) in request.shortGUIDs.enumerated() {
+        reply.append(try metadata(guid, context, control))
+        do throws(ReplyTooLarge) {
+          try checkReply(reply.count, count: index + 1)
+        } catch {
+          throw error.dictionary
+        }
       }
+      return reply.finished()
     }
-    return try WireCoding.encode(ShareMetadataResponse(results: results))
   }
 
   func acceptShares(_ request: ShortGUIDsRequest, _ context: RequestContext) async throws -> Data {
     _ = try context.user()
     try checkShareRequest(request, context)
-    var results: [ItemResult<ShareMetadata>] = []
+    var reply = ShareReply()
     for guid in request.shortGUIDs {
       do {
+        // A share without room in the reply is not joined; the client names it again.
+        guard reply.count <= limits.bytesPerReply else {
+          throw ReplyTooLarge(limit: limits.bytesPerReply).dictionary
+        }
         try await accept(guid, context)
       } catch let error as ErrorDictionary {
-        results.append(.failure(failed(error, guid, context)))
+        reply.append(try encoded(.failure(failed(error, guid, context))))
         continue
       }
-      results.append(
-        try storage.read { snapshot in
-          try metadata(guid, context) { try locate(guid, context, snapshot) }
-        }
+      reply.append(
+        try await reading(context) { [self] control in try metadata(guid, context, control) }
       )
     }
-    return try WireCoding.encode(ShareMetadataResponse(results: results))
+    return reply.finished()
+  }
+
+  /// A reply of `records/resolve` or `records/accept`; each item is encoded at once, so that no
+  /// more than one of them is in memory as values.
+  private struct ShareReply {
+    private var items = Data()
+
+    var count: Int { items.count }
+
+    mutating func append(_ item: Data) {
+      if !items.isEmpty { items.append(UInt8(ascii: ",")) }
+      items.append(item)
+    }
+
+    func finished() -> Data { Data(#"{"results":["#.utf8) + items + Data("]}".utf8) }
   }
 
   func checkShareRequest(
@@ -252,16 +275,25 @@ extension CloudKitService {
 
   // MARK: Replies
 
+  /// The encoded item of a short ID.
   private func metadata(
     _ guid: ShortGUID,
     _ context: RequestContext,
-    _ locate: () throws -> LocatedShare
-  ) throws -> ItemResult<ShareMetadata> {
-    do {
-      return .success(try metadata(of: try locate(), guid, context))
-    } catch let error as ErrorDictionary {
-      return .failure(failed(error, guid, context))
+    _ control: ReadControl
+  ) throws -> Data {
+    try control.check()
+    return try storage.read(control) { snapshot in
+      do {
+        let located = try locate(guid, context, snapshot)
+        return try encoded(.success(try metadata(of: located, guid, context)))
+      } catch let error as ErrorDictionary {
+        return try encoded(.failure(failed(error, guid, context)))
+      }
     }
+  }
+
+  private func encoded(_ item: ItemResult<ShareMetadata>) throws -> Data {
+    try WireCoding.encode(item)
   }
 
   /// The error with its subject.

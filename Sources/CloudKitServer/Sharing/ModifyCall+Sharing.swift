@@ -5,7 +5,7 @@ import Foundation
 extension ModifyCall {
   func loadSharing(
     _ operations: [KeyedOperation],
-    _ existing: inout [RecordKey: StoredRecord],
+    _ records: inout LoadedRecords,
     _ zones: ZoneDirectory,
     _ snapshot: any StorageSnapshot
   ) throws -> SharingInput {
@@ -22,8 +22,8 @@ extension ModifyCall {
     for zone in Set(operations.compactMap(\.key?.zone)) {
       input.zoneNames[zone] = zones.name(of: zone)
     }
-    try loadShares(operations, &existing, &input, snapshot)
-    try loadSubtrees(operations, &existing, &input, snapshot)
+    try loadShares(operations, &records, &input, snapshot)
+    try loadSubtrees(operations, records.found, &input, snapshot)
     return input
   }
 
@@ -31,7 +31,7 @@ extension ModifyCall {
 
   private func loadShares(
     _ operations: [KeyedOperation],
-    _ existing: inout [RecordKey: StoredRecord],
+    _ records: inout LoadedRecords,
     _ input: inout SharingInput,
     _ snapshot: any StorageSnapshot
   ) throws {
@@ -43,16 +43,16 @@ extension ModifyCall {
       if operation.record.createShortGUID == true { makesGUID = true }
       let isShare =
         operation.record.sharedRecordType == ShareDictionary.recordType
-        || operation.record.sharing != nil || existing[key]?.isShare == true
+        || operation.record.sharing != nil || records.found[key]?.isShare == true
       if isShare, !operation.type.isDelete { isEdited = true }
       if let root = operation.record.sharing?.forRecord {
         wanted.insert(RecordKey(zone: key.zone, name: root.recordName))
       }
     }
-    try load(wanted, &existing, snapshot)
+    try records.load(wanted)
     // A root has its share's name, a share its root's.
     var linked: Set<RecordKey> = []
-    for (key, record) in existing where record.sharing != nil {
+    for (key, record) in records.found where record.sharing != nil {
       let sharing = try record.decodedSharing()
       for name in [sharing?.share, sharing?.state?.root].compactMap({ $0 }) {
         linked.insert(RecordKey(zone: key.zone, name: name))
@@ -60,34 +60,48 @@ extension ModifyCall {
     }
     // The ancestors of a root determine whether it is already shared.
     for key in wanted {
-      guard let parent = existing[key]?.parent else { continue }
+      guard let parent = records.found[key]?.parent else { continue }
       linked.insert(RecordKey(zone: key.zone, name: parent))
     }
-    try load(linked, &existing, snapshot)
+    try records.load(linked)
     guard isEdited || makesGUID else { return }
     input.owner = try service.person(named: database.owner, context, snapshot)
     guard isEdited else { return }
     for zone in Set(operations.compactMap(\.key?.zone)) where zone != .defaultZone {
-      input.shares[zone] = try snapshot.shares(in: id, zone: zone)
+      input.shares[zone] = try snapshot.shareNames(in: id, zone: zone)
     }
+    try loadPeople(operations, records.found, &input, snapshot)
+  }
+
+  /// Looks up each person who is named in a list of participants once.
+  ///
+  /// Those whom a share does not have yet count as people that the user looks up: the reply says
+  /// which of them have an account.
+  private func loadPeople(
+    _ operations: [KeyedOperation],
+    _ existing: [RecordKey: StoredRecord],
+    _ input: inout SharingInput,
+    _ snapshot: any StorageSnapshot
+  ) throws {
+    var infos: Set<LookupInfo> = []
+    var added: Set<LookupInfo> = []
     for operation in operations {
-      for entry in operation.record.sharing?.participants ?? [] {
+      guard let key = operation.key, let entries = operation.record.sharing?.participants else {
+        continue
+      }
+      let known = try existing[key]?.decodedSharing()?.state?.participants ?? []
+      for entry in entries {
         guard let identity = entry.userIdentity else { continue }
         var info = identity.lookupInfo ?? LookupInfo()
         if let user = identity.userRecordName { info.userRecordName = user }
-        input.people[info] = try service.person(info, context, snapshot)
+        infos.insert(info)
+        if !known.contains(where: { $0.matches(entry) }) { added.insert(info) }
       }
     }
-  }
-
-  private func load(
-    _ keys: Set<RecordKey>,
-    _ existing: inout [RecordKey: StoredRecord],
-    _ snapshot: any StorageSnapshot
-  ) throws {
-    let unknown = keys.filter { existing[$0] == nil }
-    guard !unknown.isEmpty else { return }
-    existing.merge(try snapshot.records(in: id, keys: Array(unknown))) { old, _ in old }
+    if !added.isEmpty {
+      try lookups.charge(added.count) { try service.throttleLookups(of: $0, try context.user()) }
+    }
+    for info in infos { input.people[info] = try service.person(info, context, snapshot) }
   }
 
   // MARK: Subtrees
@@ -95,7 +109,7 @@ extension ModifyCall {
   /// Follows parents down from records that may be added to a share, leave one, or change shares.
   private func loadSubtrees(
     _ operations: [KeyedOperation],
-    _ existing: inout [RecordKey: StoredRecord],
+    _ existing: [RecordKey: StoredRecord],
     _ input: inout SharingInput,
     _ snapshot: any StorageSnapshot
   ) throws {
@@ -261,12 +275,14 @@ extension CloudKitService {
       return nil
     }
     let account = try snapshot.account(id: known.account)
+    let isDiscoverable = try isDiscoverable(known.account, in: context.container, snapshot)
     let isUnverified = try snapshot.state(of: known.account).0.hasUnverifiedAddress == true
     return SharePerson(
       user: user,
       emailAddress: isUnverified ? nil : account?.emailAddress,
       phoneNumber: try snapshot.phoneNumber(ofAccount: known.account),
-      names: NameComponents(givenName: account?.givenName, familyName: account?.familyName)
+      names: NameComponents(givenName: account?.givenName, familyName: account?.familyName),
+      isDiscoverable: isDiscoverable
     )
   }
 

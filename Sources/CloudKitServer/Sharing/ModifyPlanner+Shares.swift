@@ -150,8 +150,9 @@ extension ModifyPlanner {
   {
     guard let owner = input.sharing.owner else { throw Self.denied }
     let others =
-      (input.sharing.shares[key.zone] ?? []).filter { deleted[$0.key] == nil }
-      .map(\.key.name) + saved.values.filter { $0.stored.isShare }.map(\.stored.key.name)
+      (input.sharing.shares[key.zone] ?? []).filter {
+        deleted[RecordKey(zone: key.zone, name: $0)] == nil
+      } + saved.values.filter { $0.stored.isShare }.map(\.stored.key.name)
     let root: RecordKey?
     var guid: String?
     if key.name == ShareDictionary.zoneShareName {

@@ -65,8 +65,12 @@ extension ShareState {
       } else if entry.type != .owner {
         let invited = invitation(entry, edit, known: nil)
         // The same user with another address.
-        let isKnown = (kept + participants).contains { $0.user != nil && $0.user == invited.user }
-        if !isKnown { kept.append(invited) }
+        let isSame = { (known: StoredParticipant) in
+          known.user != nil && known.user == invited.user
+        }
+        if !kept.contains(where: isSame), !participants.contains(where: isSame) {
+          kept.append(invited)
+        }
       }
     }
     let survivors = Set(kept.filter { $0.status == .accepted }.compactMap(\.user))
@@ -105,6 +109,7 @@ extension ShareState {
     let person = edit.person(info)
     let asked = entry.participantId ?? ""
     let isFree = !asked.isEmpty && asked.count <= 255 && !participants.contains { $0.id == asked }
+    let shows = person?.isDiscoverable == true
     return StoredParticipant(
       id: isFree ? asked : known?.id ?? edit.newID(),
       type: entry.type == .administrator ? .administrator : .user,
@@ -112,7 +117,9 @@ extension ShareState {
       permission: entry.permission ?? .readOnly,
       user: person?.user,
       lookupInfo: info,
-      names: person?.names ?? identity?.nameComponents
+      names: (shows ? person?.names : nil) ?? identity?.nameComponents,
+      // A client that names the user by the record name knows it.
+      isHidden: shows || person == nil || info.userRecordName != nil ? nil : true
     )
   }
 

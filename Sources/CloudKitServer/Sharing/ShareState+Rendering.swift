@@ -16,6 +16,8 @@ extension ShareState {
     let seesAll = mayInvite || (me != nil && me?.type != .publicUser)
     func shown(_ participant: StoredParticipant) -> ShareParticipant {
       var shown = participant
+      // To themselves.
+      if participant.id == me?.id { shown.isHidden = nil }
       if participant.type == .publicUser { shown.permission = publicPermission }
       if !mayInvite { shown.wasRequester = nil }
       return shown.dictionary(showsContact: mayInvite || participant.id == me?.id)

@@ -98,6 +98,7 @@ struct ShareState: Codable, Hashable, Sendable {
       try check(participationLimits, for: person.user)
       participants[index].status = .accepted
       participants[index].user = person.user
+      participants[index].isHidden = nil
       participants[index].names = person.names ?? known.names
     } else {
       guard publicPermission.canRead else { throw Self.notFound }

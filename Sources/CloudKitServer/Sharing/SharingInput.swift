@@ -13,8 +13,8 @@ struct SharingInput: Sendable {
   var childrenByKey: [RecordKey: LoadedChild] = [:]
   /// All records in a share that ends.
   var members: [RecordKey: [StoredDeparture]] = [:]
-  /// The shares of a zone in which one is created.
-  var shares: [ZoneNumber: [StoredRecord]] = [:]
+  /// The names of the shares of a zone in which one is created.
+  var shares: [ZoneNumber: [String]] = [:]
   /// The users with the contacts of invitations.
   var people: [LookupInfo: SharePerson] = [:]
   var makeID: @Sendable () -> String = { "" }

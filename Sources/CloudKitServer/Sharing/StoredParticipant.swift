@@ -12,6 +12,9 @@ struct StoredParticipant: Codable, Hashable, Sendable {
   var names: NameComponents?
   /// Whether they had requested access.
   var wasRequester: Bool?
+  /// Whether replies are without the user, who was invited by an address or a number, has not
+  /// accepted, and has not consented to be found by it.
+  var isHidden: Bool?
 
   /// Short, because a share is decoded with every access to it.
   private enum CodingKeys: String, CodingKey {
@@ -23,6 +26,7 @@ struct StoredParticipant: Codable, Hashable, Sendable {
     case lookupInfo = "l"
     case names = "n"
     case wasRequester = "q"
+    case isHidden = "h"
   }
 
   /// Whether the participant is this user.
@@ -59,7 +63,7 @@ struct StoredParticipant: Codable, Hashable, Sendable {
       acceptanceStatus: status,
       permission: permission,
       userIdentity: UserIdentity(
-        userRecordName: user,
+        userRecordName: isHidden == true ? nil : user,
         nameComponents: names,
         lookupInfo: showsContact ? lookupInfo : nil
       ),
@@ -76,6 +80,8 @@ struct SharePerson: Hashable, Sendable {
   /// In the format of `PhoneNumber`.
   var phoneNumber: String?
   var names: NameComponents?
+  /// Whether other users find them by an address or a number.
+  var isDiscoverable = false
 
   func isAddressed(by address: String) -> Bool {
     guard let emailAddress, !emailAddress.isEmpty else { return false }

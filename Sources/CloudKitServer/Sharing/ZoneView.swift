@@ -16,36 +16,47 @@ struct ZoneView: Hashable, Sendable {
   /// Whether the zone is shared as a whole.
   private(set) var isWhole = false
 
-  /// Reads the shares to which the user has links, including ended ones.
-  init(of shares: [StoredRecord], for user: String) throws {
-    for record in shares {
-      guard let state = try record.decodedSharing()?.state else { continue }
-      let name = record.key.name
+  /// What one share, which may name many people, is to one reader.
+  struct Part: Sendable {
+    var share: String
+    var participations: [Participation]
+    /// Nil if the reader has no access now.
+    var permission: ParticipantPermission?
+    /// Whether the zone is shared as a whole.
+    var isOfZone: Bool
+
+    /// Nil for a record that is no share.
+    init?(_ stored: StoredShare, for user: String) throws {
+      guard let state = try stored.decodedSharing()?.state else { return nil }
+      let name = stored.key.name
+      share = name
+      isOfZone = state.root == nil
       if PublicVisit.isReader(user) {
-        visit(name, state, isEnded: record.isDeleted)
-        continue
+        // A visitor's participation has no beginning, and ends when the share is no longer public.
+        let isOpen = !stored.isDeleted && state.publicPermission.canRead
+        participations = isOpen ? [Participation(share: name, joined: .zero, left: nil)] : []
+        permission = isOpen ? .readOnly : nil
+        return
       }
-      participations += state.participations.filter { $0.user == user }.map {
+      participations = state.participations.filter { $0.user == user }.map {
         Participation(share: name, joined: $0.joined, left: $0.left)
       }
-      guard !record.isDeleted else { continue }
-      let permission = state.permission(of: user)
-      guard permission.canRead,
-        participations.contains(where: { $0.share == name && $0.left == nil })
-      else { continue }
-      permissions[name] = permission
-      if state.root == nil { isWhole = true }
+      let current = state.permission(of: user)
+      let isOpen =
+        !stored.isDeleted && current.canRead && participations.contains { $0.left == nil }
+      permission = isOpen ? current : nil
     }
-    participations.sort { ($0.joined, $0.share) < ($1.joined, $1.share) }
   }
 
-  /// Adds a visitor's participation: it has no beginning, and ends when the share is no longer
-  /// public.
-  private mutating func visit(_ share: String, _ state: ShareState, isEnded: Bool) {
-    guard !isEnded, state.publicPermission.canRead else { return }
-    participations.append(Participation(share: share, joined: .zero, left: nil))
-    permissions[share] = .readOnly
-    if state.root == nil { isWhole = true }
+  /// The shares to which the reader has links, including ended ones.
+  init(of parts: [Part]) {
+    for part in parts {
+      participations += part.participations
+      guard let permission = part.permission else { continue }
+      permissions[part.share] = permission
+      if part.isOfZone { isWhole = true }
+    }
+    participations.sort { ($0.joined, $0.share) < ($1.joined, $1.share) }
   }
 
   var isOpen: Bool { !permissions.isEmpty }

@@ -88,6 +88,13 @@ package protocol Storage: Sendable {
   func close()
 }
 
+extension StorageSnapshot {
+  /// All references to records.
+  func references(in id: PartitionID, to targets: [RecordKey]) throws -> [StoredReference] {
+    try references(in: id, to: targets, madeBy: nil, limit: .max)
+  }
+}
+
 extension Storage {
   /// Runs the body on one consistent view.
   package func read<Result>(
@@ -136,7 +143,22 @@ package protocol StorageSnapshot {
     limit: Int
   ) throws -> [StoredZone]
   func records(in id: PartitionID, keys: [RecordKey]) throws -> [RecordKey: StoredRecord]
-  func references(in id: PartitionID, to targets: [RecordKey]) throws -> [StoredReference]
+  /// Records without their fields, for checks: such a record must never be written.
+  func outlines(in id: PartitionID, keys: [RecordKey]) throws -> [RecordKey: StoredRecord]
+  /// References to records, up to a number; of one creator's records, if one is named.
+  func references(
+    in id: PartitionID,
+    to targets: [RecordKey],
+    madeBy creator: String?,
+    limit: Int
+  ) throws -> [StoredReference]
+  /// The numbers of records that refer to each target with an action, some records not counted.
+  func referrerCounts(
+    in id: PartitionID,
+    to targets: [RecordKey],
+    action: ReferenceAction,
+    except sources: [RecordKey]
+  ) throws -> [RecordKey: Int]
   /// The parents of the records that have one.
   func parents(in id: PartitionID, of keys: [RecordKey]) throws -> [RecordKey: String]
   func changes(in id: PartitionID, _ range: ChangeRange) throws -> [RecordRow]
@@ -145,8 +167,24 @@ package protocol StorageSnapshot {
   func partitions() throws -> [PartitionID]
   func activeIndexes(in id: PartitionID, types: [String]) throws -> [String: Set<String>]
   func children(in id: PartitionID, of parents: [RecordKey]) throws -> [StoredChild]
-  /// A zone's shares, without deleted ones.
-  func shares(in id: PartitionID, zone: ZoneNumber) throws -> [StoredRecord]
+  /// The names of a zone's shares, without deleted ones.
+  func shareNames(in id: PartitionID, zone: ZoneNumber) throws -> [String]
+  /// Reads what is needed of a page of a zone's shares, by name, without deleted ones.
+  func shares<Part>(
+    in id: PartitionID,
+    zone: ZoneNumber,
+    after name: String,
+    limit: Int,
+    _ read: (StoredShare) throws -> Part
+  ) throws -> [Part]
+  /// Reads what is needed of the shares among these records, including deleted ones.
+  ///
+  /// A share's fields are not read, and of its participants no more is kept than the body returns.
+  func shares<Part>(
+    in id: PartitionID,
+    keys: [RecordKey],
+    _ read: (StoredShare) throws -> Part
+  ) throws -> [Part]
   /// A share's members, in the order of its feed.
   func members(in id: PartitionID, _ range: ShareRange) throws -> [RecordRow]
   /// A share's departures, in the order of their change numbers.

@@ -29,6 +29,18 @@ package struct StoredDeparture: Hashable, Sendable {
   package var time: Int64 = 0
 }
 
+/// A share without its fields.
+package struct StoredShare: Hashable, Sendable {
+  package var key: RecordKey
+  package var isDeleted: Bool
+  /// Encoded `RecordSharing`.
+  package var sharing: Data?
+
+  func decodedSharing() throws -> RecordSharing? {
+    try sharing.map { try WireCoding.decode(RecordSharing.self, from: $0) }
+  }
+}
+
 /// A child of another record.
 package struct StoredChild: Hashable, Sendable {
   package var key: RecordKey

@@ -3,13 +3,23 @@ import Foundation
 
 extension CloudKitService {
   func listZones(_ context: RequestContext) async throws -> Data {
+    try await reading(context) { [self] control in
+      let zones = try zones(of: context, control)
+      return try WireCoding.encode(ZonesResponse(zones: zones.map { .success($0) }))
+    }
+  }
+
+  private func zones(
+    of context: RequestContext,
+    _ control: ReadControl
+  ) throws -> [ZoneDictionary] {
     var zones: [ZoneDictionary] = []
     switch context.scope {
     case .public: zones = [defaultZone(context)]
     case .private:
       let id = try partition(context)
       zones = [defaultZone(context)]
-      let (rows, shared) = try storage.read { snapshot in
+      let (rows, shared) = try storage.read(control) { snapshot in
         let rows = try snapshot.livingZones(in: id)
         return (rows, try wholeShares(of: rows, id, snapshot))
       }
@@ -24,7 +34,7 @@ extension CloudKitService {
       }
     case .shared:
       let user = try context.participant()
-      zones = try storage.read { snapshot in
+      zones = try storage.read(control) { snapshot in
         try openZones(shareLinks(context, snapshot), user, snapshot).map {
           try dictionary(
             $0.row,
@@ -37,12 +47,22 @@ extension CloudKitService {
         }
       }
     }
-    return try WireCoding.encode(ZonesResponse(zones: zones.map { .success($0) }))
+    return zones
   }
 
   func lookupZones(_ request: LookupZonesRequest, _ context: RequestContext) async throws -> Data {
     try checkCount(request.zones.count)
-    let (databases, shared) = try storage.read { snapshot in
+    return try await reading(context) { [self] control in
+      try zones(request, context, control)
+    }
+  }
+
+  private func zones(
+    _ request: LookupZonesRequest,
+    _ context: RequestContext,
+    _ control: ReadControl
+  ) throws -> Data {
+    let (databases, shared) = try storage.read(control) { snapshot in
       let databases = try targets(of: request.zones, context, snapshot)
       let own = context.scope == .private ? databases.byOwner.values.first : nil
       return (databases, try own.map { try wholeShares(of: $0.rows, $0.id, snapshot) } ?? [])
@@ -148,8 +168,19 @@ extension CloudKitService {
   ) throws -> [String] {
     var users: Set<String> = []
     for zone in zones where zone.ending == nil {
-      for record in try snapshot.shares(in: id, zone: zone.number) {
-        users.formUnion(try record.decodedSharing()?.state?.acceptedUsers ?? [])
+      var name = ""
+      while true {
+        let page = try snapshot.shares(
+          in: id,
+          zone: zone.number,
+          after: name,
+          limit: limits.itemsPerRequest
+        ) { share in
+          (share.key.name, try share.decodedSharing()?.state?.acceptedUsers ?? [])
+        }
+        for (_, accepted) in page { users.formUnion(accepted) }
+        guard page.count == limits.itemsPerRequest, let last = page.last else { break }
+        name = last.0
       }
     }
     return users.sorted()
@@ -261,8 +292,8 @@ extension CloudKitService {
     }
     guard !keys.isEmpty else { return [] }
     return Set(
-      try snapshot.records(in: id, keys: keys).values.filter { $0.isShare && !$0.isDeleted }
-        .map(\.key.zone)
+      try snapshot.shares(in: id, keys: keys) { $0.isDeleted ? nil : $0.key.zone }
+        .compactMap { $0 }
     )
   }
 

@@ -91,14 +91,17 @@ extension CloudKitService {
     let byPartition = Dictionary(grouping: links, by: \.partition)
     for (id, links) in byPartition.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
       let rows = try snapshot.zones(in: id, named: Set(links.map(\.zoneName)).sorted())
-      let shares = try snapshot.records(
-        in: id,
-        keys: links.map { RecordKey(zone: $0.zone, name: $0.share) }
-      )
       let byZone = Dictionary(grouping: links, by: \.zone)
       for (number, links) in byZone.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
         guard let link = links.first else { continue }
-        let known = links.compactMap { shares[RecordKey(zone: number, name: $0.share)] }
+        var parts: [ZoneView.Part] = []
+        for start in stride(from: 0, to: links.count, by: limits.itemsPerRequest) {
+          let page = links[start..<min(start + limits.itemsPerRequest, links.count)]
+          parts += try snapshot.shares(
+            in: id,
+            keys: page.map { RecordKey(zone: number, name: $0.share) }
+          ) { try ZoneView.Part($0, for: user) }.compactMap { $0 }
+        }
         let row = rows.first { $0.number == number && $0.ending == nil }
         zones.append(
           SharedZone(
@@ -106,7 +109,7 @@ extension CloudKitService {
             owner: link.owner,
             row: row
               ?? StoredZone(number: number, name: link.zoneName, change: .zero, ending: .deleted),
-            view: try ZoneView(of: known, for: user)
+            view: ZoneView(of: parts)
           )
         )
       }

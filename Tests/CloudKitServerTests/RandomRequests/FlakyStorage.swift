@@ -19,7 +19,12 @@ final class FlakyStorage: Storage {
   private let next = Mutex<Failure?>(nil)
   private let interposed = Mutex<Interposed?>(nil)
 
-  init(_ base: any Storage) { self.base = base }
+  private let count: ReadCount?
+
+  init(_ base: any Storage, counting count: ReadCount? = nil) {
+    self.base = base
+    self.count = count
+  }
 
   /// Makes the next commit fail.
   func failNextCommit(_ failure: Failure) { next.withLock { $0 = failure } }
@@ -69,7 +74,9 @@ final class FlakyStorage: Storage {
     control: ReadControl?,
     _ body: (any StorageSnapshot) throws -> Result
   ) throws -> Result {
-    try base.read(prefetching: reads, control: control, body)
+    try base.read(prefetching: reads, control: control) { snapshot in
+      try body(count.map { CountingSnapshot(base: snapshot, count: $0) } ?? snapshot)
+    }
   }
 
   func partition(_ key: PartitionKey) throws -> PartitionID { try base.partition(key) }

@@ -44,15 +44,73 @@ extension SQLSnapshot {
     }
   }
 
-  func shares(in id: PartitionID, zone: ZoneNumber) throws -> [StoredRecord] {
+  func shareNames(in id: PartitionID, zone: ZoneNumber) throws -> [String] {
     try connection.query(
       """
-      SELECT \(Self.recordColumns) FROM records AS r
+      SELECT name FROM records
       WHERE partition = $1 AND type = $2 AND zone = $3 AND deleted = 0 ORDER BY name
       """,
-      [partition(id), .text(ShareDictionary.recordType), .integer(zone.rawValue)],
-      record
-    )
+      [partition(id), .text(ShareDictionary.recordType), .integer(zone.rawValue)]
+    ) { $0.text(0) }
+  }
+
+  func shares<Part>(
+    in id: PartitionID,
+    zone: ZoneNumber,
+    after name: String,
+    limit: Int,
+    _ read: (StoredShare) throws -> Part
+  ) throws -> [Part] {
+    try connection.query(
+      """
+      SELECT name, sharing FROM records
+      WHERE partition = $1 AND type = $2 AND zone = $3 AND deleted = 0 AND name > $4
+      ORDER BY name LIMIT $5
+      """,
+      [
+        partition(id), .text(ShareDictionary.recordType), .integer(zone.rawValue), .text(name),
+        .integer(Int64(limit)),
+      ]
+    ) { row in
+      try read(
+        StoredShare(
+          key: RecordKey(zone: zone, name: row.text(0)),
+          isDeleted: false,
+          sharing: row.optionalBlob(1)
+        )
+      )
+    }
+  }
+
+  func shares<Part>(
+    in id: PartitionID,
+    keys: [RecordKey],
+    _ read: (StoredShare) throws -> Part
+  ) throws -> [Part] {
+    var found: [Part] = []
+    for (zone, keys) in Dictionary(grouping: keys, by: \.zone) {
+      found += try connection.query(
+        connection.dialect.rows(
+          "name, type, deleted, sharing",
+          of: "records",
+          where: "partition = $1 AND zone = $2",
+          and: "name",
+          among: "$3",
+          isCluster: readGuard != nil
+        ),
+        [partition(id), .integer(zone.rawValue), .texts(keys.map(\.name))]
+      ) { row -> Part? in
+        guard row.text(1) == ShareDictionary.recordType else { return nil }
+        return try read(
+          StoredShare(
+            key: RecordKey(zone: zone, name: row.text(0)),
+            isDeleted: row.int64(2) != 0,
+            sharing: row.optionalBlob(3)
+          )
+        )
+      }.compactMap { $0 }
+    }
+    return found
   }
 
   private func values(_ id: PartitionID, _ range: ShareRange) throws -> [SQLValue] {

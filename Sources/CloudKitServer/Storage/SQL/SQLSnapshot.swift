@@ -143,26 +143,102 @@ struct SQLSnapshot<Session: SQLSession>: StorageSnapshot {
     return found
   }
 
-  func references(in id: PartitionID, to targets: [RecordKey]) throws -> [StoredReference] {
-    var found: [StoredReference] = []
-    for (zone, keys) in Dictionary(grouping: targets, by: \.zone) {
-      found += try connection.query(
+  func outlines(in id: PartitionID, keys: [RecordKey]) throws -> [RecordKey: StoredRecord] {
+    var found: [RecordKey: StoredRecord] = [:]
+    for (zone, keys) in Dictionary(grouping: keys, by: \.zone) {
+      let rows = try connection.query(
         connection.dialect.rows(
+          "name, type, tag, created_at, created_by, deleted, share, entered, seen",
+          of: "records",
+          where: "partition = $1 AND zone = $2",
+          and: "name",
+          among: "$3",
+          isCluster: readGuard != nil
+        ),
+        [partition(id), .integer(zone.rawValue), .texts(keys.map(\.name))]
+      ) { row in
+        let stamp = ServerStamp(timestamp: row.int64(3), userRecordName: row.text(4))
+        return StoredRecord(
+          key: RecordKey(zone: zone, name: row.text(0)),
+          type: row.text(1),
+          tag: row.text(2),
+          change: .zero,
+          created: stamp,
+          modified: stamp,
+          fields: Data(),
+          contents: [],
+          isDeleted: row.int64(5) != 0,
+          membership: membership(row, from: 6)
+        )
+      }
+      for row in rows { found[row.key] = row }
+    }
+    return found
+  }
+
+  func references(
+    in id: PartitionID,
+    to targets: [RecordKey],
+    madeBy creator: String?,
+    limit: Int
+  ) throws -> [StoredReference] {
+    var found: [StoredReference] = []
+    for (zone, keys) in Dictionary(grouping: targets, by: \.zone) where found.count < limit {
+      var values: [SQLValue] = [
+        try partition(id), .integer(zone.rawValue), .texts(keys.map(\.name)),
+        .integer(Int64(limit - found.count)),
+      ]
+      if let creator { values.append(.text(creator)) }
+      let sql =
+        creator == nil
+        ? connection.dialect.rows(
           "target, source, action",
           of: "record_references",
           where: "partition = $1 AND zone = $2",
           and: "target",
           among: "$3",
           isCluster: readGuard != nil
-        ),
-        [partition(id), .integer(zone.rawValue), .texts(keys.map(\.name))]
-      ) { row in
+        ) + " LIMIT $4"
+        : """
+        SELECT held.target, held.source, held.action
+        FROM record_references AS held, records AS holder
+        WHERE held.partition = $1 AND holder.partition = held.partition AND held.zone = $2
+          AND holder.zone = $2 AND \(connection.dialect.among("held.target", "$3"))
+          AND holder.name = held.source AND holder.created_by = $5
+        LIMIT $4
+        """
+      found += try connection.query(sql, values) { row in
         StoredReference(
           source: RecordKey(zone: zone, name: row.text(1)),
           target: row.text(0),
           action: ReferenceAction(rawValue: row.text(2)) ?? .none
         )
       }
+    }
+    return found
+  }
+
+  func referrerCounts(
+    in id: PartitionID,
+    to targets: [RecordKey],
+    action: ReferenceAction,
+    except sources: [RecordKey]
+  ) throws -> [RecordKey: Int] {
+    var found: [RecordKey: Int] = [:]
+    for (zone, keys) in Dictionary(grouping: targets, by: \.zone) {
+      let rows = try connection.query(
+        """
+        SELECT target, COUNT(*) FROM record_references
+        WHERE partition = $1 AND zone = $2 AND \(connection.dialect.among("target", "$3"))
+          AND action = $4 AND NOT (\(connection.dialect.among("source", "$5")))
+        GROUP BY target
+        """,
+        [
+          partition(id), .integer(zone.rawValue), .texts(keys.map(\.name)),
+          .text(action.rawValue), .texts(sources.filter { $0.zone == zone }.map(\.name)),
+        ]
+      ) { (RecordKey(zone: zone, name: $0.text(0)), Int($0.int64(1))) }
+      for (key, count) in rows { found[key] = count }
     }
     return found
   }

@@ -1,0 +1,35 @@
+import CloudKitWebServices
+
+/// The records that the decision of one request has read, within its limit of bytes.
+struct LoadedRecords {
+  let id: PartitionID
+  let snapshot: any StorageSnapshot
+  let limits: ServiceLimits
+  private(set) var found: [RecordKey: StoredRecord] = [:]
+  private var bytes = 0
+
+  init(id: PartitionID, snapshot: any StorageSnapshot, limits: ServiceLimits) {
+    self.id = id
+    self.snapshot = snapshot
+    self.limits = limits
+  }
+
+  /// Loads those of the records that were not loaded yet.
+  mutating func load(_ keys: some Collection<RecordKey>) throws {
+    let unknown = keys.filter { found[$0] == nil }
+    for start in stride(from: 0, to: unknown.count, by: limits.itemsPerRequest) {
+      let page = unknown[start..<min(start + limits.itemsPerRequest, unknown.count)]
+      let records = try snapshot.records(in: id, keys: Array(page))
+      bytes += records.values.reduce(0) { $0 + $1.fields.count + ($1.sharing?.count ?? 0) }
+      guard bytes <= limits.bytesPerDecision else {
+        throw ErrorDictionary(
+          .badRequest,
+          "the records that the request changes or refers to have more than "
+            + "\(limits.bytesPerDecision) bytes together; send fewer operations",
+          extension: ErrorExtension(code: .limitExceeded)
+        )
+      }
+      found.merge(records) { old, _ in old }
+    }
+  }
+}
