@@ -247,4 +247,8 @@ struct CountingSnapshot: StorageSnapshot {
   func entry(_ key: DirectoryEntry.Key) throws -> DirectoryEntry? {
     try base.entry(key)
   }
+
+  func entries(_ range: DirectoryRange) throws -> [DirectoryEntry] {
+    try base.entries(range)
+  }
 }

@@ -89,7 +89,7 @@ struct JSONReaderTests {
       #"{"f":{"type":"INT64","value":-0}}"#, #"{"f":{"type":"INT64","value":9223372036854775808}}"#,
       #"{"f":{"type":"DOUBLE","value":1e999}}"#, #"{"f":{"type":"STRING","value":"\u0041"}}"#,
       #"{"f":{"type":"NONSENSE","value":1}}"#, #"{"f":{"type":"BYTES","value":"?"}}"#,
-      #"{"f":{"value":[[1]]}}"#, #"{"f":{"value":1.5}}"#, #"{"f":{"value":"a"#,
+      #"{"f":{"value":[[1]]}}"#, #"{"f":{"value":1.0}}"#, #"{"f":{"value":"a"#,
       #"{"f":{"value":"\"#,
       "{\"f\":{\"value\":\"a\nb\"}}", #"{"f":null}"#, #"{"f":{"value":tru}}"#,
       #"{"f":{"value":-}}"#,

@@ -4,28 +4,31 @@ import CloudKitWebServices
 struct LoadedRecords {
   let id: PartitionID
   let snapshot: any StorageSnapshot
-  let limits: ServiceLimits
+  let limit: Int
   private(set) var found: [RecordKey: StoredRecord] = [:]
   private var bytes = 0
 
-  init(id: PartitionID, snapshot: any StorageSnapshot, limits: ServiceLimits) {
+  /// Those of a full request, and the shares of its zones, take one read.
+  private static let recordsPerRead = 256
+
+  init(id: PartitionID, snapshot: any StorageSnapshot, bytes limit: Int) {
     self.id = id
     self.snapshot = snapshot
-    self.limits = limits
+    self.limit = limit
   }
 
   /// Loads those of the records that were not loaded yet.
   mutating func load(_ keys: some Collection<RecordKey>) throws {
     let unknown = keys.filter { found[$0] == nil }
-    for start in stride(from: 0, to: unknown.count, by: limits.itemsPerRequest) {
-      let page = unknown[start..<min(start + limits.itemsPerRequest, unknown.count)]
+    for start in stride(from: 0, to: unknown.count, by: Self.recordsPerRead) {
+      let page = unknown[start..<min(start + Self.recordsPerRead, unknown.count)]
       let records = try snapshot.records(in: id, keys: Array(page))
       bytes += records.values.reduce(0) { $0 + $1.fields.count + ($1.sharing?.count ?? 0) }
-      guard bytes <= limits.bytesPerDecision else {
+      guard bytes <= limit else {
         throw ErrorDictionary(
           .badRequest,
           "the records that the request changes or refers to have more than "
-            + "\(limits.bytesPerDecision) bytes together; send fewer operations",
+            + "\(limit) bytes together; send fewer operations",
           extension: ErrorExtension(code: .limitExceeded)
         )
       }

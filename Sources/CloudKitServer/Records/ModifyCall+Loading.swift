@@ -10,7 +10,12 @@ extension ModifyCall {
     let operations = zip(request.operations, named).map { keyed($0, $1, zones) }
     let database = try snapshot.database(id)
 
-    var records = LoadedRecords(id: id, snapshot: snapshot, limits: service.limits)
+    var records = LoadedRecords(
+      id: id,
+      snapshot: snapshot,
+      // The service's own erasing of a type has to come to its end.
+      bytes: isErasing ? .max : service.limits.bytesPerDecision
+    )
     try records.load(keys(of: operations))
     let references = try loadReferences(operations, &records)
     let parents = try loadParents(operations, records.found, snapshot)

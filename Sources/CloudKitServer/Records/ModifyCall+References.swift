@@ -107,7 +107,9 @@ extension ModifyCall {
     _ loaded: inout LoadedReferences,
     _ records: LoadedRecords
   ) throws -> Set<StoredReference> {
-    let limit = service.limits.recordsPerCascade + service.limits.itemsPerRequest
+    // Many times the records that may be deleted: some of those refer to each other too. The service's
+    // own erasing of a type has to come to its end.
+    let limit = isErasing ? Int.max - 1 : 10 * service.limits.recordsPerCascade
     let targets = Array(cascade.level)
     var found = Set(
       try records.snapshot.references(in: id, to: targets, madeBy: nil, limit: limit + 1)

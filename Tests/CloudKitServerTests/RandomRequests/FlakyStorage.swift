@@ -75,7 +75,8 @@ final class FlakyStorage: Storage {
     _ body: (any StorageSnapshot) throws -> Result
   ) throws -> Result {
     try base.read(prefetching: reads, control: control) { snapshot in
-      try body(count.map { CountingSnapshot(base: snapshot, count: $0) } ?? snapshot)
+      guard let count else { return try body(snapshot) }
+      return try body(CountingSnapshot(base: snapshot, count: count))
     }
   }
 
