@@ -11,8 +11,8 @@ package struct ManagedMacro: AccessorMacro, PeerMacro {
   ) throws -> [AccessorDeclSyntax] {
     let property = try ManagedPropertySyntax(declaration, attribute: node)
     return [
-      "get { self[Self.\(raw: property.door)] }",
-      "set { self[Self.\(raw: property.door)] = newValue }",
+      "get { self[Self.\(raw: property.accessor)] }",
+      "set { self[Self.\(raw: property.accessor)] = newValue }",
     ]
   }
 
@@ -25,7 +25,7 @@ package struct ManagedMacro: AccessorMacro, PeerMacro {
     guard let property = try? ManagedPropertySyntax(declaration, attribute: node) else { return [] }
     return [
       """
-      private nonisolated static let \(raw: property.door) = \
+      private nonisolated static let \(raw: property.accessor) = \
       ManagedAccessor.property(\(literal: property.key), of: (\(raw: property.type)).self)
       """
     ]
@@ -40,7 +40,7 @@ struct ManagedPropertySyntax {
   let key: String
   let type: String
 
-  var door: String { "_door_" + name.filter { $0 != "`" } }
+  var accessor: String { "_accessor_" + name.filter { $0 != "`" } }
 
   /// The reason why a property can't be managed.
   struct Refusal: Error, CustomStringConvertible {

@@ -25,6 +25,6 @@ public macro ManagedObject() =
 ///
 /// - Parameter key: The name in the model, if it differs from the property's.
 @attached(accessor)
-@attached(peer, names: prefixed(_door_))
+@attached(peer, names: prefixed(_accessor_))
 public macro Managed(_ key: String? = nil) =
   #externalMacro(module: "ManagedMacroPlugin", type: "ManagedMacro")

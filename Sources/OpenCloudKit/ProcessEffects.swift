@@ -5,7 +5,6 @@ import Foundation
 ///
 /// They supply the name of a new record and the time of a location. Containers and databases use
 /// the effects they were created with.
-/// were given instead.
 enum ProcessEffects {
   /// The live effects.
   static let current = Effects.live

@@ -4,7 +4,7 @@ import Foundation
 import Testing
 
 /// A share that accepts requests, its owner, a participant and a user who only has the link.
-private struct OpenDoor {
+private struct RequestableShare {
   let tree: SharedTree
   let asker: Person
   let guid: String
@@ -80,152 +80,152 @@ extension Person {
 struct AccessRequestTests {
   @Test("By default a share accepts no requests")
   func closed() async throws {
-    let door = try await OpenDoor(opens: false)
-    #expect(try await door.share().denyAccessRequests == true)
-    #expect(try await door.asker.ask(door.guid).status == 200)
-    #expect(try await door.share().requesters == [])
+    let world = try await RequestableShare(opens: false)
+    #expect(try await world.share().denyAccessRequests == true)
+    #expect(try await world.asker.ask(world.guid).status == 200)
+    #expect(try await world.share().requesters == [])
   }
 
   @Test("An unverified address of a requester is not shown to the owner")
   func typedAddress() async throws {
-    let door = try await OpenDoor()
-    let server = door.tree.server
+    let world = try await RequestableShare()
+    let server = world.tree.server
     let path = CloudKitService.signUpPath(invitation: try await server.service.invite())
     let form = Data("user=mallory&email=late@example.com&password=long+enough".utf8)
     #expect(await server.send("POST", path, body: form).status == 200)
     let mallory = try await server.person("mallory")
-    #expect(try await mallory.ask(door.guid).status == 200)
-    let asker = try #require(try await door.share().requesters?.first)
+    #expect(try await mallory.ask(world.guid).status == 200)
+    let asker = try #require(try await world.share().requesters?.first)
     #expect(asker.userIdentity?.userRecordName == (try await mallory.userRecordName))
-    #expect(try await door.requesters() == [])
+    #expect(try await world.requesters() == [])
   }
 
   @Test("The owner finds each requester once in the share, with a name and an address")
   func asking() async throws {
-    let door = try await OpenDoor()
-    let before = try await door.tree.owner.changes()
-    #expect(try await door.asker.ask(door.guid).status == 200)
-    #expect(try await door.asker.ask(door.guid).status == 200)
-    let changes = try await door.tree.owner.changes(since: before.syncToken)
+    let world = try await RequestableShare()
+    let before = try await world.tree.owner.changes()
+    #expect(try await world.asker.ask(world.guid).status == 200)
+    #expect(try await world.asker.ask(world.guid).status == 200)
+    let changes = try await world.tree.owner.changes(since: before.syncToken)
     #expect(changes.names == ["share"])
-    let asker = try #require(try await door.share().requesters?.first)
-    #expect(try await door.requesters() == ["dan@example.com"])
-    #expect(asker.userIdentity?.userRecordName == (try await door.asker.userRecordName))
+    let asker = try #require(try await world.share().requesters?.first)
+    #expect(try await world.requesters() == ["dan@example.com"])
+    #expect(asker.userIdentity?.userRecordName == (try await world.asker.userRecordName))
     #expect(asker.userIdentity?.nameComponents?.givenName == "Dan")
     // A participant who may not invite sees nothing of it.
-    let seen = try await door.seenByGuest()
+    let seen = try await world.seenByGuest()
     #expect(seen.sharing?.requesters == nil)
     #expect(seen.sharing?.blocked == nil)
     #expect(seen.modified == before.records.compactMap(\.item).last?.modified)
     #expect(
       !String(decoding: try WireCoding.encode(seen), as: UTF8.self)
-        .contains(try await door.asker.userRecordName)
+        .contains(try await world.asker.userRecordName)
     )
   }
 
   @Test("The reply is the same whether the share exists, accepts requests, or has blocked the user")
   func silence() async throws {
-    let door = try await OpenDoor()
+    let world = try await RequestableShare()
     func answer(_ person: Person, _ guid: String) async throws -> String {
       let reply = try await person.ask(guid)
       #expect(reply.status == 200)
       return String(decoding: reply.body, as: UTF8.self).replacing(guid, with: "guid")
     }
-    let heard = try await answer(door.asker, door.guid)
-    #expect(heard == #"{"results":[{"shortGUID":{"value":"guid"}}]}"#)
-    #expect(try await answer(door.asker, "0nothing") == heard)
-    #expect(try await answer(door.tree.guest, door.guid) == heard)
-    #expect(try await answer(door.tree.owner, door.guid) == heard)
-    try await door.answer(blocked: try await door.share().requesters)
-    #expect(try await answer(door.asker, door.guid) == heard)
-    try await door.answer(denyAccessRequests: true)
-    #expect(try await answer(door.tree.server.person("eve"), door.guid) == heard)
-    #expect(try await door.share().requesters == [])
+    let answered = try await answer(world.asker, world.guid)
+    #expect(answered == #"{"results":[{"shortGUID":{"value":"guid"}}]}"#)
+    #expect(try await answer(world.asker, "0nothing") == answered)
+    #expect(try await answer(world.tree.guest, world.guid) == answered)
+    #expect(try await answer(world.tree.owner, world.guid) == answered)
+    try await world.answer(blocked: try await world.share().requesters)
+    #expect(try await answer(world.asker, world.guid) == answered)
+    try await world.answer(denyAccessRequests: true)
+    #expect(try await answer(world.tree.server.person("eve"), world.guid) == answered)
+    #expect(try await world.share().requesters == [])
     // The link still cannot be resolved.
-    await #expect(throws: ErrorDictionary.self) { try await door.asker.resolve(door.guid) }
+    await #expect(throws: ErrorDictionary.self) { try await world.asker.resolve(world.guid) }
   }
 
   @Test("An accepted requester resolves the share, and is marked as one")
   func letIn() async throws {
-    let door = try await OpenDoor()
-    _ = try await door.asker.ask(door.guid)
-    await #expect(throws: ErrorDictionary.self) { try await door.asker.resolve(door.guid) }
-    let people = try #require(try await door.share().participants)
-    let saved = try await door.answer(participants: people + [.invited("dan", .readOnly)])
+    let world = try await RequestableShare()
+    _ = try await world.asker.ask(world.guid)
+    await #expect(throws: ErrorDictionary.self) { try await world.asker.resolve(world.guid) }
+    let people = try #require(try await world.share().participants)
+    let saved = try await world.answer(participants: people + [.invited("dan", .readOnly)])
     #expect(saved.requesters == [])
     #expect(saved.participants?.map(\.isApprovedRequester) == [nil, nil, true])
-    let found = try await door.asker.resolve(door.guid)
+    let found = try await world.asker.resolve(world.guid)
     #expect(found.participantStatus == .invited)
-    try await door.asker.accept(door.tree.share)
+    try await world.asker.accept(world.tree.share)
     #expect(
-      try await door.asker.feed(door.tree.zone).names.sorted() == ["a", "b", "root", "share"]
+      try await world.asker.feed(world.tree.zone).names.sorted() == ["a", "b", "root", "share"]
     )
-    #expect(try await door.share().participants?.map(\.isApprovedRequester) == [nil, nil, true])
+    #expect(try await world.share().participants?.map(\.isApprovedRequester) == [nil, nil, true])
   }
 
   @Test("A denied requester may request again")
   func denied() async throws {
-    let door = try await OpenDoor()
-    _ = try await door.asker.ask(door.guid)
-    #expect(try await door.answer(requesters: []).requesters == [])
-    await #expect(throws: ErrorDictionary.self) { try await door.asker.resolve(door.guid) }
-    _ = try await door.asker.ask(door.guid)
-    #expect(try await door.requesters() == ["dan@example.com"])
+    let world = try await RequestableShare()
+    _ = try await world.asker.ask(world.guid)
+    #expect(try await world.answer(requesters: []).requesters == [])
+    await #expect(throws: ErrorDictionary.self) { try await world.asker.resolve(world.guid) }
+    _ = try await world.asker.ask(world.guid)
+    #expect(try await world.requesters() == ["dan@example.com"])
   }
 
   @Test("Requests of a blocked user are ignored until they are unblocked")
   func blocked() async throws {
-    let door = try await OpenDoor()
-    _ = try await door.asker.ask(door.guid)
-    let asked = try #require(try await door.share().requesters)
-    let saved = try await door.answer(requesters: [], blocked: asked)
+    let world = try await RequestableShare()
+    _ = try await world.asker.ask(world.guid)
+    let asked = try #require(try await world.share().requesters)
+    let saved = try await world.answer(requesters: [], blocked: asked)
     #expect(saved.requesters == [])
     #expect(saved.blocked?.map { $0.userIdentity?.lookupInfo?.emailAddress } == ["dan@example.com"])
-    _ = try await door.asker.ask(door.guid)
-    #expect(try await door.requesters().isEmpty)
-    #expect(try await door.answer(blocked: []).blocked == [])
-    _ = try await door.asker.ask(door.guid)
-    #expect(try await door.requesters() == ["dan@example.com"])
+    _ = try await world.asker.ask(world.guid)
+    #expect(try await world.requesters().isEmpty)
+    #expect(try await world.answer(blocked: []).blocked == [])
+    _ = try await world.asker.ask(world.guid)
+    #expect(try await world.requesters() == ["dan@example.com"])
   }
 
   @Test("Blocking a participant removes them; other users cannot be blocked in advance")
   func blockedParticipant() async throws {
-    let door = try await OpenDoor()
-    let people = try #require(try await door.share().participants)
+    let world = try await RequestableShare()
+    let people = try #require(try await world.share().participants)
     let guest = try #require(people.first { $0.type == .user })
     let owner = try #require(people.first { $0.type == .owner })
     let stranger = ShareParticipant(
-      userIdentity: UserIdentity(userRecordName: try await door.asker.userRecordName)
+      userIdentity: UserIdentity(userRecordName: try await world.asker.userRecordName)
     )
-    let saved = try await door.answer(blocked: [guest, owner, stranger])
+    let saved = try await world.answer(blocked: [guest, owner, stranger])
     #expect(saved.participants?.map(\.type) == [.owner])
     #expect(
       saved.blocked?.map { $0.userIdentity?.userRecordName } == [
-        try await door.tree.guest.userRecordName
+        try await world.tree.guest.userRecordName
       ]
     )
-    await #expect(throws: ErrorDictionary.self) { try await door.tree.guest.feed(door.tree.zone) }
-    _ = try await door.tree.guest.ask(door.guid)
-    #expect(try await door.requesters().isEmpty)
+    await #expect(throws: ErrorDictionary.self) { try await world.tree.guest.feed(world.tree.zone) }
+    _ = try await world.tree.guest.ask(world.guid)
+    #expect(try await world.requesters().isEmpty)
   }
 
   @Test("Only users who may invite can answer requests")
   func strangersAnswer() async throws {
-    let door = try await OpenDoor()
-    _ = try await door.asker.ask(door.guid)
+    let world = try await RequestableShare()
+    _ = try await world.asker.ask(world.guid)
     let denied = await #expect(throws: ErrorDictionary.self) {
-      try await door.answer(by: door.tree.guest, requesters: [])
+      try await world.answer(by: world.tree.guest, requesters: [])
     }
     #expect(denied?.serverErrorCode == .accessDenied)
-    #expect(try await door.requesters() == ["dan@example.com"])
+    #expect(try await world.requesters() == ["dan@example.com"])
   }
 
   @Test("Only signed-in users can request access, and in the public database")
   func who() async throws {
-    let door = try await OpenDoor()
-    #expect(try await door.tree.server.visitor.ask(door.guid).status == 421)
-    #expect(try await door.asker.ask(door.guid, in: .private).status == 400)
-    #expect(try await door.requesters().isEmpty)
+    let world = try await RequestableShare()
+    #expect(try await world.tree.server.visitor.ask(world.guid).status == 421)
+    #expect(try await world.asker.ask(world.guid, in: .private).status == 400)
+    #expect(try await world.requesters().isEmpty)
   }
 
   @Test(
@@ -233,43 +233,43 @@ struct AccessRequestTests {
     arguments: [1, 2, 3]
   )
   func limit(count: Int) async throws {
-    let door = try await OpenDoor(limits: { $0.requestersPerShare = 2 })
+    let world = try await RequestableShare(limits: { $0.requestersPerShare = 2 })
     for number in 0..<count {
-      #expect(try await door.tree.server.person("p\(number)").ask(door.guid).status == 200)
+      #expect(try await world.tree.server.person("p\(number)").ask(world.guid).status == 200)
     }
-    #expect(try await door.requesters().count == min(count, 2))
+    #expect(try await world.requesters().count == min(count, 2))
   }
 
   @Test("A public share needs no requests, and joining by the link removes a request")
   func open() async throws {
-    let door = try await OpenDoor()
-    _ = try await door.asker.ask(door.guid)
-    try await door.tree.owner.updateShare(
-      try await door.shareRecord(),
+    let world = try await RequestableShare()
+    _ = try await world.asker.ask(world.guid)
+    try await world.tree.owner.updateShare(
+      try await world.shareRecord(),
       publicPermission: .readOnly
     )
-    try await door.asker.accept(door.tree.share)
-    #expect(try await door.requesters().isEmpty)
-    _ = try await door.tree.server.person("eve").ask(door.guid)
-    #expect(try await door.requesters().isEmpty)
+    try await world.asker.accept(world.tree.share)
+    #expect(try await world.requesters().isEmpty)
+    _ = try await world.tree.server.person("eve").ask(world.guid)
+    #expect(try await world.requesters().isEmpty)
   }
 
   @Test("A purged account leaves no request, and a share that ends removes all")
   func forgotten() async throws {
-    let door = try await OpenDoor()
-    _ = try await door.asker.ask(door.guid)
-    _ = try await door.tree.server.person("eve").ask(door.guid)
-    try await door.answer(
-      blocked: try await door.share().requesters?.filter {
+    let world = try await RequestableShare()
+    _ = try await world.asker.ask(world.guid)
+    _ = try await world.tree.server.person("eve").ask(world.guid)
+    try await world.answer(
+      blocked: try await world.share().requesters?.filter {
         $0.userIdentity?.lookupInfo?.emailAddress == "eve@example.com"
       }
     )
-    try await door.tree.server.service.deleteAccount("dan", purgesNow: true)
-    try await door.tree.server.service.deleteAccount("eve", purgesNow: true)
-    #expect(try await door.share().requesters == [])
-    #expect(try await door.share().blocked == [])
-    try await door.tree.owner.save(.forceDelete, "share", recordType: nil)
-    let again = try await door.tree.owner.share("root")
+    try await world.tree.server.service.deleteAccount("dan", purgesNow: true)
+    try await world.tree.server.service.deleteAccount("eve", purgesNow: true)
+    #expect(try await world.share().requesters == [])
+    #expect(try await world.share().blocked == [])
+    try await world.tree.owner.save(.forceDelete, "share", recordType: nil)
+    let again = try await world.tree.owner.share("root")
     #expect(again.sharing?.denyAccessRequests == true)
   }
 }

@@ -136,7 +136,7 @@ struct MacroExpansionTests {
   func property() {
     let expansion = expand("class A: NSManagedObject { @Managed(\"ZName\") var name: String! }")
     #expect(expansion.diagnostics == [])
-    #expect(expansion.text.contains("self[Self._door_name] = newValue"))
+    #expect(expansion.text.contains("self[Self._accessor_name] = newValue"))
     #expect(expansion.text.contains("ManagedAccessor.property(\"ZName\", of: (String?).self)"))
   }
 

@@ -9,7 +9,7 @@ struct AccessorWriter {
 
   func write(into code: inout SwiftCode, errors: inout [SourceDiagnostic]) {
     for type in classes where !type.variables.isEmpty || !type.methods.isEmpty {
-      let doors = "Doors_" + type.type.path.map(\.name).joined(separator: "_")
+      let accessors = "Accessors_" + type.type.path.map(\.name).joined(separator: "_")
       var calls: [(ManagedMethod, RelationshipCall)] = []
       for method in type.methods {
         if let call = RelationshipCall(method, in: type) {
@@ -26,12 +26,12 @@ struct AccessorWriter {
       }
       code.line()
       code.conditional(type.conditions) { code in
-        writeDoors(doors, of: type, calls.map(\.1), into: &code)
+        writeAccessors(accessors, of: type, calls.map(\.1), into: &code)
         code.line()
         code.block("extension \(type.type.text)") { code in
-          for variable in type.variables { write(variable, of: type, doors, into: &code) }
+          for variable in type.variables { write(variable, of: type, accessors, into: &code) }
           for (index, call) in calls.enumerated() {
-            write(call.0, call.1, index, of: type, doors, into: &code)
+            write(call.0, call.1, index, of: type, accessors, into: &code)
           }
         }
       }
@@ -40,7 +40,7 @@ struct AccessorWriter {
 
   // MARK: Accessor objects
 
-  private func writeDoors(
+  private func writeAccessors(
     _ name: String,
     of type: ManagedClass,
     _ calls: [RelationshipCall],
@@ -49,10 +49,10 @@ struct AccessorWriter {
     code.block("private enum \(name)") { code in
       for variable in type.variables {
         code.conditional(variable.conditions) { code in
-          code.line("nonisolated static let \(variable.spelling) = \(door(to: variable, of: type))")
+          code.line("nonisolated static let \(variable.spelling) = \(accessor(to: variable, of: type))")
         }
       }
-      for call in Set(calls.map(\.door)).sorted(by: { $0.name < $1.name }) {
+      for call in Set(calls.map(\.accessor)).sorted(by: { $0.name < $1.name }) {
         code.line(
           "nonisolated static let \(call.name) = "
             + "ManagedToMany<\(call.element)>(\(SwiftCode.literal(call.relationship)))"
@@ -61,7 +61,7 @@ struct AccessorWriter {
     }
   }
 
-  private func door(to variable: ManagedVariable, of type: ManagedClass) -> String {
+  private func accessor(to variable: ManagedVariable, of type: ManagedClass) -> String {
     if let key = primitiveKey(variable, of: type) {
       return "ManagedPrimitiveProperty<\(variable.type.text)>(\(SwiftCode.literal(key)))"
     }
@@ -84,14 +84,14 @@ struct AccessorWriter {
   private func write(
     _ variable: ManagedVariable,
     of type: ManagedClass,
-    _ doors: String,
+    _ accessors: String,
     into code: inout SwiftCode
   ) {
     let name = MemberName(variable.name, fileDiscriminator: variable.fileDiscriminator)
     let getter = SymbolMangler.getter(of: name, type: variable.type, in: type.type)
     let setter = SymbolMangler.setter(of: name, type: variable.type, in: type.type)
     let declaration = "\(access(variable.access, in: type))nonisolated dynamic final func"
-    let property = "self[\(doors).\(variable.spelling)]"
+    let property = "self[\(accessors).\(variable.spelling)]"
     code.conditional(variable.conditions) { code in
       code.line("@_silgen_name(\(SwiftCode.literal(getter)))")
       code.block("\(declaration) _managed_get_\(variable.name)() -> \(variable.type.text)") {
@@ -111,7 +111,7 @@ struct AccessorWriter {
     _ call: RelationshipCall,
     _ index: Int,
     of type: ManagedClass,
-    _ doors: String,
+    _ accessors: String,
     into code: inout SwiftCode
   ) {
     let symbol = SymbolMangler.method(
@@ -129,7 +129,7 @@ struct AccessorWriter {
         "\(access(method.access, in: type))nonisolated dynamic final func "
           + "_managed_call_\(index)_\(method.name)(\(parameters.joined(separator: ", ")))"
       ) {
-        $0.line("self[\(doors).\(call.door.name)].\(call.call)")
+        $0.line("self[\(accessors).\(call.accessor.name)].\(call.call)")
       }
     }
   }

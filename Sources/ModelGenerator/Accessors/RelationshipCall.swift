@@ -1,13 +1,13 @@
 /// The implementation of a generated to-many method in Xcode's form.
 struct RelationshipCall {
   /// The static accessor object that the method uses.
-  struct Door: Hashable {
+  struct Accessor: Hashable {
     var name: String
     var relationship: String
     var element: String
   }
 
-  var door: Door
+  var accessor: Accessor
   /// The call on the accessor object, with the parameters `p0` and `p1`.
   var call: String
 
@@ -44,7 +44,7 @@ struct RelationshipCall {
     let properties = type.visibleProperties.union(type.variables.map(\.name))
     let key = Self.key(suffix, among: properties)
     let elementType = element ?? "NSManagedObject"
-    door = Door(
+    accessor = Accessor(
       name: "members_\(key)_\(elementType.split(separator: ".").joined(separator: "_"))",
       relationship: key,
       element: elementType

@@ -19,10 +19,10 @@ package struct ClassWriter {
 
   /// The extension with the properties.
   func writeProperties(_ entity: EntityDeclaration, into code: inout SwiftCode) {
-    let doors = "EntityDoors_\(entity.className)"
+    let accessors = "EntityAccessors_\(entity.className)"
     if !entity.properties.isEmpty {
-      code.block("private enum \(doors)") { code in
-        for property in entity.properties { writeDoor(to: property, into: &code) }
+      code.block("private enum \(accessors)") { code in
+        for property in entity.properties { writeAccessor(to: property, into: &code) }
       }
       code.line()
     }
@@ -36,7 +36,7 @@ package struct ClassWriter {
       }
       for property in entity.properties {
         code.line()
-        write(property, doors, into: &code)
+        write(property, accessors, into: &code)
       }
     }
     for property in entity.properties {
@@ -45,7 +45,7 @@ package struct ClassWriter {
       code.line("// MARK: Generated accessors for \(property.name)")
       code.line()
       code.block("extension \(entity.className)") { code in
-        writeMembers(property, element, isOrdered, doors, into: &code)
+        writeMembers(property, element, isOrdered, accessors, into: &code)
       }
     }
     // A subclass inherits the conformance to `Identifiable`.
@@ -57,11 +57,11 @@ package struct ClassWriter {
 
   // MARK: Properties
 
-  private func writeDoor(to property: PropertyDeclaration, into code: inout SwiftCode) {
+  private func writeAccessor(to property: PropertyDeclaration, into code: inout SwiftCode) {
     let key = SwiftCode.literal(property.name)
     let type = property.kind == .interval ? "Date?" : property.type
     code.line(
-      "nonisolated static let \(SwiftCode.name(property.name)) = \(property.door)<\(type)>(\(key))"
+      "nonisolated static let \(SwiftCode.name(property.name)) = \(property.accessorType)<\(type)>(\(key))"
     )
     guard case .toMany(let element, let isOrdered) = property.kind else { return }
     if !isOrdered {
@@ -76,10 +76,10 @@ package struct ClassWriter {
 
   private func write(
     _ property: PropertyDeclaration,
-    _ doors: String,
+    _ accessors: String,
     into code: inout SwiftCode
   ) {
-    let value = "self[\(doors).\(SwiftCode.name(property.name))]"
+    let value = "self[\(accessors).\(SwiftCode.name(property.name))]"
     let declaration =
       "\(keyword)nonisolated var \(SwiftCode.name(property.name)): \(property.type)"
     switch property.kind {
@@ -104,11 +104,11 @@ package struct ClassWriter {
     _ property: PropertyDeclaration,
     _ element: String,
     _ isOrdered: Bool,
-    _ doors: String,
+    _ accessors: String,
     into code: inout SwiftCode
   ) {
     let suffix = Self.capitalized(property.name)
-    let members = "self[\(doors).members_\(property.name)]"
+    let members = "self[\(accessors).members_\(property.name)]"
     func function(_ signature: String, _ call: String) {
       code.line("\(keyword)nonisolated func \(signature) { \(members).\(call) }")
     }
@@ -132,7 +132,7 @@ package struct ClassWriter {
         "replace(at: indexes, with: values)"
       )
     } else {
-      let typed = "self[\(doors).typed_\(property.name)]"
+      let typed = "self[\(accessors).typed_\(property.name)]"
       code.line("/// The members with their type: the fast path.")
       code.block("\(keyword)nonisolated var typed\(suffix): Set<\(element)>") { code in
         code.line("get { \(typed) }")

@@ -37,7 +37,7 @@ package struct PropertyDeclaration: Sendable, Hashable {
   /// The Swift type, as Xcode writes it.
   package var type: String
   /// The accessor type: "ManagedProperty" or "ManagedObjectProperty".
-  package var door: String
+  package var accessorType: String
 }
 
 extension EntityDeclaration {
@@ -83,7 +83,7 @@ extension PropertyDeclaration {
     switch property {
     case let attribute as NSAttributeDescription:
       let form = Self.form(of: attribute)
-      (kind, type, door) = (form.kind, form.type, form.door)
+      (kind, type, accessorType) = (form.kind, form.type, form.accessorType)
     case let relationship as NSRelationshipDescription:
       let destination =
         relationship.destinationEntity.flatMap(EntityDeclaration.className) ?? "NSManagedObject"
@@ -94,11 +94,11 @@ extension PropertyDeclaration {
         kind = .toOne
         type = destination + "?"
       }
-      door = "ManagedProperty"
+      accessorType = "ManagedProperty"
     case let fetched as NSFetchedPropertyDescription:
       kind = .fetched
       type = "[\(Self.destination(of: fetched))]?"
-      door = "ManagedObjectProperty"
+      accessorType = "ManagedObjectProperty"
     default:
       return nil
     }
@@ -113,9 +113,9 @@ extension PropertyDeclaration {
   /// As in Xcode, every object type is optional, regardless of the model, and no scalar type is.
   private static func form(
     of attribute: NSAttributeDescription
-  ) -> (kind: Kind, type: String, door: String) {
+  ) -> (kind: Kind, type: String, accessorType: String) {
     let isScalar = attribute.usesScalarValueType
-    func number(_ scalar: String) -> (kind: Kind, type: String, door: String) {
+    func number(_ scalar: String) -> (kind: Kind, type: String, accessorType: String) {
       isScalar
         ? (.attribute, scalar, "ManagedProperty")
         : (.attribute, "NSNumber?", "ManagedObjectProperty")

@@ -88,7 +88,6 @@ extension CKSyncEngine {
   /// A database's token expires only if the service was restored from an older copy of its data.
   /// For a private database no zone is reported as deleted then: this device may have the only copy
   /// of the data that the service lost.
-  /// device only.
   private func zoneListPage(
     of database: CKDatabase,
     group: CKOperationGroup

@@ -6,7 +6,6 @@ import Foundation
 /// each query. The two most recently used batches are kept; the objects of older ones are released,
 /// unless they have changes or are referenced elsewhere. Iterating over a million objects needs the
 /// memory of a thousand.
-/// of a thousand.
 ///
 /// ```swift
 /// for post in try context.objects(matching: request, batchSize: 500) {

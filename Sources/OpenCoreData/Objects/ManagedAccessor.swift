@@ -62,3 +62,7 @@ extension NSManagedObject {
     set { setPrimitiveValue(Self.unwrapped(newValue), forKey: property.key) }
   }
 }
+
+/// The former name of ``ManagedAccessor``, for classes that were generated before the rename.
+@available(*, deprecated, renamed: "ManagedAccessor")
+public typealias ManagedDoor = ManagedAccessor

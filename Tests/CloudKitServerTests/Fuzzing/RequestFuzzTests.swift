@@ -147,7 +147,7 @@ struct RequestFuzzTests {
   }
 
   /// Valid calls and forms besides the documented endpoints.
-  private static let otherDoors = [
+  private static let otherEndpoints = [
     ("/account/sign-in?ckAPIToken=$token", #"{"userName":"ada","password":"p","container":"c"}"#),
     ("/account/refresh", #"{"refreshToken":"0123456789abcdef.abc"}"#),
     ("/account/sign-out", #"{"refreshToken":"0123456789abcdef.abc"}"#),
@@ -188,7 +188,7 @@ struct RequestFuzzTests {
   ]
 
   @Test("Changed forms and calls about accounts, devices and administration cause no failure")
-  func otherDoors() async throws {
+  func otherEndpoints() async throws {
     let server = try await TestServer(
       limits: { $0.failedSignIns = .max },
       registration: .open,
@@ -198,9 +198,9 @@ struct RequestFuzzTests {
     try await person.makeZone()
     let random = SeededRandomness(seed: Self.seed)
     for _ in 0..<Self.rounds {
-      let door = Self.otherDoors[Int(random.next() % UInt64(Self.otherDoors.count))]
-      let body = Self.broken(door.1.replacing("$token", with: server.apiToken), random)
-      let whole = door.0.replacing("$token", with: server.apiToken)
+      let endpoint = Self.otherEndpoints[Int(random.next() % UInt64(Self.otherEndpoints.count))]
+      let body = Self.broken(endpoint.1.replacing("$token", with: server.apiToken), random)
+      let whole = endpoint.0.replacing("$token", with: server.apiToken)
       let parts = whole.split(separator: "?", maxSplits: 1).map(String.init)
       // The path stays, and its parameters change.
       let query = String(

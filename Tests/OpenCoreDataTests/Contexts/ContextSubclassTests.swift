@@ -77,7 +77,7 @@ struct ContextSubclassTests {
   }
 
   @Test("Requests to a context call the methods of its subclass")
-  func doors() throws {
+  func requests() throws {
     let context = try context()
     try context.performAndWait {
       let item = ItemModel.insert(code: "a", into: context)

@@ -3,7 +3,6 @@
 /// A change needs two steps, so that old and new servers can run together during an upgrade. The
 /// first adds what the new servers need and keeps what the old ones use: `oldestServer` is
 /// unchanged. A later one removes what only the old ones used, and raises it.
-/// `oldestServer` stays. A later one takes away what only the old ones used, and raises it.
 struct StorageFormat: Sendable {
   struct Step: Sendable {
     /// The version after the step.

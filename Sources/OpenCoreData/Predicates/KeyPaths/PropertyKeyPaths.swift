@@ -7,7 +7,6 @@ import Synchronization
 /// differ: an app's computed property may read a title and return it in capitals, and a predicate
 /// on it is not a predicate on the title. A value is therefore set on a scratch object, and has to
 /// be returned unchanged by the key path.
-/// out again.
 enum PropertyKeyPaths {
   private struct Known: @unchecked Sendable {
     // Unchecked: key paths are immutable; they are only compared.

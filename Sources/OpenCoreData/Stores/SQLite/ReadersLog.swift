@@ -5,8 +5,7 @@ import WatershedSQLite
 /// The empty write-ahead log that a read-only store leaves beside its file.
 ///
 /// SQLite creates an empty log and its index for the first reader of a file in WAL mode. The last
-/// writing
-/// connection removes both when it is closed; a connection that only reads cannot
+/// writing connection removes both when it is closed; a connection that only reads cannot
 /// (sqlite.org/wal.html, "Read-Only Databases").
 struct ReadersLog {
   private let path: String
