@@ -3,7 +3,7 @@ export class CloudKitError extends Error {
   constructor({ serverErrorCode, reason, redirectURL }) {
     super(reason ?? serverErrorCode)
     this.code = serverErrorCode
-    /** The sign-in page, where someone has to sign in first. */
+    /** The sign-in page, if a user has to sign in first. */
     this.redirectURL = redirectURL
   }
 }

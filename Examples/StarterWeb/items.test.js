@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Items } from './items.js'
 
-// `watershed exec` puts them there.
+// `watershed exec` sets these variables.
 const { env } = process
 const place = {
   url: env.WATERSHED_CLOUDKIT_URL,

@@ -8,31 +8,31 @@ import Simulation
 struct SimulateCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "simulate",
-    abstract: "Play worlds of devices and a server in which everything goes wrong.",
+    abstract: "Simulate devices and a server with injected faults.",
     discussion: """
       Each world follows from its seed: devices that save, sync, crash, go offline and are restored \
-      from backups, a server that fails, and a network that loses, doubles and delays requests. An \
-      oracle beside the product knows what must be true. A world that fails is made smaller and \
+      from backups, a server that fails, and a network that loses, duplicates and delays requests. An \
+      oracle computes the expected state independently. A world that fails is reduced and \
       printed as a Swift test.
       """
   )
 
-  @Option(help: "Play the world of this seed and print its timeline.")
+  @Option(help: "Run the world of this seed and print its timeline.")
   var seed: UInt64?
 
-  @Option(help: "Play so many worlds, one after the other.")
+  @Option(help: "The number of worlds to run, one after the other.")
   var seeds: Int?
 
-  @Option(help: "Play worlds for so many minutes.")
+  @Option(help: "The minutes to run worlds for.")
   var minutes: Double?
 
   @Option(help: "The first seed of many worlds; otherwise it follows from the time.")
   var from: UInt64?
 
-  @Option(help: "Switch a planted bug of a debug build on, to see it found.")
+  @Option(help: "Enable a planted bug of a debug build, to check that it is found.")
   var bug: String?
 
-  @Flag(help: "Print what happened as JSON.")
+  @Flag(help: "Print the events as JSON.")
   var json = false
 
   @Flag(help: "Print the smaller world of the first failure as a Swift test.")
@@ -43,7 +43,7 @@ struct SimulateCommand: AsyncParsableCommand {
 
   func validate() throws {
     if seed != nil, seeds != nil || minutes != nil {
-      throw ValidationError("--seed plays one world; --seeds and --minutes play many.")
+      throw ValidationError("--seed runs one world; --seeds and --minutes run many.")
     }
   }
 
@@ -100,7 +100,7 @@ struct SimulateCommand: AsyncParsableCommand {
     try StandardOutput.print(campaign.summary)
     let calm = campaign.calm
     try StandardOutput.print(
-      "all agreed after \(Int(calm.median)) virtual seconds of calm in half of the worlds, after "
+      "all devices agreed after \(Int(calm.median)) virtual seconds of calm in half of the worlds, after "
         + "\(Int(calm.longest)) in all"
     )
     if tables { try StandardOutput.print(campaign.tables) }

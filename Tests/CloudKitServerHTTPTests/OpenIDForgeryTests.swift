@@ -33,27 +33,27 @@ struct OpenIDForgeryTests {
       Forgery("another issuer", "another issuer") { $0.claims["iss"] = "https://evil.example" },
       Forgery("a token that is over", "expired") { $0.claims["exp"] = 1_700_000_000 },
       Forgery("a token of the future", "not valid yet") { $0.claims["nbf"] = 9_000_000_000 },
-      Forgery("a token about nobody", "about nobody") { $0.claims["sub"] = "" },
-      Forgery("a changed signature", "signature is not right") { behaviour in
+      Forgery("a token without a subject", "has no subject") { $0.claims["sub"] = "" },
+      Forgery("a changed signature", "signature is not valid") { behaviour in
         behaviour.spoil = { token in
           let parts = token.split(separator: ".")
           return "\(parts[0]).\(parts[1]).\(TestIssuer.base64URL(Data(count: 64)))"
         }
       },
-      Forgery("changed claims", "signature is not right") { behaviour in
+      Forgery("changed claims", "signature is not valid") { behaviour in
         behaviour.spoil = { token in
           let parts = token.split(separator: ".").map(String.init)
           let changed = parts[1].dropLast(4) + "AAAA"
           return "\(parts[0]).\(changed).\(parts[2])"
         }
       },
-      Forgery("no algorithm", "algorithm none is not taken") { behaviour in
+      Forgery("no algorithm", "algorithm none is not accepted") { behaviour in
         behaviour.algorithm = "none"
         behaviour.spoil = { token in
           token.split(separator: ".").dropLast().joined(separator: ".") + "."
         }
       },
-      Forgery("an algorithm whose key everybody knows", "algorithm HS is not taken") {
+      Forgery("an algorithm whose key everybody knows", "algorithm HS is not accepted") {
         $0.algorithm = "HS256"
       },
       Forgery("another key's algorithm", "no key of the issuer") { $0.algorithm = "RS256" },

@@ -246,7 +246,7 @@ struct SMTPTests {
       settings.replyTimeout = command == "END" ? 60 : 1
       settings.deliveryTimeout = command == "END" ? 0.05 : 60
     }
-    #expect(refused.failure.reason.contains("did not come within"))
+    #expect(refused.failure.reason.contains("was not received within"))
     #expect(refused.failure.isTemporary)
   }
 

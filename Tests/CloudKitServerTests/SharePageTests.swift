@@ -66,7 +66,7 @@ struct SharePageTests {
     func ask(_ name: String) async throws -> String {
       let (refused, offer) = await page(tree, "POST", form: "user=\(name)&password=secret")
       #expect(refused.status == 404)
-      #expect(offer.contains("Ask to be let in"))
+      #expect(offer.contains("Request access"))
       #expect(!offer.contains("Ada") && !offer.contains("<h1>Notes</h1>"))
       let (asked, answer) = await page(tree, "POST", form: "seal=\(try seal(offer))&ask=yes")
       #expect(asked.status == 200)

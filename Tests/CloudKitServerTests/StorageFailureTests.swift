@@ -22,7 +22,7 @@ struct StorageFailureTests {
     )
     #expect(found.status == 503)
     #expect(found.error.serverErrorCode == .tryAgainLater)
-    #expect(found.error.reason == "the server has no room left on its disk")
+    #expect(found.error.reason == "the server's disk is full")
     #expect(found.error.retryAfter == 60)
   }
 
@@ -37,7 +37,7 @@ struct StorageFailureTests {
       let found = try await reply(to: error)
       #expect(found.status == 500)
       #expect(found.error.serverErrorCode == .internalError)
-      #expect(found.error.reason == "the server could not do this; its log says why")
+      #expect(found.error.reason == "the server failed to answer; its log has the reason")
       #expect(found.error.uuid == "u")
     }
   }

@@ -227,7 +227,7 @@ struct SignInTests {
           #expect(text.contains("laptop &lt;1&gt;"))
           #expect(text.contains("iCloud.test"))
         },
-        { #expect(await cloud.allow(signIn.userCode, password: "wrong").contains("not right")) },
+        { #expect(await cloud.allow(signIn.userCode, password: "wrong").contains("is wrong")) },
         { #expect(await cloud.allow(signIn.userCode).contains("is signed in")) },
       ])
       try await signIn.wait()
@@ -237,7 +237,7 @@ struct SignInTests {
       cloud.clock.leap(days: 21)
       #expect(try await program.accountStatus() == .available)
       // A code is valid once.
-      #expect(await cloud.allow(signIn.userCode).contains("not good any more"))
+      #expect(await cloud.allow(signIn.userCode).contains("has expired or was used"))
     }
   }
 

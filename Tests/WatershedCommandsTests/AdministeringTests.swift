@@ -354,7 +354,7 @@ struct AdministeringTests {
       )
       #expect(all.exitCode == 2)
       for words in [
-        "'port' is there twice", "port: 80800", "rateLimit", "userQuota: a whole number",
+        "'port' occurs twice", "port: 80800", "rateLimit", "userQuota: a whole number",
         "logLevel", "s3.bucket is missing", "s3.accessKey is missing", "s3.secretKey is missing",
         "openID.clientID is missing", "no key 'prot'", "database:", "assetLimit",
         "WATERSHED_RATE_BURST: a number is expected",

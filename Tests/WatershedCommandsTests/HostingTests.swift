@@ -52,11 +52,11 @@ struct HostingTests {
 
       let before = try await run("doctor", "--data", data)
       #expect(before.exitCode == 0, "\(before.output)")
-      #expect(before.output.contains("nobody administers"))
+      #expect(before.output.contains("no account is an administrator"))
       let added = try await run("users", "add", "root", "--administrator", "--data", data)
       #expect(added.exitCode == 0, "\(added.errors)")
       let after = try await run("doctor", "--data", data)
-      #expect(!after.output.contains("nobody administers"))
+      #expect(!after.output.contains("no account is an administrator"))
       let invited = try await run("users", "invite", "--data", data, "--output", "text")
       #expect(invited.output.hasPrefix("https://cloud.example.org/sign-up?invitation="))
 

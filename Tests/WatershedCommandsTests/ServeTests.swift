@@ -72,9 +72,9 @@ struct ServeTests {
       #expect(facts["account"] == nil)
       #expect(facts["webAuthToken"] == nil)
       let link = try #require(facts["invitationURL"] as? String)
-      #expect(try await get(link).text.contains("Make the account"))
+      #expect(try await get(link).text.contains("Create the account"))
       let form = "user=ada&password=tulips+on+the+sill"
-      #expect(try await post(link, form).text.contains("is there"))
+      #expect(try await post(link, form).text.contains("was created"))
       server.terminate()
       _ = try await server.finish()
       let users = try await CommandProcess.run("users", "list", "--data", folder.path)

@@ -23,7 +23,7 @@ extension StoreMirror {
         idle = isProgress ? 0 : idle + 1
         guard idle < Self.idleRounds else {
           throw CloudFailure.busy(
-            reason: "The server took nothing of \(idle) batches in a row.",
+            reason: "The server accepted nothing of \(idle) batches in a row.",
             retryAfter: nil
           )
         }
@@ -101,7 +101,7 @@ extension StoreMirror {
       journal.note(
         .export,
         .batchRepeated,
-        cause: "The reply to batch \(batch.sequence) never came.",
+        cause: "The reply to batch \(batch.sequence) was not received.",
         effect: "The same batch is sent again under its number."
       ) { $0.recordNames = batch.operations.map(\.name) }
       _ = try await send(batch, isRepeat: true, &total)
@@ -149,7 +149,7 @@ extension StoreMirror {
           journal.note(
             .export,
             .historyRead,
-            cause: "History tells of saves since the last export.",
+            cause: "The history has saves since the last export.",
             effect: "\(folded) objects changed."
           )
         }
@@ -174,7 +174,7 @@ extension StoreMirror {
     journal.note(
       .export,
       .batchSent,
-      cause: isRepeat ? "The reply never came." : "These changes wait.",
+      cause: isRepeat ? "The reply was not received." : "These changes wait.",
       effect: "Batch \(batch.sequence) is on its way."
     ) { event in
       event.recordNames = batch.operations.map(\.name)

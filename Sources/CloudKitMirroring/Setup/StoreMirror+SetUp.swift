@@ -150,7 +150,7 @@ extension StoreMirror {
       do {
         for try await _ in cloud.notifications() {
           guard let self else { return }
-          self.wake(import: true, urgent: true, cause: "A notification came.")
+          self.wake(import: true, urgent: true, cause: "A notification was received.")
         }
       } catch {
         self?.log.detail(1, "Notifications ended: \(MirrorErrorText.text(error))")

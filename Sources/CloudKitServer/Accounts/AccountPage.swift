@@ -143,8 +143,8 @@ struct AccountPage {
         answer({ckSession: token, ckWebAuthToken: token},
           "You are signed in. You can close this window."));
       document.getElementById("deny").addEventListener("click", () =>
-        answer({errorMessage: "The person did not allow the sign-in."},
-          "The app was not let in. You can close this window."));
+        answer({errorMessage: "The user did not allow the sign-in."},
+          "Access was denied. You can close this window."));
       </script>
       """
   }

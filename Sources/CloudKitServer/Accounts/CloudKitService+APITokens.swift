@@ -36,7 +36,7 @@ extension CloudKitService {
     if let redirectURL, !Self.mayTakeTokens(redirectURL) {
       throw AdministrationError(
         description:
-          "\(redirectURL) is no place for user tokens: give an https URL, an http URL of "
+          "\(redirectURL) cannot receive user tokens: give an https URL, an http URL of "
           + "this machine, or an app's own scheme with a point in it, such as org.example.app."
       )
     }

@@ -10,13 +10,13 @@ extension CloudKitService {
     let invitation = target.query["invitation"]
     guard configuration.registration != .closed || invitation != nil else {
       return AccountPage(
-        title: "Make an account",
-        message: "This server's administrator makes the accounts."
+        title: "Create an account",
+        message: "Only this server's administrator creates accounts."
       ).response(status: 403, nonce: nonce)
     }
     let form = request.method == "POST" ? request.form : [:]
     var page = AccountPage(
-      title: "Make an account",
+      title: "Create an account",
       fields: [
         AccountPage.Field(
           name: "user",
@@ -39,7 +39,7 @@ extension CloudKitService {
           autocomplete: "new-password"
         ),
       ],
-      button: "Make the account",
+      button: "Create the account",
       otherButton: identityOffer("Sign up")
     )
     guard request.method == "POST" else { return page.response(nonce: nonce) }
@@ -60,10 +60,10 @@ extension CloudKitService {
       return page.response(status: 400, nonce: nonce)
     }
     let mailed =
-      mail == nil ? "" : " Open the link in the mail that is on its way to confirm your address."
+      mail == nil ? "" : " Open the link in the mail that was sent to confirm your address."
     return AccountPage(
-      title: "Make an account",
-      message: "The account \(form["user"] ?? "") is there. You can sign in now.\(mailed)"
+      title: "Create an account",
+      message: "The account \(form["user"] ?? "") was created. You can sign in now.\(mailed)"
     ).response(nonce: nonce)
   }
 

@@ -264,7 +264,7 @@ extension CloudKitService {
       guard before.deletedAt != nil else {
         throw AdministrationError(
           description:
-            "The account \"\(userName)\" is not deleted; `users update` opens a shut one."
+            "The account \"\(userName)\" is not deleted; `users update` enables a disabled one."
         )
       }
       var state = before
@@ -326,7 +326,7 @@ extension CloudKitService {
     guard found != nil || configuration.registration == .open else {
       throw AdministrationError(
         description:
-          "This server takes new accounts by invitation, and this invitation is not good."
+          "This server takes new accounts by invitation, and this invitation is not valid."
       )
     }
     guard !userName.isEmpty, userName.count <= limits.nameLength else {
@@ -351,7 +351,7 @@ extension CloudKitService {
     do {
       try await beginVerification(of: address, for: account)
     } catch let error as ErrorDictionary where error.serverErrorCode == .throttled {
-      logger.notice("an address was not mailed: too many mails wait")
+      logger.notice("a mail to a new address was not sent: the queue of mails is full")
     }
   }
 

@@ -67,7 +67,7 @@ extension CloudKitService {
     )
     return try await write { [storage] in
       if let identity, try storage.read({ try $0.entry(identity.key) }) != nil {
-        throw AdministrationError(description: "The account is there already. Please begin again.")
+        throw AdministrationError(description: "The account exists already. Please start again.")
       }
       guard try storage.read({ try $0.account(userName: userName) }) == nil else {
         throw AdministrationError(description: "There is an account \"\(userName)\" already.")

@@ -10,10 +10,10 @@ extension CloudKitService {
     let form = request.method == "POST" ? request.form : [:]
     var page = AccountPage(
       title: Self.deletionTitle,
-      message: "The account is shut at once on every device. \(purgeNotice)",
+      message: "The account is disabled at once on every device. \(purgeNotice)",
       fields: AccountPage.Field.credentials(user: form["user"] ?? ""),
       button: "Delete the account",
-      otherButton: identityOffer("Go on")
+      otherButton: identityOffer("Continue")
     )
     guard request.method == "POST" else { return page.response(nonce: nonce) }
     try throttleAnonymous(request)
@@ -24,7 +24,7 @@ extension CloudKitService {
       return try await delete(account, request)
     }
     guard form["ticket"] == nil else {
-      page.message = "This took too long. Please begin again."
+      page.message = "This took too long. Please start again."
       return page.response(status: 400, nonce: nonce)
     }
     do {
@@ -51,7 +51,7 @@ extension CloudKitService {
   ) throws -> WebServiceResponse {
     AccountPage(
       title: Self.deletionTitle,
-      message: "This is the account \(account.userName). It is shut at once on every device. "
+      message: "This is the account \(account.userName). It is disabled at once on every device. "
         + purgeNotice,
       fields: [try ticketField(for: account, attempt)],
       action: "/delete-account",
@@ -66,7 +66,7 @@ extension CloudKitService {
     try await deleteOwnAccount(account, from: SenderAddress(request.clientAddress))
     return AccountPage(
       title: Self.deletionTitle,
-      message: "The account \(account.userName) is shut. \(purgeNotice)"
+      message: "The account \(account.userName) is disabled. \(purgeNotice)"
     ).response(nonce: nonce)
   }
 
@@ -79,8 +79,8 @@ extension CloudKitService {
   var purgeNotice: String {
     let days = Int((limits.purgeDelay / (24 * 60 * 60)).rounded())
     return """
-      What belongs to it is removed after \(days) days; until then who runs this server can give \
-      it back.
+      Its data is deleted after \(days) days; until then the server's operator can restore \
+      the account.
       """
   }
 
@@ -90,7 +90,7 @@ extension CloudKitService {
       return "Too many attempts. Please wait a few minutes, then try again."
     }
     return Self.isCodeNeeded(error)
-      ? "This account has a second factor. Please give a code of it too."
-      : "The user name, the password or the code is not right."
+      ? "This account has a second factor. Please give its code too."
+      : "The user name, the password or the code is wrong."
   }
 }

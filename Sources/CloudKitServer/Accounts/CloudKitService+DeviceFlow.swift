@@ -115,15 +115,16 @@ extension CloudKitService {
       return (batch, (authorization, verdict))
     }
     switch outcome?.verdict {
-    case nil: return try refusal("expired_token", "the code is over; ask for another one")
-    case .pending: return try refusal("authorization_pending", "nobody has typed the code yet")
-    case .slowDown: return try refusal("slow_down", "ask less often")
-    case .denied: return try refusal("access_denied", "the person did not let the program in")
+    case nil: return try refusal("expired_token", "the code has expired; request another one")
+    case .pending:
+      return try refusal("authorization_pending", "the user has not entered the code yet")
+    case .slowDown: return try refusal("slow_down", "poll less often")
+    case .denied: return try refusal("access_denied", "the user denied access")
     case .allowed(let id):
       guard let authorization = outcome?.authorization,
         let account = try storage.read({ try $0.account(id: id) }),
         try !storage.read({ try $0.state(of: account.id).0.isDisabled })
-      else { return try refusal("access_denied", "the account is not there any more") }
+      else { return try refusal("access_denied", "the account no longer exists") }
       let credentials = try await startGrant(
         account: account,
         container: authorization.container,

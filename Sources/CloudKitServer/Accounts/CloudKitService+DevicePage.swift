@@ -20,12 +20,12 @@ extension CloudKitService {
     // Looking up a code counts as guessing one.
     try throttleAnonymous(request)
     guard let code = DeviceAuthorization.typed(text), let waiting = try authorization(code) else {
-      return codePage(message: "This code is not good any more, or was never one.")
+      return codePage(message: "This code has expired or was used, or never existed.")
         .response(status: 400, nonce: nonce)
     }
     if form["answer"] == "deny" {
       try await answer(.denied, to: code)
-      return AccountPage(title: Self.activationTitle, message: "The program was not let in.")
+      return AccountPage(title: Self.activationTitle, message: "Access was denied.")
         .response(nonce: nonce)
     }
     if form["with"] == Self.identityButton {
@@ -86,7 +86,7 @@ extension CloudKitService {
     _ attempt: IdentityAttempt
   ) throws -> WebServiceResponse {
     guard let waiting = try authorization(code) else {
-      return codePage(message: "This code is not good any more.").response(
+      return codePage(message: "This code has expired or was used.").response(
         status: 400,
         nonce: nonce
       )
@@ -127,7 +127,7 @@ extension CloudKitService {
       batch.savedEntries = [entry]
       return (batch, true)
     }
-    guard isDone else { throw ErrorDictionary(.notFound, "the code is not good any more") }
+    guard isDone else { throw ErrorDictionary(.notFound, "the code has expired or was used") }
   }
 
   private func codePage(message: String?) -> AccountPage {
@@ -135,7 +135,7 @@ extension CloudKitService {
       title: Self.activationTitle,
       message: message,
       fields: [AccountPage.Field(name: Self.userCode, label: "The code that the device shows")],
-      button: "Go on"
+      button: "Continue"
     )
   }
 
@@ -148,8 +148,8 @@ extension CloudKitService {
       title: Self.activationTitle,
       subject: waiting.container,
       message: """
-        A device that calls itself “\(waiting.device)” asks to be signed in as you. Let it in only \
-        if you asked for that yourself, and it shows this code.
+        A device named “\(waiting.device)” requests to sign in as you. Allow it only \
+        if you started this yourself, and it shows this code.
         """,
       fields: [
         AccountPage.Field(
@@ -158,9 +158,9 @@ extension CloudKitService {
           value: DeviceAuthorization.shown(code)
         )
       ] + AccountPage.Field.credentials(user: userName),
-      button: "Let it in",
-      otherButton: identityOffer("Let it in"),
-      refusal: "Not mine"
+      button: "Allow",
+      otherButton: identityOffer("Allow"),
+      refusal: "Deny"
     )
   }
 }

@@ -92,7 +92,10 @@ extension CloudKitService {
     _ refreshToken: String,
     from sender: SenderAddress? = nil
   ) async throws -> DeviceCredentials {
-    let refused = ErrorDictionary(.authenticationFailed, "the refresh token is not good any more")
+    let refused = ErrorDictionary(
+      .authenticationFailed,
+      "the refresh token has expired or was revoked"
+    )
     let halves = refreshToken.split(separator: ".", maxSplits: 1).map(String.init)
     guard halves.count == 2 else { throw refused }
     let (id, digest) = (halves[0], Self.digest(halves[1]))

@@ -117,7 +117,7 @@ extension CloudKitService {
     else {
       return AccountPage(
         title: "Sign in",
-        message: "This sign-in took too long or was begun in another browser. Please begin again."
+        message: "This sign-in took too long or was started in another browser. Please start again."
       ).response(status: 400, nonce: nonce)
     }
     do {
@@ -126,7 +126,7 @@ extension CloudKitService {
         throw IdentityFailure(.refused, "the issuer answered \(Self.word(code))")
       }
       guard let code = target.query["code"], !code.isEmpty else {
-        throw IdentityFailure(.refused, "the browser came back without a code")
+        throw IdentityFailure(.refused, "the issuer's redirect has no code")
       }
       let identity = try await provider.identity(code: code, attempt.challenge)
       let account = try await account(of: identity, provider, attempt)
@@ -148,7 +148,7 @@ extension CloudKitService {
     let key = DirectoryEntry.Key(.identityAttempt, Self.digest(text))
     try await write { [storage] in
       guard try storage.read({ try $0.entry(key) }) == nil else {
-        throw AdministrationError(description: "This sign-in was used already. Please begin again.")
+        throw AdministrationError(description: "This sign-in was used already. Please start again.")
       }
       var batch = WriteBatch()
       batch.expectedEntries[key] = .some(nil)
@@ -167,8 +167,8 @@ extension CloudKitService {
     case .signIn(let request, let flag): (signIn, isKept) = (request, flag)
     case .register:
       return AccountPage(
-        title: "Make an account",
-        message: "The account \(account.userName) is there. You can sign in now."
+        title: "Create an account",
+        message: "The account \(account.userName) was created. You can sign in now."
       ).response(nonce: nonce)
     case .activate(let code): return try activationPage(code, for: account, attempt)
     case .deleteAccount: return try deletionPage(for: account, attempt)
@@ -177,7 +177,7 @@ extension CloudKitService {
     let known = try apiToken(signIn.apiToken)
     guard let apiToken = known,
       apiToken.container == nil || apiToken.container == signIn.container
-    else { throw AdministrationError(description: "This sign-in link is not valid any more.") }
+    else { throw AdministrationError(description: "This sign-in link is no longer valid.") }
     let token = try await startSession(
       account: account,
       container: signIn.container,
@@ -286,7 +286,7 @@ extension CloudKitService {
     status: Int,
     _ attempt: IdentityAttempt
   ) throws -> WebServiceResponse {
-    var page = AccountPage(title: "Make an account", message: message)
+    var page = AccountPage(title: "Create an account", message: message)
     switch attempt.purpose {
     case .signIn(let signIn, _):
       page.title = "Sign in"

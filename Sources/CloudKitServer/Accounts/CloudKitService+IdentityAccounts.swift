@@ -82,8 +82,8 @@ extension CloudKitService {
     guard found != nil || (provider.registration ?? configuration.registration) == .open else {
       throw AdministrationError(
         description: configuration.registration == .closed
-          ? "You have no account here; this server's administrator makes the accounts."
-          : "You have no account here, and new ones are made by invitation."
+          ? "You have no account here; only this server's administrator creates accounts."
+          : "You have no account here, and new ones require an invitation."
       )
     }
     let names = identity.userNames(limit: limits.nameLength)

@@ -48,7 +48,9 @@ extension CloudKitService {
     }
     guard let token = target.webAuthToken, let own = try ownAccount(token, from: sender),
       !own.isOfOwnPage, apiToken.container == nil || apiToken.container == own.session.container
-    else { throw ErrorDictionary(.authenticationFailed, "the user token is not good any more") }
+    else {
+      throw ErrorDictionary(.authenticationFailed, "the user token has expired or was revoked")
+    }
     let body: Data
     do {
       body = try await answer(call, request.body, own)

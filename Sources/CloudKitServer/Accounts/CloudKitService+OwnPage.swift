@@ -23,7 +23,7 @@ extension CloudKitService {
     if form["ticket"] != nil {
       guard let account = try await account(ofTicket: form["ticket"], for: .ownAccount, request)
       else {
-        page.message = "This took too long. Please begin again."
+        page.message = "This took too long. Please start again."
         return page.response(status: 400, nonce: nonce)
       }
       return try await openOwnPage(of: account, by: Self.ownPageOfIssuer, from: sender)
@@ -132,10 +132,10 @@ extension CloudKitService {
         message =
           try storage.read { try pendingAddress(of: own.account, $0) } == nil || mail == nil
           ? "The address is saved."
-          : "The address counts once you have opened the link in the mail that is on its way to it."
+          : "The address takes effect once you have opened the link in the mail that was sent to it."
       case "verify":
         try await resendVerification(of: own)
-        message = "A mail with a link is on its way to the address."
+        message = "A mail with a link was sent to the address."
       case "begin": secret = try await beginSecondFactor(of: own, password: password, code: code)
       case "confirm":
         codes = try await confirmSecondFactor(
@@ -154,7 +154,7 @@ extension CloudKitService {
         try await delete(own, password: password)
         return AccountPage(
           title: Self.ownPageTitle,
-          message: "The account \(own.account.userName) is shut. \(purgeNotice)"
+          message: "The account \(own.account.userName) is disabled. \(purgeNotice)"
         ).response(nonce: nonce)
       default: break
       }

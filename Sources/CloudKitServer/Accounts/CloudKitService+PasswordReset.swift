@@ -10,7 +10,7 @@ struct MailedReset: Codable, Hashable, Sendable {
 /// Links to a new password.
 extension CloudKitService {
   static let spentLink = AdministrationError(
-    description: "This link is not good any more."
+    description: "This link has expired or was used."
   )
 
   /// A link with which the account's owner can choose a new password, once.

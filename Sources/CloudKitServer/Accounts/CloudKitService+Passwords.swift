@@ -80,7 +80,7 @@ extension CloudKitService {
           known,
           from: sender,
           detail: known == nil
-            ? "no such account" : isRight ? "the account is shut" : "wrong password"
+            ? "no such account" : isRight ? "the account is disabled" : "wrong password"
         )
         throw wrong
       }

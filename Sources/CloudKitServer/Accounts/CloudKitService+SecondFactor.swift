@@ -23,7 +23,8 @@ extension CloudKitService {
     "a code of the account's second factor is needed",
     extension: ErrorExtension(
       code: .secondFactorNeeded,
-      remedy: "Ask the person for a code of their app, or a recovery code, and send it as code."
+      remedy:
+        "Ask the user for a code of the authenticator app, or a recovery code, and send it as code."
     )
   )
 

@@ -64,7 +64,7 @@ extension CloudKitService {
       offersToKeep: true
     )
     if configuration.registration == .open {
-      page.links.append(("/sign-up", "Make an account"))
+      page.links.append(("/sign-up", "Create an account"))
     }
     if mail != nil { page.links.append((Self.forgottenPasswordPath, "Forgotten password")) }
     guard isPost else { return page.response(nonce: nonce) }
@@ -149,8 +149,8 @@ extension CloudKitService {
       heading: "Sign in",
       """
       <p class="quiet">to use <strong>\(HTMLPage.escape(container))</strong></p>
-      <p class="message" role="alert">Pages of \(shown) may not sign people in with this app's API \
-      token. The app's developer makes a token that names this origin.</p>
+      <p class="message" role="alert">Pages of \(shown) may not sign users in with this app's API \
+      token. The app's developer creates a token that names this origin.</p>
       <script nonce="\(nonce)" data-origin="\(shown)">
       const origin = document.currentScript.dataset.origin;
       if (window.opener) {
@@ -190,7 +190,7 @@ extension CloudKitService {
       return AccountPage(
         title: "You are signed in",
         subject: container,
-        message: "No page asked for the result, so none has it. You may close this window."
+        message: "No page requested the result, so none received it. You can close this window."
       ).response(nonce: nonce)
     }
     return AccountPage(

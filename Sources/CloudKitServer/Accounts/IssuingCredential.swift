@@ -58,7 +58,10 @@ extension CloudKitService {
   func checkHolds(_ credential: IssuingCredential?) throws {
     guard let credential else { return }
     guard try storage.read({ try credential.holds(in: $0, now: now) }) else {
-      throw ErrorDictionary(.accessDenied, "what this URL was given to has ended; ask for another")
+      throw ErrorDictionary(
+        .accessDenied,
+        "the credential that requested this URL has ended; request another"
+      )
     }
   }
 }

@@ -125,7 +125,7 @@ extension CloudKitService {
       try storage.read { snapshot in
         let sessions = try snapshot.sessions(account: account)
         guard let session = sessions.first(where: { Self.shownID($0) == id }) else {
-          throw AdministrationError(description: "There is no such sign-in any more.")
+          throw AdministrationError(description: "This sign-in no longer exists.")
         }
         var batch = WriteBatch()
         batch.endedSessions = [session.digest]
@@ -140,7 +140,7 @@ extension CloudKitService {
   /// Ends one of the user's own devices; another user's device is treated as unknown.
   func endDevice(_ id: String, of own: OwnAccount) async throws {
     guard try devices(ofAccount: own.account.id).contains(where: { $0.id == id }) else {
-      throw AdministrationError(description: "There is no such device any more.")
+      throw AdministrationError(description: "This device no longer exists.")
     }
     let grant = try await revokeDevice(id)
     audit(
@@ -231,7 +231,7 @@ extension CloudKitService {
   func resendVerification(of own: OwnAccount) async throws {
     guard mail != nil,
       let address = try storage.read({ try pendingAddress(of: own.account, $0) })
-    else { throw AdministrationError(description: "No address waits to be confirmed.") }
+    else { throw AdministrationError(description: "No address is waiting for confirmation.") }
     try checkAddress(address)
     try countMail(askedBy: own.account)
     try await beginVerification(of: address, for: own.account)

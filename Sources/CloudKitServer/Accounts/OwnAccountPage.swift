@@ -47,7 +47,7 @@ struct OwnAccountPage {
     var html = ""
     if let secret {
       html += """
-        <p>Add this to your authenticator app, then give the code that it shows:</p>
+        <p>Add this to your authenticator app, then enter the code that it shows:</p>
         <p><code>\(escape(secret.secret))</code></p>
         <p><code>\(escape(secret.address))</code></p>
         \(form("Switch the second factor on", code, do: "confirm"))
@@ -55,7 +55,7 @@ struct OwnAccountPage {
     }
     if let recoveryCodes {
       html += """
-        <p>Keep these recovery codes where you keep no passwords. Each opens the account once, in \
+        <p>Keep these recovery codes apart from your passwords. Each signs you in once, in \
         place of the app. They are not shown again.</p>
         <p><code>\(recoveryCodes.map(escape).joined(separator: "<br>"))</code></p>
 
@@ -63,7 +63,7 @@ struct OwnAccountPage {
     }
     if let export {
       html += """
-        <p>Your data is ready as a tar archive. The link is good once, for a quarter of an hour:</p>
+        <p>Your data is ready as a tar archive. The link works once, within a quarter of an hour:</p>
         <p><a href="\(escape(export.url))">Download the archive</a></p>
 
         """
@@ -82,7 +82,7 @@ struct OwnAccountPage {
         "Delete the account",
         hasPassword ? password : "",
         do: "delete",
-        note: "It is shut at once on every device; what belongs to it is removed after "
+        note: "It is disabled at once on every device; its data is deleted after "
           + "\(daysUntilRemoval) days."
       )
   }
@@ -97,7 +97,7 @@ struct OwnAccountPage {
       )
     }
     return "<h2>Devices</h2>\n"
-      + (rows.isEmpty ? "<p class=\"quiet\">None stays signed in.</p>\n" : rows.joined())
+      + (rows.isEmpty ? "<p class=\"quiet\">No device is signed in.</p>\n" : rows.joined())
   }
 
   private var sessionsHTML: String {
@@ -107,7 +107,7 @@ struct OwnAccountPage {
         let place = session.container.hasPrefix("/") ? "administration" : session.container
         return button(
           "\(place), until \(Self.day(session.expires))",
-          "End it",
+          "End",
           do: "session",
           session.id
         )
@@ -121,11 +121,11 @@ struct OwnAccountPage {
         "Set up a second factor",
         password,
         do: "begin",
-        note: "A code of an authenticator app is asked for beside the password."
+        note: "Sign-in requires a code of an authenticator app in addition to the password."
       )
     }
     return form(
-      "Make new recovery codes",
+      "Create new recovery codes",
       password,
       do: "codes",
       note: "The account has a second factor; \(overview.recoveryCodes) recovery codes are left."

@@ -35,7 +35,7 @@ package struct PasswordRule: Hashable, Sendable {
     }
     guard password.count <= longest else { return tooLong }
     guard !refusesCommon || !(Self.isCommon(password) || Self.isName(password, userName)) else {
-      return "This password is among the first that are guessed; choose another."
+      return "This password is one of the most common ones; choose another."
     }
     return nil
   }

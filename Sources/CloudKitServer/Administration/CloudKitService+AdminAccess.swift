@@ -66,7 +66,7 @@ extension CloudKitService {
     case .own:
       let own: OwnToken = try call.read()
       guard NameRules.isContainerName(own.container, limits) else {
-        throw AdministrationError(description: "Name the container that the token is to open.")
+        throw AdministrationError(description: "Name the container that the token is for.")
       }
       let token = try await apiToken(
         opening: own.container,
@@ -170,7 +170,7 @@ extension CloudKitService {
   /// Creates a new operator's token, and refuses the former one from now on.
   func renewAdministratorToken() throws {
     guard let renew = configuration.renewAdministratorToken else {
-      throw AdministrationError(description: "This server keeps no operator's token.")
+      throw AdministrationError(description: "This server has no operator's token.")
     }
     // Serialized: with two calls at once, the file and the server must keep the same token.
     try administratorToken.withLock { $0 = try renew() }

@@ -165,7 +165,7 @@ extension CloudKitService {
     guard let name = user.userName ?? (call.isOperator ? nil : call.by) else {
       throw ErrorDictionary(
         .authenticationRequired,
-        "the operator's token belongs to no person; name one to act as"
+        "the operator's token belongs to no user; name one to act as"
       )
     }
     audit("user.act-as", by: call, about: name, detail: user.container, device: user.device)

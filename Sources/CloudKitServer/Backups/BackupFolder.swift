@@ -41,7 +41,7 @@ package struct BackupFolder: Sendable {
     guard manifest.schema == 1 else { return ["its format is newer than this server"] }
     let strange = manifest.files.filter { !$0.isInside }
     guard strange.isEmpty else {
-      return ["its manifest names files outside of the backup: nothing of it is used"]
+      return ["its manifest names files outside of the backup, so it is refused"]
     }
     var problems: [String] = []
     for file in manifest.files {

@@ -16,7 +16,7 @@ extension CloudKitService {
   package func backUp(to folder: URL) async throws -> BackupManifest {
     let manager = FileManager.default
     guard !manager.fileExists(atPath: folder.path) else {
-      throw BackupError(description: "There is something at \(folder.path) already.")
+      throw BackupError(description: "A file or folder exists at \(folder.path) already.")
     }
     do {
       try await bindAssetStore()
@@ -105,7 +105,7 @@ extension CloudKitService {
   func createBackup(_ call: AdminCall) async throws -> Data {
     let request: [String: String] = try call.read()
     guard let path = request["path"], path.hasPrefix("/") else {
-      throw AdministrationError(description: "Name the backup's folder by its whole path.")
+      throw AdministrationError(description: "Name the backup's folder by its absolute path.")
     }
     // An administrator's password must not allow writing files of the machine.
     guard call.isOperator else {

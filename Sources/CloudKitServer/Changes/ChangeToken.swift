@@ -245,7 +245,10 @@ extension CloudKitService {
       )
     }
     guard token.incarnation == storage.incarnation || token.readIn == storage.incarnation else {
-      throw ErrorDictionary(.tryAgainLater, "the storage has just gone over to another history")
+      throw ErrorDictionary(
+        .tryAgainLater,
+        "the storage is switching to another incarnation, try again"
+      )
     }
     // A token with newer changes than the server has is from before a backup was restored.
     guard token.incarnation == storage.incarnation, token.counter <= counter,

@@ -43,7 +43,10 @@ extension CloudKitService {
       // Left incomplete by a server that stopped, this one or another.
       try await finishErasings()
     } catch {
-      logger.error("erasing did not go on", metadata: ["error": "\(error)"])
+      logger.error(
+        "erasing deleted schema fields failed; the next maintenance retries it",
+        metadata: ["error": "\(error)"]
+      )
     }
     while !isClosed {
       do { try await effects.clock.sleep(seconds: limits.eventPollInterval) } catch { return }
@@ -57,7 +60,7 @@ extension CloudKitService {
       do {
         try await housekeep()
       } catch {
-        logger.error("housekeeping failed", metadata: ["error": "\(error)"])
+        logger.error("maintenance failed", metadata: ["error": "\(error)"])
       }
     }
   }

@@ -107,7 +107,7 @@ extension CloudKitService {
     let key = try key(of: signature)
     guard let publicKey = ServerKey.readPEM(key.publicKey),
       signature.isValid(request, by: publicKey)
-    else { throw ErrorDictionary(.authenticationFailed, "the signature is not right") }
+    else { throw ErrorDictionary(.authenticationFailed, "the signature is not valid") }
     guard key.container == path.container, key.environment == path.environment else {
       throw ErrorDictionary(
         .authenticationFailed,
@@ -123,7 +123,7 @@ extension CloudKitService {
     guard path.endpoint?.isOpenToKeys == true else {
       throw ErrorDictionary(
         .authenticationFailed,
-        "people are looked up by a signed-in person; a server-to-server key is none"
+        "users are looked up by a signed-in user, not by a server-to-server key"
       )
     }
     return RequestContext(

@@ -28,7 +28,7 @@ enum AccountMail {
 
         \(link)
 
-        If you know nothing of it, leave this mail alone: without the password nothing happens.
+        If you did not, ignore this mail: without the password nothing changes.
 
         """
       )
@@ -36,13 +36,13 @@ enum AccountMail {
       (
         "A new password on \(host)",
         """
-        A new password was asked for, for the account \(userName) on \(host).
+        A new password was requested for the account \(userName) on \(host).
 
         To choose one, open this page within \(minutes) minutes; it works once:
 
         \(link)
 
-        If you did not ask, leave this mail alone: the password stays as it is.
+        If you did not request it, ignore this mail: the password does not change.
 
         """
       )
@@ -50,9 +50,9 @@ enum AccountMail {
       (
         "Signing in on \(host)",
         """
-        A new password was asked for, for the account \(userName) on \(host).
+        A new password was requested for the account \(userName) on \(host).
 
-        The account is opened by signing in with \(service), which has its own way to a new password.
+        The account signs in with \(service), which manages its password.
 
         """
       )
@@ -60,10 +60,10 @@ enum AccountMail {
       (
         "A new password on \(host)",
         """
-        A new password was asked for, for the account \(userName) on \(host).
+        A new password was requested for the account \(userName) on \(host).
 
         The account administers the server and has no second factor, so its password is not changed by
-        mail. The server's operator makes a link: watershed users reset-password
+        mail. The server's operator creates a link: watershed users reset-password
 
         """
       )
@@ -77,7 +77,7 @@ enum AccountMail {
         Sender: \(address ?? "the server's operator")
 
         If this was you, there is nothing to do. Otherwise choose a new password, which ends every
-        sign-in, and tell the operator of the server:
+        sign-in, and inform the operator of the server:
 
         \(resetLink)
 
@@ -120,12 +120,12 @@ enum AccountNotice: Hashable, Sendable {
     case .secondFactorAdded: "Your account has a second factor now."
     case .secondFactorRemoved: "The second factor of your account was removed."
     case .recoveryCodes:
-      "Your account has new recovery codes; the former ones are not good any more."
+      "Your account has new recovery codes; the former ones are no longer valid."
     case .repeatedCode:
       "Your password and a code that was used before were sent to sign in to your account. Unless you "
         + "sent the form twice, choose another password."
-    case .deletion: "Your account was deleted. What belongs to it is removed after a while."
-    case .newNetwork: "Somebody signed in to your account from a network that is new to it."
+    case .deletion: "Your account was deleted. Its data is deleted after a waiting time."
+    case .newNetwork: "There was a sign-in to your account from a new network."
     }
   }
 }

@@ -14,7 +14,7 @@ struct AddressVerification: Codable, Hashable, Sendable {
 /// E-mail addresses of accounts, which a link in a mail confirms.
 extension CloudKitService {
   private static let spentVerification = AdministrationError(
-    description: "This link is not good any more."
+    description: "This link has expired or was used."
   )
 
   /// The links to one address that an account may have at a time.
@@ -54,7 +54,11 @@ extension CloudKitService {
       lifetime: lifetime
     )
     guard mail.add({ [self] in mayMail(address, for: .confirmation) ? [message] : [] }) else {
-      throw ErrorDictionary(.throttled, "too many mails wait, try again later", retryAfter: 60)
+      throw ErrorDictionary(
+        .throttled,
+        "the queue of mails is full, try again later",
+        retryAfter: 60
+      )
     }
   }
 

@@ -12,7 +12,11 @@ extension CloudKitService {
     guard let mail else { return }
     guard name.utf8.count <= 4 * limits.nameLength else { return }
     guard mail.add({ [self] in try await resetMails(for: name, from: sender) }) else {
-      throw ErrorDictionary(.throttled, "too many mails wait, try again later", retryAfter: 60)
+      throw ErrorDictionary(
+        .throttled,
+        "the queue of mails is full, try again later",
+        retryAfter: 60
+      )
     }
   }
 

@@ -61,7 +61,7 @@ extension CloudKitService {
         now: now
       )
       guard delay == nil else {
-        logger.notice("a mail was not sent: as many went out in an hour as may")
+        logger.notice("a mail was not sent: the limit of mails in an hour is reached")
         return false
       }
     }
@@ -79,7 +79,7 @@ extension CloudKitService {
       now: now
     )
     if let delay {
-      throw ErrorDictionary(.throttled, "too many mails were asked for", retryAfter: delay)
+      throw ErrorDictionary(.throttled, "too many mails were requested", retryAfter: delay)
     }
   }
 
@@ -106,7 +106,7 @@ extension CloudKitService {
       now: now
     )
     guard delay == nil else {
-      logger.notice("a notice was left out: several of its kind went to the account just before")
+      logger.notice("a notice was omitted: several of its kind were just sent to the account")
       return
     }
     let message = makeMail(
@@ -121,7 +121,7 @@ extension CloudKitService {
     )
     if !mail.add(notice: message) {
       logger.error(
-        "a notice was not sent: too many mails wait",
+        "a notice was not sent: the queue of mails is full",
         metadata: ["mail": "\(message.id)"]
       )
     }

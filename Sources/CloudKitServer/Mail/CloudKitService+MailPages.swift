@@ -40,8 +40,8 @@ extension CloudKitService {
     return AccountPage(
       title: Self.forgottenTitle,
       message:
-        "If there is an account with a confirmed address, a mail is on its way to it. The link "
-        + "in it is good once, for \(minutes) minutes."
+        "If there is an account with a confirmed address, a mail was sent to it. The link "
+        + "in it works once, within \(minutes) minutes."
     ).response(nonce: nonce)
   }
 
@@ -64,7 +64,7 @@ extension CloudKitService {
       var page = AccountPage(
         title: title,
         message: "\(address) becomes the address of the account \(owner.userName). If this is your "
-          + "account, give its password. If it is not, close this window: nothing happens then.",
+          + "account, give its password. If it is not, close this window: nothing changes then.",
         fields: AccountPage.Field.credentials(user: "").filter { $0.name != "user" },
         button: "Confirm"
       )

@@ -124,7 +124,7 @@ final class MailQueue: Sendable {
     await finishWork()
     deadline.cancel()
     let left = counts.waiting
-    if left > 0 { logger.warning("mails were not sent before the stop: \(left)") }
+    if left > 0 { logger.warning("mails were not sent before the shutdown: \(left)") }
   }
 
   /// Waits until there is nothing left that can be done without a pause.
@@ -163,9 +163,9 @@ final class MailQueue: Sendable {
         state.failed += left
         return left
       }
-      if left > 0 { logger.error("mails were not sent, too many wait: \(left)") }
+      if left > 0 { logger.error("mails were not sent, the queue is full: \(left)") }
     } catch {
-      logger.error("a mail could not be made", metadata: ["error": "\(error)"])
+      logger.error("a mail could not be composed", metadata: ["error": "\(error)"])
       state.withLock { $0.failed += 1 }
     }
   }
@@ -242,7 +242,8 @@ final class MailQueue: Sendable {
       item.due = time + Int64(pause * 1000)
       let isKept = error.isTemporary && item.due < item.end
       logger.error(
-        isKept ? "a mail was not sent and waits" : "a mail was not sent and is given up",
+        isKept
+          ? "a mail was not sent and is retried" : "a mail was discarded after its last attempt",
         metadata: ["mail": "\(mail.id)", "reason": "\(error.reason)"]
       )
       state.withLock { [item] state in

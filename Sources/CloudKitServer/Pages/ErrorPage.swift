@@ -14,7 +14,7 @@ package enum ErrorPage {
     let (heading, text) =
       switch refusal.status {
       case 404: ("There is no such page", "The address may be incomplete, or the page is gone.")
-      case 413: ("This is too large", "The server takes less than that. Please go back.")
+      case 413: ("This is too large", "It exceeds the server's limit. Please go back.")
       case 429: ("Too many requests", "Please wait a little, then try again.")
       case 503: ("The server is busy", "Please try again in a little while.")
       default: ("This did not work", "Please go back, and try again.")

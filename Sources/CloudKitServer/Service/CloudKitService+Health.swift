@@ -23,10 +23,10 @@ extension CloudKitService {
     # HELP watershed_mails_waiting Mails that wait to be sent.
     # TYPE watershed_mails_waiting gauge
     watershed_mails_waiting \(mails.waiting)
-    # HELP watershed_mails_sent_total Mails that the mail server has taken.
+    # HELP watershed_mails_sent_total Mails that the mail server has accepted.
     # TYPE watershed_mails_sent_total counter
     watershed_mails_sent_total \(mails.sent)
-    # HELP watershed_mails_failed_total Mails that were given up.
+    # HELP watershed_mails_failed_total Mails that were discarded after their last attempt.
     # TYPE watershed_mails_failed_total counter
     watershed_mails_failed_total \(mails.failed)
 

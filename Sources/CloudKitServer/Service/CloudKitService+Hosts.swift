@@ -38,7 +38,7 @@ extension CloudKitService {
     AccountPage(
       title: "Not this server's name",
       message: "This page is not served under the name \(request.headers["host"] ?? ""). "
-        + "Who runs the server can add it to allowedHosts.",
+        + "The server's operator can add it to allowedHosts.",
       links: [(baseURL, baseURL)]
     ).response(status: 403, nonce: nonce)
   }

@@ -154,11 +154,11 @@ extension CloudKitService {
     if isFull {
       return ErrorDictionary(
         .tryAgainLater,
-        "the server has no room left on its disk",
+        "the server's disk is full",
         retryAfter: 60
       )
     }
-    return ErrorDictionary(.internalError, "the server could not do this; its log says why")
+    return ErrorDictionary(.internalError, "the server failed to answer; its log has the reason")
   }
 
   func addCommonHeaders(

@@ -159,7 +159,7 @@ extension CloudKitService {
       now: now,
       cost: min(Double(count), perHour)
     ) {
-      throw ErrorDictionary(.throttled, "too many people were looked up", retryAfter: seconds)
+      throw ErrorDictionary(.throttled, "too many users were looked up", retryAfter: seconds)
     }
   }
 

@@ -102,7 +102,7 @@ extension ShareState {
       guard blocked.count <= blockedLimit else {
         throw ErrorDictionary(
           .badRequest,
-          "a share has at most \(blockedLimit) people who may not ask",
+          "a share has at most \(blockedLimit) blocked requesters",
           extension: ErrorExtension(code: .limitExceeded)
         )
       }

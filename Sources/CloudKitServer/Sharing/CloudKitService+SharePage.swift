@@ -138,7 +138,7 @@ extension CloudKitService {
       ShortGUIDsRequest(shortGUIDs: [ShortGUID(value: guid.guid)]),
       context
     )
-    page.message = "If its owner takes requests, they see yours now."
+    page.message = "If the owner accepts requests, yours is on the owner's list now."
     return page.response()
   }
 
@@ -188,8 +188,8 @@ extension CloudKitService {
     switch error.serverErrorCode {
     case .throttled: "Too many attempts. Please wait a few minutes, then try again."
     case .authenticationFailed where isCodeNeeded(error):
-      "This account has a second factor. Please give a code of it too."
-    case .authenticationFailed: "The user name, the password or the code is not right."
+      "This account has a second factor. Please give its code too."
+    case .authenticationFailed: "The user name, the password or the code is wrong."
     case .notFound: "You are not invited to this share. Is this the right account?"
     default: error.reason ?? "This did not work. Please try again."
     }

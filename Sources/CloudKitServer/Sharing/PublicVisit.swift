@@ -80,7 +80,10 @@ extension CloudKitService {
       visit.container == path.container, visit.environment == path.environment,
       visit.expires > now
     else {
-      throw ErrorDictionary(.authenticationFailed, "the public access token is not good any more")
+      throw ErrorDictionary(
+        .authenticationFailed,
+        "the public access token has expired or was revoked"
+      )
     }
     return visit
   }

@@ -72,7 +72,7 @@ struct SharePage {
       """
     case .accept(let person, let seal): signedIn(person, seal, "<button>Join</button>")
     case .ask(let person, let seal):
-      signedIn(person, seal, "<button name=\"ask\" value=\"yes\">Ask to be let in</button>")
+      signedIn(person, seal, "<button name=\"ask\" value=\"yes\">Request access</button>")
     }
   }
 

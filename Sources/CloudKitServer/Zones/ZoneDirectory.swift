@@ -25,7 +25,7 @@ struct ZoneDirectory: Sendable {
         zone,
         context.scope == .shared
           ? "Zone '\(zone.zoneName)' does not exist"
-          : "zone '\(zone.zoneName)' belongs to somebody else"
+          : "zone '\(zone.zoneName)' belongs to another user"
       )
     }
     if zone.isDefault, context.scope != .shared { return .defaultZone }

@@ -66,7 +66,7 @@ final class CertificateStore: Sendable {
         state.context = context
         state.marks = marks
       }
-      logger.notice("the TLS certificate was read again")
+      logger.notice("the TLS certificate was reloaded")
       return true
     } catch {
       logger.warning(

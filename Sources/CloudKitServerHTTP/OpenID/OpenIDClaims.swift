@@ -127,14 +127,14 @@ struct OpenIDClaims: JWTPayload, Hashable {
     var description: String {
       switch self {
       case .issuer: "the token is of another issuer"
-      case .subject: "the token is about nobody"
+      case .subject: "the token has no subject"
       case .audience: "the token is for another client"
       case .party: "the token was made for another client"
       case .expired: "the token has expired"
       case .early: "the token is not valid yet"
       case .nonce: "the token belongs to another attempt"
-      case .stale: "the person did not prove anew who they are"
-      case .undated: "the issuer does not say when the person proved who they are"
+      case .stale: "the user did not authenticate again (auth_time)"
+      case .undated: "the issuer does not report when the user authenticated (auth_time)"
       }
     }
   }

@@ -14,9 +14,9 @@ struct OpenIDKeys: Sendable {
     var description: String {
       switch self {
       case .unknownKey: "no key of the issuer has signed the token"
-      case .algorithm(let name): "the token's algorithm \(name) is not taken"
+      case .algorithm(let name): "the token's algorithm \(name) is not accepted"
       case .malformed: "the token cannot be read"
-      case .signature: "the token's signature is not right"
+      case .signature: "the token's signature is not valid"
       case .noKeys: "the issuer's key set cannot be read"
       }
     }

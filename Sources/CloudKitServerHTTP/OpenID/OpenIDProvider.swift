@@ -228,7 +228,7 @@ package actor OpenIDProvider: IdentityProvider {
       return try JSONDecoder().decode(Value.self, from: body)
     } catch {
       // The error itself is not included, because it could quote a token.
-      throw IdentityFailure(.unavailable, "the \(what) sent something else than it should")
+      throw IdentityFailure(.unavailable, "the \(what) sent an unexpected reply")
     }
   }
 

@@ -48,7 +48,7 @@ struct SMTPConversation: Sendable {
   ) throws(MailFailure) {
     for address in [settings.from, message.to] {
       guard EmailAddress.objection(to: address) == nil else {
-        throw MailFailure("an address is none", isTemporary: false, isOfServer: false)
+        throw MailFailure("an address is not valid", isTemporary: false, isOfServer: false)
       }
     }
     self.settings = settings
@@ -172,7 +172,7 @@ struct SMTPConversation: Sendable {
     if let limit = extensions["SIZE"] {
       if let most = Int(limit), most > 0, document.count > most {
         throw MailFailure(
-          "the server takes no mail of this size",
+          "the server does not accept mail of this size",
           isTemporary: false,
           isOfServer: false
         )
@@ -182,7 +182,7 @@ struct SMTPConversation: Sendable {
     if !(recipient + settings.from).utf8.allSatisfy({ $0 < 0x80 }) {
       guard extensions["SMTPUTF8"] != nil else {
         throw MailFailure(
-          "the server takes no addresses with other letters than ASCII's (SMTPUTF8)",
+          "the server does not accept addresses beyond ASCII (SMTPUTF8)",
           isTemporary: false,
           isOfServer: false
         )

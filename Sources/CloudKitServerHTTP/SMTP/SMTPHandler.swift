@@ -55,7 +55,7 @@ final class SMTPHandler: ChannelInboundHandler {
       } catch {
         end(
           .failure(
-            MailFailure("what answers is no mail server", isTemporary: true, isOfServer: true)
+            MailFailure("the peer is not a mail server", isTemporary: true, isOfServer: true)
           ),
           context
         )
@@ -67,7 +67,7 @@ final class SMTPHandler: ChannelInboundHandler {
     end(
       .failure(
         MailFailure(
-          "the mail server hung up before \(conversation.awaited)",
+          "the mail server closed the connection before \(conversation.awaited)",
           isTemporary: true,
           isOfServer: true
         )
@@ -81,7 +81,7 @@ final class SMTPHandler: ChannelInboundHandler {
     end(
       .failure(
         MailFailure(
-          "the connection to \(settings.host):\(settings.port) broke: \(error)",
+          "the connection to \(settings.host):\(settings.port) failed: \(error)",
           isTemporary: true,
           isOfServer: true
         )
@@ -132,7 +132,7 @@ final class SMTPHandler: ChannelInboundHandler {
       handler.end(
         .failure(
           MailFailure(
-            "\(awaited) did not come within \(Int(seconds)) seconds",
+            "\(awaited) was not received within \(Int(seconds)) seconds",
             isTemporary: true,
             isOfServer: true
           )

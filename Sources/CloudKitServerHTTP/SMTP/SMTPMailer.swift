@@ -37,7 +37,7 @@ package struct SMTPMailer: MailSender {
     } catch {
       // A network, a host name, a certificate: all of these errors can be fixed.
       throw MailFailure(
-        "no conversation with \(settings.host):\(settings.port): \(error)",
+        "no session with \(settings.host):\(settings.port): \(error)",
         isTemporary: true,
         isOfServer: true
       )

@@ -49,7 +49,9 @@ struct AccessorWriter {
     code.block("private enum \(name)") { code in
       for variable in type.variables {
         code.conditional(variable.conditions) { code in
-          code.line("nonisolated static let \(variable.spelling) = \(accessor(to: variable, of: type))")
+          code.line(
+            "nonisolated static let \(variable.spelling) = \(accessor(to: variable, of: type))"
+          )
         }
       }
       for call in Set(calls.map(\.accessor)).sorted(by: { $0.name < $1.name }) {

@@ -58,7 +58,7 @@ public final class CKShareMetadata: NSObject, NSSecureCoding, NSCopying, @unchec
   package init(wire: ShareMetadata, mapping: WireMapping) throws(CKError) {
     let zoneID = mapping.zoneID(wire.zoneID)
     guard let share = try mapping.record(wire.share, in: zoneID) as? CKShare else {
-      throw CKError(.internalError, "The service sent a share that is none.")
+      throw CKError(.internalError, "The service sent a record that is not a share.")
     }
     self.share = share
     shortGUID = wire.shortGUID.value

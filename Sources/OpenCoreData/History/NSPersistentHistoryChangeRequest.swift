@@ -99,7 +99,7 @@ public class NSPersistentHistoryChangeRequest: NSPersistentStoreRequest {
     throw StoreError(
       .historyTokenExpired,
       "The history token \(token) belongs to none of the stores.",
-      remedy: "Read the objects themselves, then go on from the current token."
+      remedy: "Read the objects themselves, then continue from the current token."
     )
   }
 

@@ -106,7 +106,7 @@ extension SQLiteStore {
     throw StoreError(
       .historyTokenExpired,
       reason,
-      remedy: "Read the objects themselves, then go on from the current token.",
+      remedy: "Read the objects themselves, then continue from the current token.",
       context: ["NSFilePath": path]
     )
   }

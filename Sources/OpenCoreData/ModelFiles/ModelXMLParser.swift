@@ -106,7 +106,7 @@ struct ModelXMLParser {
       throw failure("</\(name)>", expected: "</\(open.name)>", element: open)
     }
     guard take(">") else {
-      throw failure("</\(name) goes on", expected: ">", element: open)
+      throw failure("</\(name) does not end", expected: ">", element: open)
     }
     stack.removeLast()
   }

@@ -123,7 +123,7 @@ final class SharedStateTable: @unchecked Sendable {
   @inline(__always)
   static func shared(_ number: Int) -> Unmanaged<SharedObjectState> {
     guard let shared = entries?[number] else {
-      preconditionFailure("An object has outlived what it belongs to.")
+      preconditionFailure("An object was used after its context and entity were released.")
     }
     return shared
   }

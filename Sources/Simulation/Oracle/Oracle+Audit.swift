@@ -82,7 +82,7 @@ extension Oracle {
       return expect(
         owners.contains { state.objects[$0] == nil && mayTakeAlong($0, key) },
         .noUnaskedDeletion,
-        "\(key) of device \(birth.device) is gone, and nobody deleted it or what it belonged to"
+        "\(key) of device \(birth.device) is gone, and no device deleted it or its owner"
       )
     }
     check(.noUnaskedDeletion)
@@ -169,7 +169,7 @@ extension Oracle {
         expect(
           own.contains { $0.destination != nil },
           .nothingInvented,
-          "\(slot.key) has the label \(label), which nobody gave it"
+          "\(slot.key) has the label \(label) that no device gave it"
         )
       }
       guard let last = standing.last, standing.count == own.count else { continue }

@@ -61,9 +61,12 @@ package enum Simulation {
     switch ending {
     case .finished: break
     case .stalled:
-      world.oracle.report(.liveness, "no task can run any more: one waits for what never comes")
+      world.oracle.report(.liveness, "deadlock: no task can run, and at least one is waiting")
     case .spinning:
-      world.oracle.report(.boundedEffort, "tasks run on and on while the clock stands")
+      world.oracle.report(
+        .boundedEffort,
+        "livelock: tasks keep running while the clock stands still"
+      )
     case .abandoned:
       world.oracle.report(.liveness, "a step has not ended after \(Int(longestStep / 3600)) hours")
     }

@@ -5,14 +5,14 @@ import Foundation
 struct ConfigCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "config",
-    abstract: "Check a server's configuration, or show what it comes to.",
+    abstract: "Check a server's configuration, or print it with its defaults.",
     subcommands: [Check.self, Show.self]
   )
 
   struct Check: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
       abstract:
-        "Say everything that is wrong with a configuration; exit code 2 if a server would not start."
+        "List all errors of a configuration; exit code 2 if a server would not start."
     )
 
     @OptionGroup var output: OutputOptions
@@ -32,7 +32,7 @@ struct ConfigCommand: AsyncParsableCommand {
       let lines = problems + warnings.map { "warning: \($0)" }
       try output.write(
         Result(isGood: problems.isEmpty, problems: problems, warnings: warnings),
-        text: lines.isEmpty ? "The configuration is good." : lines.joined(separator: "\n")
+        text: lines.isEmpty ? "The configuration is valid." : lines.joined(separator: "\n")
       )
       if !problems.isEmpty { throw ExitCode(ExitCodes.found) }
     }

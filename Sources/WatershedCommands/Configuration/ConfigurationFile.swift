@@ -30,7 +30,7 @@ struct ConfigurationFile {
       return
     }
     problems += RepeatedKeys.find(in: text).map {
-      "\(name):\($0.line): the key '\($0.key)' is there twice"
+      "\(name):\($0.line): the key '\($0.key)' occurs twice"
     }
     self.values = check(values, ServerConfiguration.keys, in: nil)
     for section in ServerConfiguration.sections {

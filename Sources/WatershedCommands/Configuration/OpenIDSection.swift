@@ -44,12 +44,12 @@ struct OpenIDSection: Codable, Hashable, Sendable {
     if clientID.isEmpty { found.append("openID.clientID: a client needs an ID") }
     if name?.isEmpty == true { found.append("openID.name: a button needs a name") }
     if clientSecret?.isEmpty == true {
-      found.append("openID.clientSecret: a secret is not empty; leave the key out instead")
+      found.append("openID.clientSecret: the secret is empty; leave the key out instead")
     }
     if linksByEmail == true, registration == .open {
       found.append(
-        "openID.linksByEmail: with open registration anybody can make an account with somebody "
-          + "else's address, and that person would be led into it"
+        "openID.linksByEmail: with open registration any user of the issuer can register with "
+          + "another person's address, which would then sign that person in to this account"
       )
     }
     return found

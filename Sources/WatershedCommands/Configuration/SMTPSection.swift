@@ -55,7 +55,7 @@ struct SMTPSection: Codable, Hashable, Sendable {
       found.append("smtp.password and smtp.passwordFile: one of the two is enough")
     }
     if (user == nil) != (password == nil && passwordFile == nil) {
-      found.append("smtp.user: it goes with smtp.password or smtp.passwordFile, and these with it")
+      found.append("smtp.user: set it together with smtp.password or smtp.passwordFile")
     }
     for (key, path) in [
       ("passwordFile", passwordFile), ("certificateAuthority", certificateAuthority),
@@ -72,7 +72,7 @@ struct SMTPSection: Codable, Hashable, Sendable {
       }
     }
     if security == SMTPSettings.Security.none, user != nil, !isOfThisMachine {
-      found.append("smtp.security: without TLS the password would be read on the way")
+      found.append("smtp.security: without TLS the password is sent in clear text")
     }
     if isExposed, publicURL == nil {
       found.append("smtp: links in mails begin with publicURL, which is missing")
@@ -84,7 +84,7 @@ struct SMTPSection: Codable, Hashable, Sendable {
   var warnings: [String] {
     guard security == SMTPSettings.Security.none, !isOfThisMachine else { return [] }
     return [
-      "smtp.security: without TLS whoever is between the server and \(host) reads the links in mails"
+      "smtp.security: without TLS anyone on the path to \(host) can read the links in mails"
     ]
   }
 

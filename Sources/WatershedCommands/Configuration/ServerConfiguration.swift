@@ -23,7 +23,7 @@ struct ServerConfiguration: Codable, Hashable, Sendable {
   var port = 8080
   /// The container that the banner names, with an API token for it.
   var container = "iCloud.org.example.app"
-  /// The side of containers that the banner's API token is for: `development` or `production`.
+  /// The environment that the banner's API token is for: `development` or `production`.
   ///
   /// Absent: development where only this machine reaches the server, otherwise production.
   var environment: ContainerEnvironment?
@@ -144,7 +144,7 @@ extension ServerConfiguration {
     case number = "a number"
     case wholeNumber = "a whole number"
     case flag = "true or false"
-    case list = "a list of texts"
+    case list = "a list of strings"
     case object = "an object"
   }
 
@@ -255,15 +255,15 @@ extension ServerConfiguration {
     var found: [String] = []
     if isOpen, tlsCertificate == nil, trustedProxies.isEmpty {
       found.append(
-        "host: \(host) lets other machines in without TLS; name a certificate, or the proxy that "
-          + "ends TLS in trustedProxies"
+        "host: \(host) is open to other machines without TLS; name a certificate, or the proxy that "
+          + "terminates TLS in trustedProxies"
       )
     }
     if isBehindUnnamedProxy {
       found.append(
-        "trustedProxies: clients come through the proxy that ends TLS for \(publicURL ?? ""), and no "
-          + "proxy is named, so that all of them count as one network: thirty wrong passwords of one "
-          + "stop the sign-in of all; name the proxy's address, such as 127.0.0.1"
+        "trustedProxies: the proxy that terminates TLS for \(publicURL ?? "") is not named, so that "
+          + "all clients count as one network: thirty wrong passwords of one client block the "
+          + "sign-in of all; name the proxy's address, such as 127.0.0.1"
       )
     }
     if let database, PostgreSQLAddress.isUnverified(database), PostgreSQLAddress.namesMode(database)
@@ -274,7 +274,9 @@ extension ServerConfiguration {
       )
     }
     if let s3, s3.isPlainToAnotherMachine, s3.allowPlainHTTP == true {
-      found.append("s3.endpoint: files go to \(s3.endpoint) without TLS, as allowPlainHTTP says")
+      found.append(
+        "s3.endpoint: files are sent to \(s3.endpoint) without TLS, as allowPlainHTTP permits"
+      )
     }
     return found + (smtp?.warnings ?? [])
   }
@@ -316,13 +318,13 @@ extension ServerConfiguration {
       !PostgreSQLAddress.namesMode(database)
     {
       found.append(
-        "database: the URL leads to another machine and has no sslmode, so that the connection might "
+        "database: the URL names another machine and has no sslmode, so that the connection might "
           + "be in clear text; add sslmode=verify-full, or sslmode=disable in a network of your own"
       )
     }
     if let s3, s3.isPlainToAnotherMachine, s3.allowPlainHTTP != true {
       found.append(
-        "s3.endpoint: \(s3.endpoint) leads to another machine without TLS; use https:, or set "
+        "s3.endpoint: \(s3.endpoint) is another machine without TLS; use https:, or set "
           + "s3.allowPlainHTTP in a network of your own"
       )
     }
@@ -351,8 +353,8 @@ extension ServerConfiguration {
     if let smtp { found += smtp.problems(isExposed: isExposed, publicURL: publicURL) }
     if isExposed, servedEnvironment == .development, !allowPublicDevelopment {
       found.append(
-        "environment: development has a demo account and tokens for every container, and others "
-          + "reach this server; choose production, or set allowPublicDevelopment"
+        "environment: development has a demo account and tokens for every container, and other "
+          + "machines reach this server; choose production, or set allowPublicDevelopment"
       )
     }
     return found

@@ -6,7 +6,7 @@ import Foundation
 struct DemoCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "demo",
-    abstract: "Save objects on one device and watch them rain on the other.",
+    abstract: "Save objects on one device and watch them appear on the other.",
     discussion: """
       Starts a CloudKit server on a loopback port, signs one person in on two devices, and mirrors \
       objects from each to the other. Ends with an object-by-object comparison of the two stores.
@@ -22,7 +22,7 @@ struct DemoCommand: AsyncParsableCommand {
   @Option(help: "Other data for each number.")
   var seed: UInt64 = 1
 
-  @Flag(help: "Leave the server running and the stores in place, to look into.")
+  @Flag(help: "Leave the server running and the stores in place, for inspection.")
   var keep = false
 
   @Flag(help: "Wait for a line on the standard input before each chapter.")
@@ -86,7 +86,7 @@ struct DemoCommand: AsyncParsableCommand {
       reporter.report(
         "demo",
         "note",
-        "The model names value transformers that only its app has; archives stand in for "
+        "The model names value transformers that only its app has; archived values replace "
           + chosen.standInTransformers.joined(separator: ", ")
       )
     }

@@ -41,7 +41,7 @@ struct DemoRemains {
     world.reporter.report(
       "demo",
       "kept",
-      "the server runs on; kill \(process.processIdentifier) ends it",
+      "the server is still running; kill \(process.processIdentifier) stops it",
       lines: facts.map { $0.padding(toLength: 14, withPad: " ", startingAt: 0) + $1 }
         + ["try           \(example)"],
       facts: Dictionary(uniqueKeysWithValues: facts)

@@ -66,8 +66,8 @@ final class DemoWorld: Sendable {
     while try await !condition() {
       guard reporter.elapsed - start < Self.patience * 1000 else {
         let lines = try await differences()
-        reporter.report("demo", "differ", "waited in vain until \(what)", lines: lines)
-        throw DemoFailure("The demo waited in vain until \(what).")
+        reporter.report("demo", "differ", "timed out waiting until \(what)", lines: lines)
+        throw DemoFailure("The demo timed out waiting until \(what).")
       }
       await changes.next()
     }

@@ -28,7 +28,7 @@ struct PostsDemo {
   // MARK: Saved on one device, imported on the other
 
   private func saveOnOne() async throws {
-    reporter.chapter("1 · Saved on the phone, rained on the laptop")
+    reporter.chapter("1 · Saved on the phone, imported on the laptop")
     let start = reporter.elapsed
     let counts = try await phone.perform { context in
       try insertPosts(into: context)
@@ -136,9 +136,9 @@ struct PostsDemo {
   // MARK: Edits on both sides while one is offline
 
   private func editBoth() async throws {
-    reporter.chapter("3 · The laptop goes offline; both sides edit; they meet again")
+    reporter.chapter("3 · The laptop goes offline; both sides edit; both sync again")
     laptop.link.isOnline = false
-    reporter.report("laptop", "offline", "the network is gone; saves go on")
+    reporter.report("laptop", "offline", "the network is down; saves continue")
     let word = values.word()
     try await edit(on: laptop, entity: "ImagePost", "title", "A title from the laptop: \(word)")
     try await edit(on: laptop, entity: "VideoPost", "content", "Both wrote this: laptop, \(word)")
@@ -171,7 +171,7 @@ struct PostsDemo {
     reporter.report(
       "demo",
       "merged",
-      "different properties: both edits live",
+      "different properties: both edits are kept",
       lines: image
     )
     reporter.report("demo", "merged", "the same property: one edit won, on both", lines: video)
@@ -205,7 +205,7 @@ struct PostsDemo {
       try context.save()
     }
     reporter.report("phone", "deleted", "the video post")
-    try await world.until("the video post is gone on the laptop") {
+    try await world.until("the video post is deleted on the laptop") {
       guard try await laptop.count("VideoPost") == 0 else { return false }
       return try await world.differences().isEmpty
     }

@@ -4,7 +4,7 @@ import ArgumentParser
 struct ModelCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "model",
-    abstract: "Look into Core Data models, and write their classes.",
+    abstract: "Inspect Core Data models, and generate their classes.",
     subcommands: [ModelGenerateCommand.self, ModelRecordsCommand.self]
   )
 }

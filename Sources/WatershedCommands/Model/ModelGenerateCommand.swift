@@ -25,7 +25,7 @@ struct ModelGenerateCommand: ParsableCommand {
   @Option(help: "The module that the files import.")
   var `import` = "OpenCoreData"
 
-  @Option(help: "How far the classes can be seen: public, package or internal.")
+  @Option(help: "The access level of the classes: public, package or internal.")
   var access = "public"
 
   @Flag(help: "Also write the classes of entities whose code is manual.")

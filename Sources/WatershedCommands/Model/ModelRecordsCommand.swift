@@ -9,8 +9,8 @@ import OpenCoreData
 struct ModelRecordsCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "records",
-    abstract: "Print the CloudKit schema that a model becomes, as .ckdb.",
-    discussion: "Exits with 2, and says why, when CloudKit cannot take the model."
+    abstract: "Print the CloudKit schema of a model, as .ckdb.",
+    discussion: "Exits with 2 and lists the reasons if CloudKit does not support the model."
   )
 
   @Argument(help: "An .xcdatamodeld, an .xcdatamodel or a compiled model.")

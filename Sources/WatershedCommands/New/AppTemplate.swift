@@ -150,7 +150,7 @@ struct AppTemplate: PackageTemplate {
       /// The container of the store.
       public let container: NSPersistentCloudKitContainer
 
-      /// Opens the store of a file, or makes it.
+      /// Opens the store of a file, or creates it.
       ///
       /// - Parameters:
       ///   - url: The file.
@@ -201,7 +201,7 @@ struct AppTemplate: PackageTemplate {
 
       /// Calls a function after each save and each import, on a thread that nothing waits for.
       ///
-      /// - Returns: What keeps the calls coming.
+      /// - Returns: The observer; `removeObserver(_:)` of the notification center ends the calls.
       public func onChange(_ body: @escaping @Sendable () -> Void) -> any NSObjectProtocol {
         NotificationCenter.default.addObserver(
           forName: .NSPersistentStoreRemoteChange,

@@ -8,7 +8,7 @@ struct NewCommand: ParsableCommand {
     commandName: "new",
     abstract: "Write the beginning of an app: a Swift package, a service, or a web page.",
     discussion: """
-      The folder NAME is made here, with a README that says how to run it against a server.
+      The folder NAME is created here, with a README that explains how to run it against a server.
 
       app: a Swift package with a model, generated classes, a mirrored store, and a test that syncs two \
       devices through a service in the process. It depends on the checkout that this program was built in, \
@@ -68,7 +68,7 @@ struct NewCommand: ParsableCommand {
     let folder = URL(fileURLWithPath: name, isDirectory: true)
     let manager = FileManager.default
     guard !manager.fileExists(atPath: folder.path) else {
-      throw ValidationError("There is something at \(folder.path) already.")
+      throw ValidationError("A file or folder exists at \(folder.path) already.")
     }
     for file in template.files {
       let url = folder.appendingPathComponent(file.path)

@@ -99,7 +99,7 @@ struct WebTemplate: PackageTemplate {
       constructor({ serverErrorCode, reason, redirectURL }) {
         super(reason ?? serverErrorCode)
         this.code = serverErrorCode
-        /** The sign-in page, where someone has to sign in first. */
+        /** The sign-in page, if a user has to sign in first. */
         this.redirectURL = redirectURL
       }
     }
@@ -258,7 +258,7 @@ struct WebTemplate: PackageTemplate {
     import { test } from 'node:test'
     import { Items } from './items.js'
 
-    // `watershed exec` puts them there.
+    // `watershed exec` sets these variables.
     const { env } = process
     const place = {
       url: env.WATERSHED_CLOUDKIT_URL,

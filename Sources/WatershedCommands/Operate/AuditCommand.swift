@@ -7,7 +7,7 @@ struct AuditCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "audit",
     abstract:
-      "List what administrators and people did with accounts, tokens and keys, newest first.",
+      "List actions of administrators and users on accounts, tokens and keys, newest first.",
     discussion: """
       watershed audit --kind sign-in.failure --since 24h
       watershed audit --account ada --address 203.0.113.5
@@ -18,7 +18,7 @@ struct AuditCommand: AsyncParsableCommand {
 
   @OptionGroup var server: ServerOptions
   @OptionGroup var output: OutputOptions
-  @Option(help: "So many lines.") var limit = 50
+  @Option(help: "The most lines to print.") var limit = 50
   @Option(help: "Lines by or about this account.") var account: String?
   @Option(help: "An action such as sign-in.failure, or a kind such as sign-in.") var kind: String?
   @Option(help: "Lines since a time such as 2026-11-22T10:00:00Z or 2026-11-22, or 30m, 24h, 7d.")
@@ -27,7 +27,7 @@ struct AuditCommand: AsyncParsableCommand {
   var address: String?
 
   func validate() throws {
-    guard limit > 0 else { throw ValidationError("--limit is above zero.") }
+    guard limit > 0 else { throw ValidationError("--limit has to be above zero.") }
     if let since, Self.time(since, before: Date()) == nil {
       throw ValidationError(
         "--since takes 2026-11-22T10:00:00Z, 2026-11-22, 30m, 24h or 7d, and not \(since)."

@@ -6,7 +6,7 @@ import Foundation
 struct BackupCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "backup",
-    abstract: "Back a server up while it runs, check a backup, put one back.",
+    abstract: "Back up a running server, check a backup, restore one.",
     subcommands: [Create.self, Verify.self, Restore.self]
   )
 
@@ -40,7 +40,8 @@ struct BackupCommand: AsyncParsableCommand {
 
   struct Verify: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Check a backup: every file, the database, every asset; exit code 2 if it is bad."
+      abstract:
+        "Check a backup: every file, the database, every asset; exit code 2 if it is damaged."
     )
 
     @OptionGroup var output: OutputOptions
@@ -56,7 +57,8 @@ struct BackupCommand: AsyncParsableCommand {
         let problems = try BackupFolder(URL(fileURLWithPath: folder)).problems()
         try output.write(
           Result(isGood: problems.isEmpty, problems: problems),
-          text: problems.isEmpty ? "The backup is good." : problems.joined(separator: "\n")
+          text: problems.isEmpty
+            ? "The backup is complete and undamaged." : problems.joined(separator: "\n")
         )
         if !problems.isEmpty { throw ExitCode(ExitCodes.found) }
       }
@@ -65,10 +67,11 @@ struct BackupCommand: AsyncParsableCommand {
 
   struct Restore: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Put a backup into an empty data folder, or into an empty PostgreSQL and a folder.",
+      abstract:
+        "Restore a backup into an empty data folder, or into an empty PostgreSQL and a folder.",
       discussion: """
-        It does not matter what the backup was made from: so a server moves from its file to a \
-        PostgreSQL, and back. Clients notice that the data is older than what they have seen, compare, and send again \
+        A backup of either kind of storage can be restored into either, which moves a server from its file to a \
+        PostgreSQL, and back. Clients detect that the data is older than what they have seen, compare it with theirs, and send again \
         what the server lost.
         """
     )
@@ -76,10 +79,10 @@ struct BackupCommand: AsyncParsableCommand {
     @OptionGroup var output: OutputOptions
     @OptionGroup var consent: ConsentOptions
     @Argument(help: "The backup's folder.") var folder: String
-    @Option(name: .customLong("data"), help: "The data folder to make.") var data: String
+    @Option(name: .customLong("data"), help: "The data folder to create.") var data: String
     @Option(
       help: ArgumentHelp(
-        "A PostgreSQL to fill with everything but assets, as postgresql://USER@HOST/NAME.",
+        "A PostgreSQL database for everything but assets, as postgresql://USER@HOST/NAME.",
         valueName: "url"
       )
     )
@@ -88,8 +91,9 @@ struct BackupCommand: AsyncParsableCommand {
     var config: String?
 
     func run() async throws {
-      try await perform("the backup was not put back") {
-        guard try consent.isGiven(to: "make the data folder \(data) from the backup", output) else {
+      try await perform("the backup was not restored") {
+        guard try consent.isGiven(to: "create the data folder \(data) from the backup", output)
+        else {
           return
         }
         var settings = try ConfigurationSource(file: config).load()

@@ -10,7 +10,7 @@ struct CktoolCommand: AsyncParsableCommand {
     commandName: "cktool",
     abstract: "The verbs of cktool under their own names, for scripts that were written for it.",
     discussion: """
-      alias cktool='watershed cktool'. Which server is meant is said by --server, by \
+      alias cktool='watershed cktool'. The server is chosen by --server, by \
       WATERSHED_SERVER, or by the folder of a server of this machine. As in cktool, --token is a \
       management token for schemas and teams, and a user token for records.
       """,
@@ -26,7 +26,7 @@ struct CktoolCommand: AsyncParsableCommand {
   struct Teams: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
       commandName: "get-teams",
-      abstract: "Print the one team that a server has, if the token is good."
+      abstract: "Print the one team of a server, if the token is valid."
     )
 
     /// Ten characters, like Apple's.

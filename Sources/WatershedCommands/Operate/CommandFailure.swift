@@ -58,7 +58,7 @@ extension CommandFailure {
         code,
         what: what,
         why: why,
-        next: "name the person with --user, or give --user-token",
+        next: "name the user with --user, or give --user-token",
         exit: ExitCodes.notAuthorised
       )
     case .authenticationFailed, .accessDenied:
@@ -90,9 +90,9 @@ extension CommandFailure {
   private static func plain(_ reason: String) -> String {
     let words = [
       "readTimeout": "the server did not answer in time",
-      "connectTimeout": "no connection came about in time",
+      "connectTimeout": "no connection was established in time",
       "deadlineExceeded": "the server did not answer in time",
-      "remoteConnectionClosed": "the server closed the connection before its answer was whole",
+      "remoteConnectionClosed": "the server closed the connection before its response was complete",
     ]
     return words.first { reason.contains($0.key) }?.value ?? reason
   }
@@ -116,7 +116,7 @@ extension CommandFailure {
     case let error as CloudKitService.AdministrationError:
       self.init("BAD_REQUEST", what: what, why: error.description, next: "watershed --help")
     case let error as BackupError:
-      let next = "take another backup or another folder: watershed help backup"
+      let next = "choose another backup or another folder: watershed help backup"
       self.init("FAILED", what: what, why: error.description, next: next)
     case let error as ServeError:
       self.init("UNUSABLE_DATA", what: what, why: error.description, next: Self.doctor)

@@ -23,7 +23,7 @@ struct OutputOptions: ParsableArguments {
   )
   var output: OutputFormat?
 
-  @Flag(name: .shortAndLong, help: "Say nothing but results and errors.")
+  @Flag(name: .shortAndLong, help: "Print only results and errors.")
   var quiet = false
 
   @Flag(help: "No colours; NO_COLOR does the same.")
@@ -130,7 +130,7 @@ extension AsyncParsableCommand {
   /// Runs a command's work; an error is printed in three lines, with its exit code.
   func perform(_ what: String, _ body: () async throws -> Void) async throws {
     let interruption = Interruption {
-      Interruption.end(what, next: "look what is done, then run it again")
+      Interruption.end(what, next: "check what was completed, then run it again")
     }
     defer { interruption.stop() }
     do {

@@ -15,7 +15,7 @@ struct ConsentOptions: ParsableArguments {
   @Flag(name: .shortAndLong, help: "Do not ask.")
   var yes = false
 
-  @Flag(help: "Only say what would be done.")
+  @Flag(help: "Print what would be done, and change nothing.")
   var dryRun = false
 
   /// Scripts for `cktool` have no `--yes` where it does not ask; it asks only on a terminal.
@@ -35,7 +35,7 @@ struct ConsentOptions: ParsableArguments {
       throw CommandFailure(
         "NOT_CONFIRMED",
         what: "nothing was done",
-        why: "this would \(deed), and nobody can be asked",
+        why: "this would \(deed), and there is no terminal to confirm it",
         next: "add --yes",
         exit: ExitCodes.usage
       )

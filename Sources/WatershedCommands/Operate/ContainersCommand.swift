@@ -36,7 +36,7 @@ struct ContainersCommand: AsyncParsableCommand {
   struct Create: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
       abstract: "Create a container.",
-      discussion: "A first API token, key, schema or record makes one too."
+      discussion: "The first API token, key, schema or record of a container creates it too."
     )
 
     @OptionGroup var server: ServerOptions

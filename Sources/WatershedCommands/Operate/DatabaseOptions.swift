@@ -5,19 +5,19 @@ import Foundation
 
 /// The container and database of a command, with `cktool`'s flags.
 struct DatabaseOptions: ParsableArguments {
-  @Option(help: "Taken and passed over: teams are Apple's.")
+  @Option(help: "Accepted and ignored: a server has one team.")
   var teamId: String?
 
   @Option(help: "The container's identifier.")
   var containerId: String
 
-  @Option(help: "The side of the container: development or production.")
+  @Option(help: "The environment of the container: development or production.")
   var environment = ContainerEnvironment.development
 
   @Option(help: "public, private or shared.")
   var databaseType = DatabaseScope.private
 
-  @Option(help: "The person whose database it is, and in whose name the command acts.")
+  @Option(help: "The user whose database it is, and as whom the command acts.")
   var user: String?
 
   @Option(
@@ -67,9 +67,9 @@ struct DatabaseOptions: ParsableArguments {
     guard token != nil || databaseType == .public else {
       throw CommandFailure(
         "AUTHENTICATION_REQUIRED",
-        what: "nobody is signed in",
-        why: "a \(databaseType.rawValue) database belongs to a person",
-        next: "name the person with --user, or give --user-token",
+        what: "no user is signed in",
+        why: "a \(databaseType.rawValue) database belongs to a user",
+        next: "name the user with --user, or give --user-token",
         exit: ExitCodes.notAuthorised
       )
     }
@@ -102,7 +102,7 @@ struct DatabaseOptions: ParsableArguments {
       throw CommandFailure(
         "NO_API_TOKEN",
         what: "the database was not opened",
-        why: "a user token goes with an API token, and only an administrator can look one up",
+        why: "a user token requires an API token, and only an administrator can look one up",
         next: "give --api-token",
         exit: ExitCodes.usage
       )
@@ -162,7 +162,7 @@ struct DatabaseConnection: Sendable {
       UploadTokensRequest(tokens: [UploadTokenField(fieldName: field, recordType: type)])
     )
     guard let token = try tokens.tokens.first?.get() else {
-      throw ErrorDictionary(.internalError, "no upload URL came")
+      throw ErrorDictionary(.internalError, "the server returned no upload URL")
     }
     let reply = try await connection.send(
       WebServiceRequest(method: "POST", path: token.url, body: data)

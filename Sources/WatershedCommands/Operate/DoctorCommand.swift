@@ -8,7 +8,7 @@ import OpenCloudKit
 struct DoctorCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "doctor",
-    abstract: "Look a server over; exit code 2 if something is wrong."
+    abstract: "Check the health of a server; exit code 2 if a check fails."
   )
 
   @OptionGroup var server: ServerOptions
@@ -30,7 +30,7 @@ struct DoctorCommand: AsyncParsableCommand {
       if !finding.isGood { throw ExitCode.failure }
       return
     }
-    try await perform("the server could not be looked over") {
+    try await perform("the server could not be checked") {
       var findings = [configuration()]
       if try server.remote() != nil {
         findings.append(await admin())
@@ -128,7 +128,7 @@ struct DoctorCommand: AsyncParsableCommand {
         isGood: finding.problem == nil,
         detail: finding.problem ?? "good",
         remedy: finding.isDamage
-          ? "put a backup back: watershed backup restore BACKUP --data NEW" : nil
+          ? "restore a backup: watershed backup restore BACKUP --data NEW" : nil
       )
     }
   }
@@ -143,8 +143,9 @@ struct DoctorCommand: AsyncParsableCommand {
     return Finding(
       check: "room",
       isGood: isGood,
-      detail: isGood ? "there is enough" : "\(free / 1_000_000) MB are left on the disk of \(path)",
-      remedy: isGood ? nil : "make room: without it the server refuses what is written"
+      detail: isGood
+        ? "there is enough free space" : "\(free / 1_000_000) MB are left on the disk of \(path)",
+      remedy: isGood ? nil : "free disk space: without it the server refuses writes"
     )
   }
 
@@ -169,9 +170,9 @@ struct DoctorCommand: AsyncParsableCommand {
       return Finding(
         check: "admin API",
         isGood: true,
-        detail: "\(status.users) people, \(status.containers.count) containers",
+        detail: "\(status.users) accounts, \(status.containers.count) containers",
         remedy: status.hasAdministrator
-          ? nil : "nobody administers: watershed users add NAME --administrator"
+          ? nil : "no account is an administrator: watershed users add NAME --administrator"
       )
     } catch {
       let failure = CommandFailure(error, doing: "")

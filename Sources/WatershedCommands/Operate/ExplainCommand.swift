@@ -5,11 +5,11 @@ import Foundation
 struct ExplainCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "explain",
-    abstract: "Say what an error code means and what to do about it.",
+    abstract: "Explain an error code, and what to do about it.",
     discussion: """
       Exit codes: 0 success, 1 the operation failed, 2 it ran and found a problem, 64 usage, 69 the \
-      server cannot be reached, 70 a fault of the program, 74 the output cannot be written, 75 try \
-      again later, 77 not authorised, 130 interrupted by Ctrl-C, 141 the output's reader is gone.
+      server cannot be reached, 70 an internal error, 74 the output cannot be written, 75 try \
+      again later, 77 not authorised, 130 interrupted by Ctrl-C, 141 the reader closed the output.
       """
   )
 
@@ -51,20 +51,20 @@ struct ExplainCommand: AsyncParsableCommand {
   static let texts: [(code: String, meaning: String, remedy: String)] = [
     (
       "ACCESS_DENIED", "The type's grants, the share or the zone do not allow this.",
-      "Look at the type's GRANT lines: watershed schema export."
+      "Check the type's GRANT lines: watershed schema export."
     ),
     (
       "ATOMIC_ERROR", "Another item of the same atomic batch failed, so this one was not stored.",
-      "Mend the item that has an error of its own, and send the batch again."
+      "Correct the item that has an error of its own, and send the batch again."
     ),
     (
       "AUTHENTICATION_FAILED",
-      "The API token, the signature, the key or the password is not right.",
+      "The API token, the signature, the key or the password is not valid.",
       "Check the environment, the container and the clock (ten minutes either way): watershed tokens list, watershed keys list."
     ),
     (
-      "AUTHENTICATION_REQUIRED", "The call needs a signed-in person.",
-      "Open the reply's redirectURL, or make a token: watershed users sign-in NAME --container-id ID."
+      "AUTHENTICATION_REQUIRED", "The call needs a signed-in user.",
+      "Open the reply's redirectURL, or create a token: watershed users sign-in NAME --container-id ID."
     ),
     (
       "BAD_REQUEST", "The request is malformed, against the schema, or lacks an index.",
@@ -72,13 +72,13 @@ struct ExplainCommand: AsyncParsableCommand {
     ),
     (
       "CONFLICT",
-      "The record was saved since the change tag was read, or is there where it was to be created.",
+      "The record was saved after its change tag was read, or the record to create exists already.",
       "Look the record up, merge, and send it with the new tag; or choose another name."
     ),
-    ("EXISTS", "There is a record of this name already.", "Choose another name, or update."),
+    ("EXISTS", "A record of this name exists already.", "Choose another name, or update."),
     (
-      "INTERNAL_ERROR", "The server could not do what it should.",
-      "Look for the request's ID in the server's log; watershed doctor."
+      "INTERNAL_ERROR", "The server failed to answer the request.",
+      "Search the server's log for the request's ID; watershed doctor."
     ),
     ("NOT_FOUND", "There is no such record, type or endpoint.", "Check names and spelling."),
     (
@@ -86,7 +86,7 @@ struct ExplainCommand: AsyncParsableCommand {
       "Add it: watershed schema add-index; or serve with --allow-unindexed-queries in development."
     ),
     (
-      "QUOTA_EXCEEDED", "The body, the file or the person's data is over a limit.",
+      "QUOTA_EXCEEDED", "The body, the file or the user's data is over a limit.",
       "Remove data, or raise assetLimit, userQuota or publicQuota in the configuration."
     ),
     (
@@ -111,8 +111,8 @@ struct ExplainCommand: AsyncParsableCommand {
       "NO_DATA", "The data folder is not there.", "Name it with --data, or start a server on it."
     ),
     (
-      "INTERRUPTED", "Ctrl-C came before the command had finished.",
-      "Look what is done already, and run it again: every command can be repeated."
+      "INTERRUPTED", "Ctrl-C interrupted the command before it had finished.",
+      "Check what was completed, and run it again: every command can be repeated."
     ),
     (
       "BAD_CONFIGURATION", "The configuration file or the environment has mistakes.",
@@ -123,44 +123,44 @@ struct ExplainCommand: AsyncParsableCommand {
       "Name a program that is in PATH and may be run; the exit code is 127 or 126, as in a shell."
     ),
     (
-      "FAILED", "The command could not do its work; the line \"why\" says what stood in the way.",
-      "Mend that, and run it again; watershed doctor looks the server over."
+      "FAILED", "The command failed; the line \"why\" names the cause.",
+      "Fix the cause and run the command again; watershed doctor checks the server."
     ),
     (
       "MAIL_NOT_SENT",
-      "The mail server of the configuration did not take a mail; the line \"why\" has its answer.",
+      "The mail server of the configuration did not accept a mail; the line \"why\" has its answer.",
       "Check smtp.host, smtp.port, smtp.security and the password: watershed mail test ADDRESS."
     ),
     (
       "PLAIN_HTTP",
-      "Over http: the administrator's token or password could be read and used on the way.",
-      "Use the server's https: address; on a network that nobody else reaches, --allow-plain-http."
+      "Over http: others on the network path could read and use the administrator's token or password.",
+      "Use the server's https: address; on a private network, --allow-plain-http."
     ),
     (
       "NO_API_TOKEN",
-      "A user token goes with an API token, and only administrators can look one up.",
+      "A user token requires an API token, and only administrators can look one up.",
       "Give --api-token; the server's banner and watershed tokens own have it."
     ),
     (
       "NO_CONTAINER", "The server has no container of this name.",
       "Check the spelling: watershed containers list; or watershed containers create."
     ),
-    ("NO_TOKEN", "No token of this kind is kept.", "Keep one: watershed tokens save."),
+    ("NO_TOKEN", "No token of this kind is saved.", "Save one: watershed tokens save."),
     (
       "OUTPUT_FAILED",
       "What the command prints cannot be written: the disk is full, or the output closed.",
-      "Make room, or write elsewhere; the command's work itself may be done."
+      "Free space, or write elsewhere; the command itself may have completed."
     ),
     (
       "PRIVATE_KEY", "A private key was given where a public one belongs; it was not sent.",
       "Take the public half: openssl ec -in FILE -pubout."
     ),
     (
-      "TOKEN_EXISTS", "A token of this kind is kept already.", "Add --force to replace it."
+      "TOKEN_EXISTS", "A token of this kind is saved already.", "Add --force to replace it."
     ),
     (
       "UNEXPECTED_REPLY", "What answers at the address is not a Watershed server.",
-      "Check --server, and the proxy before it."
+      "Check --server, and the proxy in front of it."
     ),
     ("UNKNOWN_CODE", "No error has this code.", "watershed explain lists all."),
     (
@@ -170,11 +170,11 @@ struct ExplainCommand: AsyncParsableCommand {
     (
       "UNUSABLE_DATA",
       "The data folder or database is in use, cannot be written, or is not this server's.",
-      "The line \"why\" says which; watershed doctor looks the server over."
+      "The line \"why\" says which; watershed doctor checks the server."
     ),
     (
       "UNWRITABLE_FILE", "A file that the command was to write cannot be written.",
-      "Check that the folder is there and yours."
+      "Check that the folder exists and is writable."
     ),
     (
       "NOT_CONFIRMED", "The command would remove something, and there is no terminal to ask on.",

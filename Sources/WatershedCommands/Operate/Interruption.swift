@@ -48,7 +48,7 @@ final class Interruption: Sendable {
     let failure = CommandFailure(
       "INTERRUPTED",
       what: what,
-      why: "Ctrl-C came first; what was sent to the server before it may be done",
+      why: "interrupted by Ctrl-C; the server may have completed what was already sent",
       next: next,
       exit: ExitCodes.interrupted
     )

@@ -50,10 +50,10 @@ struct KeysCommand: AsyncParsableCommand {
     @Argument(help: "A file with the public key in PEM; - reads the standard input.")
     var file: String
     @Option(help: "The container.") var containerId: String
-    @Option(help: "The side of the container: development or production.")
+    @Option(help: "The environment of the container: development or production.")
     var environment = ContainerEnvironment.development
-    @Option(help: "What to call the key.") var name = ""
-    @Option(help: "The key's ID; without it one is made.") var keyId: String?
+    @Option(help: "A name for the key.") var name = ""
+    @Option(help: "The key's ID; without it one is generated.") var keyId: String?
 
     private struct Body: Encodable {
       var publicKey: String
@@ -71,7 +71,8 @@ struct KeysCommand: AsyncParsableCommand {
           throw CommandFailure(
             "PRIVATE_KEY",
             what: "no key was added",
-            why: "\(file) holds a private key, which stays with who signs; it was not sent",
+            why:
+              "\(file) holds a private key, which only the signing client may have; it was not sent",
             next:
               "openssl ec -in \(file) -pubout | watershed keys add - --container-id \(containerId)",
             exit: ExitCodes.usage
@@ -102,7 +103,7 @@ struct KeysCommand: AsyncParsableCommand {
 
     func run() async throws {
       try await perform("the key was not removed") {
-        guard try consent.isGiven(to: "shut out whoever signs with \(keyId)", output) else {
+        guard try consent.isGiven(to: "revoke the server-to-server key \(keyId)", output) else {
           return
         }
         let _: NoReply = try await server.connect {

@@ -8,12 +8,12 @@ struct LoginCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "login",
     abstract:
-      "Sign in as an administrator, here or from afar, and keep the token for later commands.",
+      "Sign in as an administrator, locally or remotely, and save the token for later commands.",
     discussion: """
       watershed login ada --server https://cloud.example.org
 
-      The token is kept where `watershed tokens save` keeps it; `watershed tokens forget --type \
-      management` forgets it.
+      The token is saved where `watershed tokens save` saves it; `watershed tokens forget --type \
+      management` deletes it.
       """
   )
 

@@ -7,13 +7,13 @@ import Foundation
 struct MailCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "mail",
-    abstract: "Try the mail server of a configuration.",
+    abstract: "Test the mail server of a configuration.",
     subcommands: [Test.self]
   )
 
   struct Test: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Send a mail as the server would, and say what the mail server answered.",
+      abstract: "Send a test mail as the server would, and print the mail server's reply.",
       discussion: """
         It is sent from this machine, by the key smtp of the configuration; the server need not run.
         """
@@ -59,7 +59,7 @@ struct MailCommand: AsyncParsableCommand {
         let mail = MailMessage(
           to: address,
           subject: "A mail of your Watershed server",
-          text: "The server's mails go out as this one did.\n",
+          text: "The server's mails are sent as this one was.\n",
           id: UUID().uuidString.lowercased(),
           date: Date()
         )
@@ -70,7 +70,7 @@ struct MailCommand: AsyncParsableCommand {
         }
         try output.write(
           Sent(address: address, host: smtp.host),
-          text: "\(smtp.host) has taken a mail for \(address)."
+          text: "\(smtp.host) accepted a mail for \(address)."
         )
       }
     }

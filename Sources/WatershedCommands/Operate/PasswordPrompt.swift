@@ -16,7 +16,9 @@ enum PasswordPrompt {
   static func read(fromInput: Bool) throws -> String? {
     if fromInput { return readLine(strippingNewline: true) }
     guard isatty(STDIN_FILENO) == 1 else {
-      throw ValidationError("Nobody can be asked for the password; give it with --password-stdin.")
+      throw ValidationError(
+        "There is no terminal to ask for the password; give it with --password-stdin."
+      )
     }
     StandardError.write("Password: ")
     defer { StandardError.write("\n") }

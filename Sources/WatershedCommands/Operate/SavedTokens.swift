@@ -71,10 +71,10 @@ private enum TokenMethod: String, CaseIterable, ExpressibleByArgument {
 extension TokensCommand {
   struct Save: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Keep a token for later commands; read from the standard input if none is given.",
+      abstract: "Save a token for later commands; read from the standard input if none is given.",
       discussion: """
-        A management token is used with --server, a user token for the databases of a person. A \
-        token of the command line or of the environment goes before it.
+        A management token is used with --server, a user token for the databases of a user. A \
+        token of the command line or of the environment takes precedence.
         """,
       aliases: ["save-token"]
     )
@@ -84,7 +84,7 @@ extension TokensCommand {
     var value: String?
     @Option(help: "management or user.") var type = SavedTokens.Kind.management
     @Option(help: "file; there is no keychain.") private var method = TokenMethod.file
-    @Flag(help: "Replace one that is kept already.") var force = false
+    @Flag(help: "Replace a saved one.") var force = false
 
     func validate() throws {
       guard method == .file else {
@@ -93,19 +93,19 @@ extension TokensCommand {
     }
 
     func run() async throws {
-      try await perform("the token was not kept") {
+      try await perform("the token was not saved") {
         var saved = SavedTokens.read()
         guard saved[type] == nil || force else {
           throw CommandFailure(
             "TOKEN_EXISTS",
-            what: "the token was not kept",
-            why: "there is a \(type.rawValue) token already",
+            what: "the token was not saved",
+            why: "there is a \(type.rawValue) token saved already",
             next: "add --force to replace it",
             exit: ExitCodes.usage
           )
         }
         let token = (value ?? readLine() ?? "").trimmingCharacters(in: .whitespacesAndNewlines)
-        guard !token.isEmpty else { throw ValidationError("There is no token to keep.") }
+        guard !token.isEmpty else { throw ValidationError("There is no token to save.") }
         saved[type] = token
         try saved.write()
         output.remark("Kept.")
@@ -115,24 +115,24 @@ extension TokensCommand {
 
   struct Forget: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Forget a token that is kept; it goes on being good.",
+      abstract: "Delete a saved token from this machine; it stays valid on the server.",
       aliases: ["remove-token"]
     )
 
     @OptionGroup var output: OutputOptions
     @Option(help: "management or user.") var type: SavedTokens.Kind
     @Option(help: "file; there is no keychain.") private var method = TokenMethod.file
-    @Flag(help: "Succeed also where there is none.") var force = false
+    @Flag(help: "Succeed also if none is saved.") var force = false
 
     func run() async throws {
-      try await perform("the token was not forgotten") {
+      try await perform("the token was not deleted") {
         var saved = SavedTokens.read()
         guard saved[type] != nil else {
           guard force else {
             throw CommandFailure(
               "NO_TOKEN",
-              what: "nothing was forgotten",
-              why: "no \(type.rawValue) token is kept",
+              what: "nothing was deleted",
+              why: "no \(type.rawValue) token is saved",
               next: "watershed tokens save --type \(type.rawValue)"
             )
           }

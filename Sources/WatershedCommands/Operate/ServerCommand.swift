@@ -11,7 +11,7 @@ struct ServerCommand: AsyncParsableCommand {
   )
 
   struct Status: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(abstract: "Print how the server does.")
+    static let configuration = CommandConfiguration(abstract: "Print the status of the server.")
 
     @OptionGroup var server: ServerOptions
     @OptionGroup var output: OutputOptions
@@ -37,10 +37,10 @@ struct ServerCommand: AsyncParsableCommand {
   struct NewIncarnation: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
       commandName: "new-incarnation",
-      abstract: "Tell clients that the data was replaced by an older copy.",
+      abstract: "Invalidate all change tokens, after the data was replaced with an older copy.",
       discussion: """
-        After a database was put back by its own means: clients compare all they have with the server, \
-        and send again what it lost. `backup restore` does it by itself.
+        For a database that was restored with its own tools: clients compare all they have with the server, \
+        and send again what it lost. `backup restore` does so itself.
         """
     )
 
@@ -49,8 +49,10 @@ struct ServerCommand: AsyncParsableCommand {
     @OptionGroup var consent: ConsentOptions
 
     func run() async throws {
-      try await perform("no incarnation was begun") {
-        guard try consent.isGiven(to: "have every client compare all its data", output) else {
+      try await perform("no incarnation was started") {
+        guard
+          try consent.isGiven(to: "make every client compare all its data with the server", output)
+        else {
           return
         }
         let reply: [String: String] = try await server.connect {
@@ -64,11 +66,11 @@ struct ServerCommand: AsyncParsableCommand {
   struct RotateKey: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
       commandName: "rotate-key",
-      abstract: "Make new keys for encrypted fields and for signing.",
+      abstract: "Generate new keys for encrypted fields and for signing.",
       discussion: """
-        The former keys still open what they sealed; addresses that the former signing key made are \
-        good for a day. With --leaked, after the key file or a whole backup was copied, they are good \
-        for nothing at once; change tokens stay good, so that no client begins again. Sign-ins do not \
+        The former keys still decrypt what they encrypted; URLs that the former signing key signed are \
+        valid for a day. With --leaked, after the key file or a whole backup was copied, these URLs are \
+        invalid at once; change tokens stay valid, so that no client fetches all again. Sign-ins do not \
         depend on these keys: end them with `users sign-out`. Take a backup afterwards: older ones \
         lack the keys.
         """
@@ -77,13 +79,13 @@ struct ServerCommand: AsyncParsableCommand {
     @OptionGroup var server: ServerOptions
     @OptionGroup var output: OutputOptions
     @OptionGroup var consent: ConsentOptions
-    @Flag(help: "The former keys have leaked: nothing that they signed opens anything.")
+    @Flag(help: "The former keys have leaked: revoke everything that they signed.")
     var leaked = false
 
     func run() async throws {
-      try await perform("no key was made") {
+      try await perform("no key was generated") {
         if leaked {
-          let deed = "end every address and link that the server gave out"
+          let deed = "revoke every URL and link that the server issued"
           guard try consent.isGiven(to: deed, output) else { return }
         }
         let reply: [String: String] = try await server.connect {
@@ -97,7 +99,7 @@ struct ServerCommand: AsyncParsableCommand {
   struct RenewToken: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
       commandName: "renew-token",
-      abstract: "Make a new operator's token in the data folder; the former one opens nothing.",
+      abstract: "Create a new operator's token in the data folder, and revoke the former one.",
       discussion: """
         Commands of this machine read the new one from the file `admin-token`. Sessions of \
         administrators are not touched: `users sign-out` ends those.
@@ -108,7 +110,7 @@ struct ServerCommand: AsyncParsableCommand {
     @OptionGroup var output: OutputOptions
 
     func run() async throws {
-      try await perform("no token was made") {
+      try await perform("no token was created") {
         let _: NoReply = try await server.connect {
           try await $0.call("server/renew-token", NoReply())
         }

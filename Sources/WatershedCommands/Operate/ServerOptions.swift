@@ -36,7 +36,7 @@ struct ServerOptions: ParsableArguments {
 
   @Flag(
     help:
-      "Send the token to an http: address of another machine; also WATERSHED_PLAIN_HTTP=1. For networks that nobody else reaches."
+      "Send the token to an http: address of another machine; also WATERSHED_PLAIN_HTTP=1. For private networks only."
   )
   var allowPlainHttp = false
 
@@ -123,7 +123,7 @@ struct ServerOptions: ParsableArguments {
     throw CommandFailure(
       "PLAIN_HTTP",
       what: "nothing was sent to \(url.absoluteString)",
-      why: "over http: the administrator's token could be read on the way",
+      why: "over http: others on the network path could read the administrator's token",
       next: "give the server's https: address, or add --allow-plain-http",
       exit: ExitCodes.usage
     )
@@ -183,7 +183,7 @@ extension CommandFailure {
   fileprivate static func noData(_ why: String, _ settings: ServerConfiguration) -> CommandFailure {
     CommandFailure(
       "NO_DATA",
-      what: "there is no server to speak to",
+      what: "no server was found",
       why: why,
       next: "name it with --data, --database or --config, or start one: watershed serve --data "
         + settings.data

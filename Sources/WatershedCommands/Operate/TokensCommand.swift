@@ -53,7 +53,7 @@ struct TokensCommand: AsyncParsableCommand {
     @OptionGroup var server: ServerOptions
     @OptionGroup var output: OutputOptions
     @Option(help: "The container's identifier.") var containerId: String
-    @Option(help: "The side of the container: development or production.")
+    @Option(help: "The environment of the container: development or production.")
     var environment = ContainerEnvironment.development
 
     private struct Body: Encodable {
@@ -74,7 +74,7 @@ struct TokensCommand: AsyncParsableCommand {
 
   struct Add: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Add an API token and print it, this once: the server keeps its digest.",
+      abstract: "Add an API token and print it once: the server keeps only its digest.",
       discussion: """
         Without origins it serves native apps, pages of the server itself and, in development, pages \
         of this machine.
@@ -83,9 +83,11 @@ struct TokensCommand: AsyncParsableCommand {
 
     @OptionGroup var server: ServerOptions
     @OptionGroup var output: OutputOptions
-    @Option(help: "The container; without it any, which development alone should have.")
+    @Option(
+      help: "The container; without it the token is valid for all, which suits development only."
+    )
     var containerId: String?
-    @Option(help: "The side of the container: development or production.")
+    @Option(help: "The environment of the container: development or production.")
     var environment = ContainerEnvironment.development
     @Option(
       name: .customLong("origin"),
@@ -131,7 +133,8 @@ struct TokensCommand: AsyncParsableCommand {
 
     func run() async throws {
       try await perform("the token was not removed") {
-        guard try consent.isGiven(to: "shut out every app with this token", output) else { return }
+        guard try consent.isGiven(to: "revoke the API token of every app that uses it", output)
+        else { return }
         let _: NoReply = try await server.connect {
           try await $0.call("tokens/remove", ["token": apiToken])
         }

@@ -7,13 +7,13 @@ extension UsersCommand {
   struct ResetPassword: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
       commandName: "reset-password",
-      abstract: "Print a link with which the person chooses a new password, once within an hour."
+      abstract: "Print a link with which the user chooses a new password, once within an hour."
     )
 
     @OptionGroup var person: PersonOptions
 
     func run() async throws {
-      try await perform("no link was made for \(person.name)") {
+      try await perform("no link was created for \(person.name)") {
         let reply: [String: String] = try await person.server.connect {
           try await $0.call("users/reset-password", ["userName": person.name])
         }
@@ -25,8 +25,9 @@ extension UsersCommand {
   struct RemoveFactor: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
       commandName: "remove-factor",
-      abstract: "Take a person's second factor away; the password alone opens the account then.",
-      discussion: "For who has lost the authenticator app and the recovery codes. The log notes it."
+      abstract: "Remove a user's second factor; the password alone then signs in.",
+      discussion:
+        "For users who lost the authenticator app and the recovery codes. The audit log records it."
     )
 
     @OptionGroup var person: PersonOptions
@@ -34,7 +35,7 @@ extension UsersCommand {
 
     func run() async throws {
       try await perform("the second factor of \(person.name) was not removed") {
-        let deed = "let \(person.name) sign in with the password alone"
+        let deed = "allow \(person.name) to sign in with the password alone"
         guard try consent.isGiven(to: deed, person.output) else { return }
         let _: NoReply = try await person.server.connect {
           try await $0.call("users/remove-factor", ["userName": person.name])
@@ -49,7 +50,7 @@ extension UsersCommand {
 
   struct Invite: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Print a link with which somebody makes an account, once within a week."
+      abstract: "Create an invitation: a link that registers one account within a week."
     )
 
     @OptionGroup var server: ServerOptions
@@ -57,7 +58,7 @@ extension UsersCommand {
     @Flag(help: "The account may use the admin API.") var administrator = false
 
     func run() async throws {
-      try await perform("no invitation was made") {
+      try await perform("no invitation was created") {
         let reply: [String: String] = try await server.connect {
           try await $0.call("invitations/create", ["isAdministrator": administrator])
         }
@@ -70,12 +71,12 @@ extension UsersCommand {
     static let configuration = CommandConfiguration(
       commandName: "sign-in",
       abstract: "Print a user token for a container; with --device a refresh token too.",
-      discussion: "The audit log notes that an administrator acted as the person."
+      discussion: "The audit log records that an administrator acted as the user."
     )
 
     @OptionGroup var person: PersonOptions
     @Option(help: "The container's identifier.") var containerId: String
-    @Option(help: "What to call the device; it can be revoked by itself.") var device: String?
+    @Option(help: "A name for the device; it can be revoked by itself.") var device: String?
     @Flag(help: "Without --device: the token lives two weeks from its last use.") var keep = false
 
     private struct Body: Encodable {
@@ -107,7 +108,7 @@ extension UsersCommand {
   struct SignOut: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
       commandName: "sign-out",
-      abstract: "End everything that a person is signed in with."
+      abstract: "End all sign-ins of a user."
     )
 
     @OptionGroup var person: PersonOptions
@@ -118,7 +119,7 @@ extension UsersCommand {
           try await $0.call("users/sign-out", ["userName": person.name])
         }
         try person.output.done(
-          "\(person.name) has to sign in again everywhere.",
+          "\(person.name) has to sign in again on every device.",
           ["userName": person.name]
         )
       }
@@ -127,7 +128,7 @@ extension UsersCommand {
 
   struct Devices: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-      abstract: "List the devices that a person stays signed in with."
+      abstract: "List the devices that a user is signed in on."
     )
 
     @OptionGroup var person: PersonOptions

@@ -6,7 +6,7 @@ import Foundation
 struct UsersCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "users",
-    abstract: "The people who may sign in: list, add, change, delete, sign in and out.",
+    abstract: "The accounts of users: list, add, change, delete, sign in and out.",
     subcommands: [
       List.self, Add.self, Update.self, Delete.self, Restore.self, ResetPassword.self,
       RemoveFactor.self, Invite.self, SignIn.self, SignOut.self, Devices.self, Revoke.self,
@@ -21,7 +21,7 @@ struct UsersCommand: AsyncParsableCommand {
   }
 
   struct List: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(abstract: "List everybody.")
+    static let configuration = CommandConfiguration(abstract: "List all accounts.")
 
     @OptionGroup var server: ServerOptions
     @OptionGroup var output: OutputOptions
@@ -29,7 +29,7 @@ struct UsersCommand: AsyncParsableCommand {
     private struct Reply: Decodable { var users: [CloudKitService.AccountDescription] }
 
     func run() async throws {
-      try await perform("the people cannot be listed") {
+      try await perform("the accounts cannot be listed") {
         let users = try await server.connect { try await Self.everybody($0) }
         try output.write(
           "users",
@@ -65,13 +65,13 @@ struct UsersCommand: AsyncParsableCommand {
 
   struct Add: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Add a person; the password is made, or read from the standard input."
+      abstract: "Add an account; the password is generated, or read from the standard input."
     )
 
     @OptionGroup var person: PersonOptions
     @Option(help: "The given name.") var givenName: String?
     @Option(help: "The family name.") var familyName: String?
-    @Option(help: "The e-mail address that others find the person by.") var email: String?
+    @Option(help: "The e-mail address by which other users find the account.") var email: String?
     @Flag(help: "May use the admin API.") var administrator = false
     @Flag(help: "Read the password from the standard input.") var passwordStdin = false
 
@@ -117,14 +117,14 @@ struct UsersCommand: AsyncParsableCommand {
 
   struct Update: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Change a person's names, address or rights."
+      abstract: "Change the names, the address or the rights of an account."
     )
 
     @OptionGroup var person: PersonOptions
     @Option(help: "The given name.") var givenName: String?
     @Option(help: "The family name.") var familyName: String?
     @Option(help: "The e-mail address.") var email: String?
-    @Option(help: "The telephone number that others find the person by; \"\" takes it away.")
+    @Option(help: "The telephone number by which other users find the account; \"\" takes it away.")
     var phone: String?
     @Flag(inversion: .prefixedNo, help: "May use the admin API.") var administrator: Bool?
     @Flag(inversion: .prefixedEnableDisable, help: "May sign in.") var account: Bool?
@@ -155,12 +155,13 @@ struct UsersCommand: AsyncParsableCommand {
 
   struct Delete: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Shut an account at once; what it owns goes after thirty days, or now with --purge."
+      abstract:
+        "Disable an account at once and delete its data after thirty days, or now with --purge."
     )
 
     @OptionGroup var person: PersonOptions
     @OptionGroup var consent: ConsentOptions
-    @Flag(help: "Remove everything of the account now; nothing brings it back.") var purge = false
+    @Flag(help: "Delete the account's data now; it cannot be restored.") var purge = false
 
     private struct Body: Encodable {
       var userName: String
@@ -170,12 +171,14 @@ struct UsersCommand: AsyncParsableCommand {
     func run() async throws {
       try await perform("\(person.name) was not deleted") {
         let deed =
-          purge ? "remove \(person.name) and all data for good" : "shut the account \(person.name)"
+          purge
+          ? "remove \(person.name) and all data for good" : "disable the account \(person.name)"
         guard try consent.isGiven(to: deed, person.output) else { return }
         let body = Body(userName: person.name, purge: purge)
         let _: NoReply = try await person.server.connect { try await $0.call("users/delete", body) }
         try person.output.done(
-          purge ? "Removed \(person.name)." : "Shut \(person.name); `users restore` takes it back.",
+          purge
+            ? "Removed \(person.name)." : "Disabled \(person.name); `users restore` reverses it.",
           ["userName": person.name]
         )
       }
@@ -184,7 +187,7 @@ struct UsersCommand: AsyncParsableCommand {
 
   struct Restore: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Take back a deletion whose purge has not come yet."
+      abstract: "Restore a deleted account that was not purged yet."
     )
 
     @OptionGroup var person: PersonOptions

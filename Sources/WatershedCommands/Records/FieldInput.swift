@@ -131,7 +131,7 @@ struct FieldInput {
   // MARK: Single values
 
   private static func mismatch(_ type: FieldType, _ place: String) -> ValidationError {
-    ValidationError("\(place): the value is none of the type \(type.rawValue).")
+    ValidationError("\(place): the value is not of the type \(type.rawValue).")
   }
 
   private static func string(_ value: JSONValue, _ place: String) throws -> String {

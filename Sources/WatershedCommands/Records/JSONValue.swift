@@ -50,7 +50,7 @@ enum JSONValue: Decodable, Hashable {
     switch self {
     case .null: nil
     case .text(let text): text
-    default: throw ValidationError("\(place): a text is expected.")
+    default: throw ValidationError("\(place): a string is expected.")
     }
   }
 }

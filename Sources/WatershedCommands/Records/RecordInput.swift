@@ -47,7 +47,7 @@ struct RecordInput {
     for key in ["share", "forRecord", "publicPermission", "participants"] where members[key] != nil
     {
       throw ValidationError(
-        "\(key): sharing is not copied with a record; take \(key) out of the JSON to go on without."
+        "\(key): sharing is not copied with a record; remove \(key) from the JSON."
       )
     }
     _ = try json.object("record", of: Self.keys)

@@ -5,7 +5,8 @@ extension RecordsCommand {
   struct DeleteMatching: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
       commandName: "delete-matching",
-      abstract: "Delete the records that fit a query; as in cktool it only counts at first.",
+      abstract:
+        "Delete the records that match a query; as in cktool it only counts them by default.",
       aliases: ["delete-all", "delete-records"]
     )
 
@@ -27,7 +28,7 @@ extension RecordsCommand {
           throw CommandFailure(
             "NOT_CONFIRMED",
             what: "nothing was done",
-            why: "this would delete every \(recordType) that fits",
+            why: "this would delete every \(recordType) that matches",
             next: "add --yes",
             exit: ExitCodes.usage
           )

@@ -44,7 +44,7 @@ extension RecordsCommand {
         )
       }
       guard let item = reply.records.first else {
-        throw ErrorDictionary(.internalError, "no record came back")
+        throw ErrorDictionary(.internalError, "the server returned no record")
       }
       return try item.get()
     }

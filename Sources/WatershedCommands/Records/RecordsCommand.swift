@@ -54,7 +54,7 @@ struct RecordsCommand: AsyncParsableCommand {
 
   struct Update: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Change fields of a record; without a change tag whatever is there.",
+      abstract: "Update fields of a record; without a change tag, regardless of its version.",
       aliases: ["update-record"]
     )
 
@@ -62,7 +62,7 @@ struct RecordsCommand: AsyncParsableCommand {
     @OptionGroup var given: FieldOptions
     @Option(help: "The record's name, unless the JSON says it.") var recordName: String?
     @Option(help: "The record's type.") var recordType: String?
-    @Option(help: "Change it only if it still has this tag, or the JSON's.")
+    @Option(help: "Update it only if it still has this tag, or the JSON's.")
     var recordChangeTag: String?
 
     func run() async throws {
@@ -114,7 +114,7 @@ struct RecordsCommand: AsyncParsableCommand {
 
   struct Query: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Print the records that fit, as {records, continuationToken}.",
+      abstract: "Print the records that match a query, as {records, continuationToken}.",
       aliases: ["query-records"]
     )
 
@@ -126,8 +126,8 @@ struct RecordsCommand: AsyncParsableCommand {
     var sortBy: [String] = []
     @Option(parsing: .upToNextOption, help: "The fields to print; without it all.")
     var requestedFields: [String] = []
-    @Option(help: "So many records at most.") var limit = 200
-    @Option(help: "Goes on where another reply ended.") var continuationToken: String?
+    @Option(help: "The most records to print.") var limit = 200
+    @Option(help: "The continuation token of the previous page.") var continuationToken: String?
 
     private struct Reply: Encodable {
       var records: [RecordDictionary]

@@ -6,7 +6,7 @@ import Foundation
 struct RecoveryCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "recovery",
-    abstract: "Look into the recovery list of a mirrored store.",
+    abstract: "Inspect the recovery list of a mirrored store.",
     subcommands: [List.self]
   )
 
@@ -16,7 +16,7 @@ struct RecoveryCommand: AsyncParsableCommand {
       discussion: """
         The store's file is read as it is: no app, model or server is needed, and nothing is changed. An \
         app restores or discards an entry with NSPersistentCloudKitContainer.restore(_:) and discard(_:): \
-        that takes its model, and its contexts learn of the object.
+        that requires its model, and notifies its contexts of the object.
         """
     )
 
@@ -25,7 +25,7 @@ struct RecoveryCommand: AsyncParsableCommand {
     @Option(help: "The most entries to read.") var limit = 1000
 
     func validate() throws {
-      guard limit > 0 else { throw ValidationError("--limit is above zero.") }
+      guard limit > 0 else { throw ValidationError("--limit has to be above zero.") }
     }
 
     func run() async throws {

@@ -17,10 +17,10 @@ struct SchemaDiffCommand: AsyncParsableCommand {
   @OptionGroup var output: OutputOptions
   @OptionGroup var container: ContainerOptions
 
-  @Option(help: "The side to start from: production, or development with --file.")
+  @Option(help: "The environment to start from: production, or development with --file.")
   var from: ContainerEnvironment?
 
-  @Option(help: "The side to compare it with; development unless said otherwise.")
+  @Option(help: "The environment to compare it with (default: development).")
   var to: ContainerEnvironment?
 
   @Option(help: "Compare with this schema file; - reads the standard input.")

@@ -15,7 +15,7 @@ struct SchemaExportCommand: AsyncParsableCommand {
   @OptionGroup var output: OutputOptions
   @OptionGroup var container: ContainerOptions
 
-  @Option(help: "The side of the container: development or production.")
+  @Option(help: "The environment of the container: development or production.")
   var environment = ContainerEnvironment.development
 
   @Option(help: "The file to write; without it the schema goes to the standard output.")
@@ -60,7 +60,7 @@ enum OutputFile {
         "UNWRITABLE_FILE",
         what: "the file \(path) cannot be written",
         why: (error as NSError).localizedDescription,
-        next: "check that the folder is there and yours"
+        next: "check that the folder exists and is writable"
       )
     }
   }

@@ -74,7 +74,7 @@ enum SchemaIndexCommand {
   struct Remove: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
       commandName: "remove-index",
-      abstract: "Take such a mark away; queries that need it are refused."
+      abstract: "Remove such a mark; queries that need it are refused."
     )
 
     @OptionGroup var server: ServerOptions

@@ -6,11 +6,11 @@ import Foundation
 struct SchemaPromoteCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "promote",
-    abstract: "Bring to production what the development schema has more.",
+    abstract: "Copy what only the development schema has to production.",
     discussion: """
       Types, fields, roles, grants and indexes are copied, records never. Types and fields stay in \
-      production once they were promoted; an index that development has no more goes there too, and \
-      is named before.
+      production once they were promoted; an index that development no longer has is removed there too, and \
+      is listed before.
       """,
     aliases: ["deploy"]
   )
@@ -29,11 +29,13 @@ struct SchemaPromoteCommand: AsyncParsableCommand {
     try await perform("the schema was not promoted") {
       let planned = try await promote(isDryRun: true)
       try output.write(planned, text: planned.text)
-      guard !planned.changes.isEmpty else { return output.remark("Production has it all.") }
+      guard !planned.changes.isEmpty else {
+        return output.remark("Production has everything already.")
+      }
       let count = planned.changes.count
       let lost = planned.lostIndexes
       let deed =
-        "make \(Count.of(count, "change")) in production"
+        "create \(Count.of(count, "change")) in production"
         + (lost.isEmpty ? "" : " and remove its indexes \(lost.joined(separator: ", "))")
       guard try consent.isGiven(to: deed, output) else { return }
       _ = try await promote(isDryRun: false)
@@ -54,7 +56,7 @@ struct SchemaPromoteCommand: AsyncParsableCommand {
 struct SchemaResetCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "reset-development",
-    abstract: "Make development as production is, and delete all development data.",
+    abstract: "Replace the development schema by production's, and delete all development data.",
     aliases: ["reset-schema", "reset"]
   )
 
@@ -76,7 +78,7 @@ struct SchemaResetCommand: AsyncParsableCommand {
         try await $0.requireContainer(name)
         return try await $0.call("schema/reset-development", ["container": name])
       }
-      output.remark("Development is as production is, and empty.")
+      output.remark("Development has production's schema and no data.")
     }
   }
 }

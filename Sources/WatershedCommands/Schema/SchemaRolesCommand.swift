@@ -6,20 +6,20 @@ import Foundation
 struct SchemaRolesCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "set-roles",
-    abstract: "Say which custom roles of the schema a user holds in the public database."
+    abstract: "Set the custom roles of the schema that a user holds in the public database."
   )
 
   @OptionGroup var server: ServerOptions
   @OptionGroup var output: OutputOptions
   @OptionGroup var container: ContainerOptions
 
-  @Option(help: "The side of the container: development or production.")
+  @Option(help: "The environment of the container: development or production.")
   var environment = ContainerEnvironment.development
 
-  @Option(help: "The user's record name, as users/caller tells it.")
+  @Option(help: "The user's record name, as users/caller returns it.")
   var userRecordName: String
 
-  @Argument(help: "The roles; none takes all away.")
+  @Argument(help: "The roles; without any, all are removed.")
   var roles: [String] = []
 
   private struct Body: Encodable {

@@ -6,7 +6,7 @@ import Foundation
 struct SchemaValidateCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "validate",
-    abstract: "Say whether a file could be imported, and change nothing.",
+    abstract: "Check whether a file could be imported, and change nothing.",
     discussion: "Exits with 1 when it could not.",
     aliases: ["validate-schema"]
   )
@@ -15,7 +15,7 @@ struct SchemaValidateCommand: AsyncParsableCommand {
   @OptionGroup var output: OutputOptions
   @OptionGroup var container: ContainerOptions
 
-  @Option(help: "The side of the container that the file is for.")
+  @Option(help: "The environment of the container that the file is for.")
   var environment = ContainerEnvironment.development
 
   @Option(help: "The schema file; - reads the standard input.")

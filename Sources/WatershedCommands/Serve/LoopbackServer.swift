@@ -55,7 +55,7 @@ final class LoopbackServer: Sendable {
       try await running.stop()
     } catch {
       // The clients have ended and the data is on the disk: an unclean end of the sockets loses nothing.
-      StandardError.print("The server's sockets ended badly: \(error)")
+      StandardError.print("The server's sockets failed: \(error)")
     }
     await service.shutdown()
   }

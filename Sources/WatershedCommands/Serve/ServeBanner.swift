@@ -97,7 +97,7 @@ struct ServeBanner {
         guest.password.map { "\(guest.userName), password \($0) (shown this once)" }
         ?? "\(guest.userName), password as the first start printed it"
     } else if let link = invitationURL {
-      account = "make the administrator's: \(link)"
+      account = "create the administrator's: \(link)"
     }
     let paste =
       credentials.guest.map { "Paste this into an app; it is signed in as \($0.userName):" }
@@ -120,11 +120,11 @@ struct ServeBanner {
 
       \(Self.indented(javaScript))
 
-      and a shell asks who it is with
+      and a shell requests its user with
 
         \(curl)
 
-      Ctrl-C stops the server. More people, while it runs: watershed users add NAME
+      Ctrl-C stops the server. To add accounts while it runs: watershed users add NAME
 
 
       """

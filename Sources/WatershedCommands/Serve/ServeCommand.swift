@@ -12,10 +12,10 @@ import Synchronization
 struct ServeCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "serve",
-    abstract: "Run the server; what it keeps stays in a folder.",
+    abstract: "Run the server, with its data in a folder.",
     discussion: """
-      The first start makes a container, an API token and an account. The banner says how an app \
-      reaches the server. Ctrl-C stops it after it has answered what runs.
+      The first start creates a container, an API token and an account. The banner shows how an app \
+      reaches the server. Ctrl-C stops it after it has answered its open requests.
       """
   )
 
@@ -24,7 +24,7 @@ struct ServeCommand: AsyncParsableCommand {
 
   @Option(
     name: .customLong("data"),
-    help: "The folder that everything is kept in (default: ./watershed-data)."
+    help: "The folder for all data (default: ./watershed-data)."
   )
   var data: String?
 
@@ -40,19 +40,22 @@ struct ServeCommand: AsyncParsableCommand {
   @Option(help: "The port to listen on; 0 takes any free one (default: 8080).")
   var port: Int?
 
-  @Option(help: "The address to listen on; 0.0.0.0 lets other machines in (default: 127.0.0.1).")
+  @Option(
+    help:
+      "The address to listen on; 0.0.0.0 accepts connections from other machines (default: 127.0.0.1)."
+  )
   var host: String?
 
-  @Option(help: "The container that the banner speaks of (default: iCloud.org.example.app).")
+  @Option(help: "The container that the banner names (default: iCloud.org.example.app).")
   var container: String?
 
   @Option(
     help:
-      "The side of the container: development or production (default: production where other machines reach the server)."
+      "The environment of the container: development or production (default: production where other machines reach the server)."
   )
   var environment: ContainerEnvironment?
 
-  @Option(help: "Where clients reach the server when a proxy is before it.")
+  @Option(help: "The URL by which clients reach the server through a proxy.")
   var publicURL: String?
 
   @Option(name: .customLong("tls-certificate"), help: "A certificate chain in PEM, for HTTPS.")
@@ -67,25 +70,25 @@ struct ServeCommand: AsyncParsableCommand {
   @Option(help: "Bytes that one user may store in a container.")
   var userQuota: Int64?
 
-  @Option(help: "Who may make an account: closed, invitation or open (default: invitation).")
+  @Option(help: "Who may register an account: closed, invitation or open (default: invitation).")
   var registration: RegistrationPolicy?
 
   @Option(
     help: ArgumentHelp(
-      "An OpenID Connect issuer that people can sign in at.",
+      "An OpenID Connect issuer that users can sign in with.",
       discussion: "The client's secret comes from the file or from WATERSHED_OPENID_CLIENT_SECRET.",
       valueName: "url"
     )
   )
   var openidIssuer: String?
 
-  @Option(help: "What the issuer calls this server.")
+  @Option(help: "This server's client ID at the issuer.")
   var openidClientID: String?
 
-  @Option(help: "What the button on the sign-in page says after \"Sign in with\".")
+  @Option(help: "The issuer's name on the sign-in page's button, after \"Sign in with\".")
   var openidName: String?
 
-  @Option(help: "What is printed at the start: full, or brief, without tokens (default: full).")
+  @Option(help: "The output at the start: full, or brief, without tokens (default: full).")
   var banner: BannerStyle?
 
   @Option(help: "What is logged: trace, debug, info, notice, warning, error (default: warning).")

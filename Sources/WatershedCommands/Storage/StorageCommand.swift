@@ -6,7 +6,7 @@ import Effects
 struct StorageCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "storage",
-    abstract: "Look after the database that servers keep their data in.",
+    abstract: "Maintain the database of servers.",
     subcommands: [Distribute.self, Adopt.self]
   )
 
@@ -15,8 +15,8 @@ struct StorageCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
       abstract: "Use a stopped server's data with this key file and asset store from now on.",
       discussion: """
-        For the day when the old ones are lost for good. Encrypted values that a lost key sealed stay \
-        unreadable, and files of a lost store stay missing. Where there is no key file, one is made.
+        For a key file or an asset store that is lost permanently. Values encrypted with a lost key stay \
+        unreadable, and files of a lost store stay missing. A missing key file is created.
         """
     )
 
@@ -36,19 +36,19 @@ struct StorageCommand: AsyncParsableCommand {
           throw CommandFailure(
             "NO_DATA",
             what: "there is nothing to adopt",
-            why: "no server has kept data there",
+            why: "it has no data of a server",
             next: "name the server with --data, --database or --config"
           )
         }
         let held = try DataFolder(opening: settings.data)
         defer { held.close() }
         let adoption = try await StorageAdoption(configuration)
-        var losses = adoption.lostKeys.map { "what key \($0) sealed" }
+        var losses = adoption.lostKeys.map { "the values encrypted with key \($0)" }
         if adoption.hasLostAssets { losses.append("the files of the former asset store") }
         guard !losses.isEmpty else {
           return output.remark("Key file and asset store are the data's own already.")
         }
-        let deed = "give up \(losses.joined(separator: " and "))"
+        let deed = "abandon \(losses.joined(separator: " and "))"
         guard try consent.isGiven(to: deed, output) else { return }
         try await adoption.run()
         output.remark("Adopted.")
@@ -59,7 +59,7 @@ struct StorageCommand: AsyncParsableCommand {
   /// `watershed storage distribute`.
   struct Distribute: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Spread the tables over the machines of a Citus cluster.",
+      abstract: "Distribute the tables over the machines of a Citus cluster.",
       discussion: """
         Each user's database stays on one machine. Run it once a server has made the tables, best \
         while none runs: rows that are there move. Running it again does only what is missing.

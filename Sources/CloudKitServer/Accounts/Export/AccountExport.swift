@@ -44,7 +44,7 @@ struct AccountExport: Sendable {
   }
 
   private static let readme = """
-    What this server keeps of an account.
+    The data of an account on this server.
 
     account.json   the account: names, addresses, devices and sign-ins
     audit.jsonl    what the account did, as the audit log has it, one line each
@@ -52,9 +52,9 @@ struct AccountExport: Sendable {
                    zone.json names the zone, records-*.jsonl have its records, one line each, as
                    CloudKit Web Services write them; a file of a record is at the path that its
                    field has as downloadURL, seen from the folder of the zone
-    complete.json  what the archive holds; without it the archive was cut off
+    complete.json  the manifest; an archive without it is truncated
 
-    A record that was changed during the download may be there twice: the later line is the newer one.
+    A record that was changed during the download may occur twice: the later line is the newer one.
 
     """
 
@@ -320,7 +320,7 @@ struct AccountExport: Sendable {
         && !snapshot.state(of: account.id).0.isDisabled
     }
     guard isOpen else {
-      throw ErrorDictionary(.accessDenied, "the account was shut or has another password")
+      throw ErrorDictionary(.accessDenied, "the account was disabled or has another password")
     }
   }
 

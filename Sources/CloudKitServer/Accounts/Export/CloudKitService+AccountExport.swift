@@ -58,7 +58,7 @@ extension CloudKitService {
     let owner = try storage.read { try exportLink(key, $0).account }
     let site = SenderAddress(request.clientAddress)?.site
     guard let place = exports.begin(owner.id, from: site, limits, now: effects.clock.uptime) else {
-      throw ErrorDictionary(.tryAgainLater, "another download runs", retryAfter: 60)
+      throw ErrorDictionary(.tryAgainLater, "another download is running", retryAfter: 60)
     }
     let account = try await useExportLink(key)
     let export = AccountExport(service: self, account: account)
@@ -102,7 +102,7 @@ extension CloudKitService {
       let account = try snapshot.account(id: entry.owner),
       try !snapshot.state(of: account.id).0.isDisabled
     else {
-      throw ErrorDictionary(.accessDenied, "this link is not good any more; ask for another")
+      throw ErrorDictionary(.accessDenied, "this link has expired or was used; request another")
     }
     return (entry, account)
   }

@@ -39,7 +39,7 @@ final class RunningExports: Sendable {
     func beginPiece(now: Double) throws(ErrorDictionary) {
       let isHeld = exports.change(account, number) { $0.begin(now: now) }
       guard isHeld else {
-        throw ErrorDictionary(.tryAgainLater, "the download was too slow, and others waited")
+        throw ErrorDictionary(.tryAgainLater, "the download was too slow, and others were waiting")
       }
     }
 

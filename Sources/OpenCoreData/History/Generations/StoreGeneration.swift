@@ -184,7 +184,7 @@ final class StoreGenerations: Sendable {
     oldest.expire()
     StoreLog.warning(
       "More than \(Self.countLimit) query generations of \(store.path) were held; the oldest has "
-        + "expired. Let go of tokens and of pinned contexts that are done."
+        + "expired. Release tokens and pinned contexts that are no longer needed."
     )
   }
 
