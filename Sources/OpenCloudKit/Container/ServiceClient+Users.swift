@@ -32,9 +32,9 @@ extension ServiceClient {
     var isGranted: Bool?
   }
 
-  /// What the service has of the user's consent to be found, after a new word if there is one.
+  /// The user's stored consent to be discovered, after updating it with `isGranted` if given.
   ///
-  /// Nil where the service has no such call.
+  /// Nil if the service has no such call.
   func discoverability(granting isGranted: Bool? = nil) async throws(CKError) -> Discoverability? {
     guard let token = webAuthToken else { return nil }
     do {

@@ -58,7 +58,7 @@ public final class CKFetchDatabaseChangesOperation: CKDatabaseOperation, @unchec
           resultsLimit: resultsLimit > 0 ? resultsLimit : nil
         )
         for zone in changes.modifications { recordZoneWithIDChangedBlock?(zone.zoneID) }
-        for zone in changes.deletions { tell(zone) }
+        for zone in changes.deletions { report(zone) }
         token = changes.changeToken
         changeTokenUpdatedBlock?(changes.changeToken)
         guard changes.moreComing, fetchAllChanges else {
@@ -75,7 +75,7 @@ public final class CKFetchDatabaseChangesOperation: CKDatabaseOperation, @unchec
     }
   }
 
-  private func tell(_ deletion: CKDatabase.DatabaseChange.Deletion) {
+  private func report(_ deletion: CKDatabase.DatabaseChange.Deletion) {
     switch deletion.reason {
     case .deleted: recordZoneWithIDWasDeletedBlock?(deletion.zoneID)
     case .purged: recordZoneWithIDWasPurgedBlock?(deletion.zoneID)

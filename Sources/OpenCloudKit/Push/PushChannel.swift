@@ -74,13 +74,13 @@ package actor PushChannel {
         }
         if let address = device.eventStreamURL, !isStreamRefused {
           guard let message = try await nextOfStream(address) else { continue }
-          client.noteNews()
+          client.invalidateSharedReads()
           return message
         }
         let start = client.effects.clock.uptime
         if let body = try await poll(device.webcourierURL) {
           failures = 0
-          client.noteNews()
+          client.invalidateSharedReads()
           return .payload(body)
         }
         if client.effects.clock.uptime - start < Self.shortestSilence {

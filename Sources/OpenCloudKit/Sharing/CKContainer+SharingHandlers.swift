@@ -7,7 +7,7 @@ extension CKContainer {
     with url: URL,
     completionHandler: @escaping @Sendable (CKShare.Metadata?, (any Error)?) -> Void
   ) {
-    hand(over: completionHandler) { try await $0.shareMetadata(for: url) }
+    complete(completionHandler) { try await $0.shareMetadata(for: url) }
   }
 
   /// Fetches the metadata of the shares that links identify; each link has a result of its own.
@@ -16,7 +16,7 @@ extension CKContainer {
     completionHandler:
       @escaping @Sendable (Result<[URL: Result<CKShare.Metadata, any Error>], any Error>) -> Void
   ) {
-    hand(overResult: completionHandler) { try await $0.shareMetadatas(for: urls) }
+    complete(result: completionHandler) { try await $0.shareMetadatas(for: urls) }
   }
 
   /// Accepts an invitation.
@@ -24,7 +24,7 @@ extension CKContainer {
     _ metadata: CKShare.Metadata,
     completionHandler: @escaping @Sendable (CKShare?, (any Error)?) -> Void
   ) {
-    hand(over: completionHandler) { try await $0.accept(metadata) }
+    complete(completionHandler) { try await $0.accept(metadata) }
   }
 
   /// Accepts invitations; each has a result of its own.
@@ -35,7 +35,7 @@ extension CKContainer {
         Result<[CKShare.Metadata: Result<CKShare, any Error>], any Error>
       ) -> Void
   ) {
-    hand(overResult: completionHandler) { try await $0.accept(metadatas) }
+    complete(result: completionHandler) { try await $0.accept(metadatas) }
   }
 
   /// Fetches a participant to add to a share, found by an email address.
@@ -43,7 +43,7 @@ extension CKContainer {
     withEmailAddress emailAddress: String,
     completionHandler: @escaping @Sendable (CKShare.Participant?, (any Error)?) -> Void
   ) {
-    hand(over: completionHandler) {
+    complete(completionHandler) {
       try await $0.shareParticipant(forEmailAddress: emailAddress)
     }
   }
@@ -53,7 +53,7 @@ extension CKContainer {
     withPhoneNumber phoneNumber: String,
     completionHandler: @escaping @Sendable (CKShare.Participant?, (any Error)?) -> Void
   ) {
-    hand(over: completionHandler) { try await $0.shareParticipant(forPhoneNumber: phoneNumber) }
+    complete(completionHandler) { try await $0.shareParticipant(forPhoneNumber: phoneNumber) }
   }
 
   /// Fetches a participant to add to a share, found by their user record.
@@ -61,7 +61,7 @@ extension CKContainer {
     withUserRecordID userRecordID: CKRecord.ID,
     completionHandler: @escaping @Sendable (CKShare.Participant?, (any Error)?) -> Void
   ) {
-    hand(over: completionHandler) {
+    complete(completionHandler) {
       try await $0.shareParticipant(forUserRecordID: userRecordID)
     }
   }
@@ -74,7 +74,7 @@ extension CKContainer {
         Result<[String: Result<CKShare.Participant, any Error>], any Error>
       ) -> Void
   ) {
-    hand(overResult: completionHandler) {
+    complete(result: completionHandler) {
       try await $0.shareParticipants(forEmailAddresses: emails)
     }
   }
@@ -87,7 +87,7 @@ extension CKContainer {
         Result<[String: Result<CKShare.Participant, any Error>], any Error>
       ) -> Void
   ) {
-    hand(overResult: completionHandler) {
+    complete(result: completionHandler) {
       try await $0.shareParticipants(forPhoneNumbers: phoneNumbers)
     }
   }
@@ -100,7 +100,7 @@ extension CKContainer {
         Result<[CKRecord.ID: Result<CKShare.Participant, any Error>], any Error>
       ) -> Void
   ) {
-    hand(overResult: completionHandler) {
+    complete(result: completionHandler) {
       try await $0.shareParticipants(forUserRecordIDs: userRecordIDs)
     }
   }

@@ -3,7 +3,7 @@ extension CKSyncEngine {
   /// Fetches the changes and passes them to the delegate.
   func fetch(_ context: FetchChangesContext) async throws(CKError) {
     let database = self.database.pinned(to: try await ensureAccount())
-    await tell(.willFetchChanges(Event.WillFetchChanges(context: context)))
+    await deliver(.willFetchChanges(Event.WillFetchChanges(context: context)))
     let parked = parkedRecords(context)
     var failure: CKError?
     do throws(CKError) {
@@ -15,8 +15,8 @@ extension CKSyncEngine {
       failure = error
     }
     planParkedRetry(haveTried: !parked.isEmpty)
-    await tellOfState()
-    await tell(.didFetchChanges(Event.DidFetchChanges(context: context)))
+    await deliverState()
+    await deliver(.didFetchChanges(Event.DidFetchChanges(context: context)))
     if let failure { throw failure }
   }
 
@@ -41,7 +41,7 @@ extension CKSyncEngine {
       let options = await nextOptions(context)
       page = try await zoneListPage(of: database, group: options.operationGroup)
       if !page.changed.isEmpty || !page.deleted.isEmpty {
-        await tell(
+        await deliver(
           .fetchedDatabaseChanges(
             Event.FetchedDatabaseChanges(
               modifications: page.changed.map {
@@ -60,7 +60,7 @@ extension CKSyncEngine {
           token: fetched.changeToken.syncToken
         )
       }
-      await tellOfState()
+      await deliverState()
     } while page.moreComing
     await reportUnconfirmedZones()
   }
@@ -69,7 +69,7 @@ extension CKSyncEngine {
   private func reportUnconfirmedZones() async {
     let gone = state.value.unconfirmedZones
     guard !gone.isEmpty else { return }
-    await tell(
+    await deliver(
       .fetchedDatabaseChanges(
         Event.FetchedDatabaseChanges(
           modifications: [],
@@ -80,7 +80,7 @@ extension CKSyncEngine {
     state.update { state in
       for zoneID in gone { state.didDelete(zoneID) }
     }
-    await tellOfState()
+    await deliverState()
   }
 
   /// A page of the database's feed; from its beginning if the token has expired.
@@ -120,7 +120,7 @@ extension CKSyncEngine {
       let options = await nextOptions(context)
       guard let zoneID = state.value.nextZone(options, done: done) else { break }
       done.insert(zoneID)
-      await tell(.willFetchRecordZoneChanges(Event.WillFetchRecordZoneChanges(zoneID: zoneID)))
+      await deliver(.willFetchRecordZoneChanges(Event.WillFetchRecordZoneChanges(zoneID: zoneID)))
       var failure: CKError?
       do throws(CKError) {
         let records = try await fetchZone(zoneID, of: database, context, options)
@@ -133,12 +133,12 @@ extension CKSyncEngine {
           state.update { $0.forget(zoneID) }
         }
       }
-      await tell(
+      await deliver(
         .didFetchRecordZoneChanges(
           Event.DidFetchRecordZoneChanges(zoneID: zoneID, error: failure)
         )
       )
-      await tellOfState()
+      await deliverState()
       // If the service is unreachable, the other zones are not tried.
       if let failure, SyncEngineState.retries(failure) { throw failure }
     }
@@ -165,7 +165,7 @@ extension CKSyncEngine {
       let token = page.changeToken.syncToken
       let moreComing = page.moreComing
       state.update { $0.didFetch(zoneID, token: token, moreComing: moreComing) }
-      await tellOfState()
+      await deliverState()
       guard moreComing else { return failures }
       try checkCancellation()
       options = await nextOptions(context)
@@ -236,7 +236,7 @@ extension CKSyncEngine {
       if added.contains(where: { $0.recordID.zoneID == zoneID }) { throw expiry }
     }
     if state.value.hasRefusedRecords(in: zoneID) { throw expiry }
-    await tell(
+    await deliver(
       .fetchedDatabaseChanges(
         Event.FetchedDatabaseChanges(
           modifications: [],
@@ -245,7 +245,7 @@ extension CKSyncEngine {
       )
     )
     state.update { $0.restart(zoneID) }
-    await tell(
+    await deliver(
       .fetchedDatabaseChanges(
         Event.FetchedDatabaseChanges(
           modifications: [CKDatabase.DatabaseChange.Modification(zoneID: zoneID)],

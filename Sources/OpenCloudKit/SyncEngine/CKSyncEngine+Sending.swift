@@ -22,15 +22,15 @@ extension CKSyncEngine {
   func send(_ context: SendChangesContext) async throws(CKError) -> Offered? {
     let database = self.database.pinned(to: try await ensureAccount())
       .configured(configuration: nil, group: context.options.operationGroup)
-    await tell(.willSendChanges(Event.WillSendChanges(context: context)))
+    await deliver(.willSendChanges(Event.WillSendChanges(context: context)))
     let outcome: Result<Offered?, CKError>
     do throws(CKError) {
       outcome = .success(try await sendAll(context, to: database))
     } catch {
       outcome = .failure(error)
     }
-    await tellOfState()
-    await tell(.didSendChanges(Event.DidSendChanges(context: context)))
+    await deliverState()
+    await deliver(.didSendChanges(Event.DidSendChanges(context: context)))
     return try outcome.get()
   }
 
@@ -137,7 +137,7 @@ extension CKSyncEngine {
       }
       for zoneID in gone { state.didDelete(zoneID) }
     }
-    await tell(
+    await deliver(
       .sentDatabaseChanges(
         Event.SentDatabaseChanges(
           savedZones: saves.compactMap { try? saved[$0.zoneID]?.get() },
@@ -151,7 +151,7 @@ extension CKSyncEngine {
         )
       )
     )
-    await tellOfState()
+    await deliverState()
     try finish(outcomes, abort, &progress)
   }
 
@@ -178,7 +178,7 @@ extension CKSyncEngine {
         state.didSend(mark, error)
       }
     }
-    await tell(
+    await deliver(
       .sentRecordZoneChanges(
         Event.SentRecordZoneChanges(
           savedRecords: batch.recordsToSave.compactMap { try? outcome.saves[$0.recordID]?.get() },
@@ -194,7 +194,7 @@ extension CKSyncEngine {
         )
       )
     )
-    await tellOfState()
+    await deliverState()
     try finish(errors, outcome.abort, &progress)
   }
 

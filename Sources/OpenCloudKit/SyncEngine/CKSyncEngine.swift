@@ -350,15 +350,15 @@ public final class CKSyncEngine: Sendable {
     effects.tasks.spawn { [weak self] in
       // This task is never cancelled; if sleeping fails, the delegate is notified at once.
       try? await clock.sleep(seconds: Self.collectingTime)
-      await self?.tellOfTouchedState()
+      await self?.deliverChangedState()
     }
   }
 
-  private func tellOfTouchedState() async {
+  private func deliverChangedState() async {
     activity.withLock { $0.isUpdateDue = false }
     signals.yield()
     // Reports the state, unless an operation reported it meanwhile.
-    _ = await runInTurn { engine in await engine.tellOfState() }
+    _ = await runInTurn { engine in await engine.deliverState() }
   }
 
   // MARK: Accounts
@@ -414,8 +414,8 @@ public final class CKSyncEngine: Sendable {
 
   private func take(_ user: CKRecord.ID?) async {
     guard let change = state.update({ $0.signIn(user) }) else { return }
-    await tell(.accountChange(Event.AccountChange(changeType: change)))
-    await tellOfState()
+    await deliver(.accountChange(Event.AccountChange(changeType: change)))
+    await deliverState()
   }
 
   /// The error of an operation for which the service confirmed no user.
@@ -443,14 +443,14 @@ public final class CKSyncEngine: Sendable {
   var delegate: (any CKSyncEngineDelegate)? { link.withLock { $0.delegate } }
 
   /// Passes an event to the delegate and waits until it was handled.
-  func tell(_ event: Event) async {
+  func deliver(_ event: Event) async {
     await delegate?.handleEvent(event, syncEngine: self)
   }
 
   /// Reports the state to the delegate, if it changed.
-  func tellOfState() async {
+  func deliverState() async {
     guard let update = state.takeUpdate() else { return }
-    await tell(.stateUpdate(Event.StateUpdate(stateSerialization: update)))
+    await deliver(.stateUpdate(Event.StateUpdate(stateSerialization: update)))
   }
 }
 

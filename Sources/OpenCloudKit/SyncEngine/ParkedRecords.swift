@@ -39,7 +39,7 @@ extension CKSyncEngine {
     let broken = page.records.filter { page.failures[$0.recordID] != nil }
     TemporaryAssets.discard(filesOf: broken)
     if !whole.isEmpty || !page.deletions.isEmpty {
-      await tell(
+      await deliver(
         .fetchedRecordZoneChanges(
           Event.FetchedRecordZoneChanges(
             modifications: whole.map { CKDatabase.RecordZoneChange.Modification(record: $0) },
@@ -72,7 +72,7 @@ extension CKSyncEngine {
     // The feed may have delivered newer versions since.
     let waiting = Set(recordIDs).intersection(state.value.parkedRecords)
     for (zoneID, all) in CKDatabase.grouped(recordIDs.filter(waiting.contains), by: \.zoneID) {
-      await tell(.willFetchRecordZoneChanges(Event.WillFetchRecordZoneChanges(zoneID: zoneID)))
+      await deliver(.willFetchRecordZoneChanges(Event.WillFetchRecordZoneChanges(zoneID: zoneID)))
       var errors: [CKRecord.ID: CKError] = [:]
       var failure: CKError?
       for slice in CKDatabase.slices(all, of: RecordModification.operationLimit) {
@@ -84,12 +84,12 @@ extension CKSyncEngine {
         }
       }
       if failure == nil, !errors.isEmpty { failure = .partialFailure(errors) }
-      await tell(
+      await deliver(
         .didFetchRecordZoneChanges(
           Event.DidFetchRecordZoneChanges(zoneID: zoneID, error: failure)
         )
       )
-      await tellOfState()
+      await deliverState()
       if let failure {
         if SyncEngineState.retries(failure) { throw failure }
         failures[zoneID] = failure

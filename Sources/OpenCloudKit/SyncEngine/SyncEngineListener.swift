@@ -23,7 +23,7 @@ struct SyncEngineListener: Sendable {
     while !Task.isCancelled, engine != nil {
       do {
         let channel = try database.container.pushChannel()
-        while true { hear(try await channel.next()) }
+        while true { handle(try await channel.next()) }
       } catch CKError.operationCancelled {
         return
       } catch {
@@ -34,7 +34,7 @@ struct SyncEngineListener: Sendable {
     }
   }
 
-  private func hear(_ event: PushEvent) {
+  private func handle(_ event: PushEvent) {
     guard let engine else { return }
     switch event {
     case .connected:

@@ -201,7 +201,7 @@ package final class ServiceClient: Sendable {
         try await exchange(request)
       }
     } else {
-      defer { noteNews() }
+      defer { invalidateSharedReads() }
       response = try await exchange(request)
     }
     if let renewed = response.headers[WebServiceName.webAuthTokenHeader], !renewed.isEmpty {
@@ -229,7 +229,7 @@ package final class ServiceClient: Sendable {
 
   /// Notes that data at the service changed, as far as this device knows: reads that begin now do
   /// not share replies with earlier ones.
-  package func noteNews() { reads.noteNews() }
+  package func invalidateSharedReads() { reads.invalidate() }
 
   /// Replaces refused tokens by new ones, fetched with the refresh token; false if there is none,
   /// or if it is expired too.

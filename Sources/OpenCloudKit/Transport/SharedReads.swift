@@ -10,17 +10,17 @@ final class SharedReads: Sendable {
     var request: WebServiceRequest
     var limits: CallLimits
     /// The number of known changes when the read began.
-    var news: Int
+    var changes: Int
   }
 
   private let calls = SharedCalls<Read, WebServiceResponse>()
-  private let news = Mutex(0)
+  private let changes = Mutex(0)
 
   /// The number of reads that wait for the reply to another caller's request.
   var waitingCount: Int { calls.waitingCount }
 
-  /// Counts a change of the service's data.
-  func noteNews() { news.withLock { $0 += 1 } }
+  /// Ends the sharing of reads that began before a change of the service's data.
+  func invalidate() { changes.withLock { $0 += 1 } }
 
   /// Sends a read, or waits for the reply to an equal one.
   func exchange(
@@ -28,7 +28,7 @@ final class SharedReads: Sendable {
     _ limits: CallLimits,
     _ send: () async throws(CKError) -> WebServiceResponse
   ) async throws(CKError) -> WebServiceResponse {
-    let read = Read(request: request, limits: limits, news: news.withLock { $0 })
+    let read = Read(request: request, limits: limits, changes: changes.withLock { $0 })
     return try await calls.run(read, send)
   }
 }

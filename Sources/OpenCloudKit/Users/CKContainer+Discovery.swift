@@ -121,7 +121,7 @@ extension CKContainer {
     _ info: CKUserIdentity.LookupInfo,
     _ completionHandler: @escaping @Sendable (CKUserIdentity?, (any Error)?) -> Void
   ) {
-    hand(over: completionHandler) { try await $0.discover([info])[info] }
+    complete(completionHandler) { try await $0.discover([info])[info] }
   }
 
   private func several<Key: Hashable & Sendable>(
@@ -129,7 +129,7 @@ extension CKContainer {
     _ info: @escaping @Sendable (Key) -> CKUserIdentity.LookupInfo,
     _ completionHandler: @escaping @Sendable (Result<[Key: CKUserIdentity], any Error>) -> Void
   ) {
-    hand(overResult: completionHandler) { try await $0.identities(keys, info) }
+    complete(result: completionHandler) { try await $0.identities(keys, info) }
   }
 
   /// Fetches the user of an email address.

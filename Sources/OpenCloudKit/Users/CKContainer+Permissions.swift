@@ -99,9 +99,9 @@ extension CKContainer {
     completionHandler:
       @escaping @Sendable (CKContainer.ApplicationPermissionStatus, (any Error)?) -> Void
   ) {
-    hand(
-      over: { status, error in completionHandler(status ?? .couldNotComplete, error) },
-      { try await $0.applicationPermissionStatus(for: applicationPermission) }
+    complete(
+      { status, error in completionHandler(status ?? .couldNotComplete, error) },
+      with: { try await $0.applicationPermissionStatus(for: applicationPermission) }
     )
   }
 
@@ -112,9 +112,9 @@ extension CKContainer {
     completionHandler:
       @escaping @Sendable (CKContainer.ApplicationPermissionStatus, (any Error)?) -> Void
   ) {
-    hand(
-      over: { status, error in completionHandler(status ?? .couldNotComplete, error) },
-      { try await $0.requestApplicationPermission(applicationPermission) }
+    complete(
+      { status, error in completionHandler(status ?? .couldNotComplete, error) },
+      with: { try await $0.requestApplicationPermission(applicationPermission) }
     )
   }
 }

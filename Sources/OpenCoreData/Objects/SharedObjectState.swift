@@ -75,7 +75,7 @@ final class SharedObjectState: @unchecked Sendable {
   /// The shared state of the same store and entity without a context; called on the context's lane.
   func detached() -> SharedObjectState {
     if store == 0 { return template.detached }
-    if let twin { return twin }
+    if let detachedState { return detachedState }
     let made = SharedObjectState(
       template: template,
       binding: binding,
@@ -83,12 +83,12 @@ final class SharedObjectState: @unchecked Sendable {
       entityNumber: entityNumber,
       context: nil
     )
-    twin = made
+    detachedState = made
     return made
   }
 }
 
-/// The sharedStates of the process by small numbers.
+/// The shared states of the process by small numbers.
 ///
 /// A shared state is added when it is made and removed when its last object is deallocated, so any
 /// code that holds an object may look its shared state up without a lock.
@@ -151,7 +151,7 @@ final class SharedStateTable: @unchecked Sendable {
 /// The sharedStates of one context.
 struct ContextSharedStates {
   private(set) var all: [SharedObjectState] = []
-  /// The sharedStates that were looked up last, by the last bits of the entity's number.
+  /// The shared states that were looked up last, by the last bits of the entity's number.
   private var recent = [Unmanaged<SharedObjectState>?](repeating: nil, count: Self.recentCount)
 
   /// A power of two; most models have fewer entities.

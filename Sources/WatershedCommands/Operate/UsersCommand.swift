@@ -30,7 +30,7 @@ struct UsersCommand: AsyncParsableCommand {
 
     func run() async throws {
       try await perform("the accounts cannot be listed") {
-        let users = try await server.connect { try await Self.everybody($0) }
+        let users = try await server.connect { try await Self.allAccounts($0) }
         try output.write(
           "users",
           users,
@@ -50,7 +50,7 @@ struct UsersCommand: AsyncParsableCommand {
       }
     }
 
-    private static func everybody(
+    private static func allAccounts(
       _ server: AdminConnection
     ) async throws -> [CloudKitService.AccountDescription] {
       var users: [CloudKitService.AccountDescription] = []

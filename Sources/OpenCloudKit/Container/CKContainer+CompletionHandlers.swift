@@ -2,9 +2,9 @@
 // to the handler.
 extension CKContainer {
   /// Runs the body and passes its value or its error to the handler.
-  func hand<Output: Sendable>(
-    over completionHandler: @escaping @Sendable (Output?, (any Error)?) -> Void,
-    _ body: @escaping @Sendable (CKContainer) async throws -> Output?
+  func complete<Output: Sendable>(
+    _ completionHandler: @escaping @Sendable (Output?, (any Error)?) -> Void,
+    with body: @escaping @Sendable (CKContainer) async throws -> Output?
   ) {
     effects.tasks.spawn {
       do {
@@ -16,9 +16,9 @@ extension CKContainer {
   }
 
   /// Runs the body and passes its result to the handler.
-  func hand<Output: Sendable>(
-    overResult completionHandler: @escaping @Sendable (Result<Output, any Error>) -> Void,
-    _ body: @escaping @Sendable (CKContainer) async throws -> Output
+  func complete<Output: Sendable>(
+    result completionHandler: @escaping @Sendable (Result<Output, any Error>) -> Void,
+    with body: @escaping @Sendable (CKContainer) async throws -> Output
   ) {
     effects.tasks.spawn {
       do {
