@@ -10,7 +10,7 @@ struct IncomingRequest: Sendable {
   var kind: RouteRules.Exchange
   /// The largest size of its body, in bytes.
   var bodyLimit: Int
-  /// Bytes of its body that are let in before the credential of the request has been checked.
+  /// The bytes of its body that are accepted before the request's credential has been checked.
   var uncheckedBytes: Int
   /// Nothing is written for it, so that its work ends when its client has left.
   var endsWithClient: Bool

@@ -58,7 +58,7 @@ struct NumberChangeTests {
     for device in [phone, pad, new] { try await device.quit() }
   }
 
-  @Test("A number that the server's field cannot hold holds its record back, and no other one")
+  @Test("A number that the server's field cannot hold parks its record only")
   func numberThatDoesNotFit() async throws {
     let world = try await World(model: Self.counted(.integer64AttributeType))
     let old = try await world.device("phone")

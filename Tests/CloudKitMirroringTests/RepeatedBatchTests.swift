@@ -190,7 +190,7 @@ struct RepeatedBatchTests {
   }
 
   @Test(
-    "A reply that comes after the import of a later edit takes nothing back",
+    "A late reply does not revert an edit that was imported meanwhile",
     arguments: [true, false]
   )
   func lateReply(isCreation: Bool) async throws {
@@ -250,7 +250,7 @@ struct RepeatedBatchTests {
     }
   }
 
-  @Test("A link that another device removed before its reply came goes here too")
+  @Test("A link that another device removed before the reply arrived is removed here too")
   func removedBeforeReply() async throws {
     try await with { phone, pad in
       try phone.save { context in

@@ -56,7 +56,7 @@ struct CredentialBeforeBodyTests {
     }
   }
 
-  @Test("A body without a length is let in up to the limit of callers without a person")
+  @Test("A body without a length is accepted up to the limit of anonymous callers")
   func chunked() async throws {
     try await withCloud { cloud in
       try await RawLine.withLine(to: cloud.server.address.port) { line in

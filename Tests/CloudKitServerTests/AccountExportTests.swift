@@ -269,7 +269,7 @@ struct AccountExportTests {
     let running = RunningExports()
     var limits = ServiceLimits()
     limits.runningExports = 2
-    func begin(_ account: String) -> RunningExports.Place? {
+    func begin(_ account: String) -> RunningExports.Slot? {
       running.begin(account, from: nil, limits, now: 0)
     }
     var first = begin("a")
@@ -297,7 +297,7 @@ struct AccountExportTests {
     let error = await #expect(throws: ErrorDictionary.self) { try await open(second) }
     #expect(error?.serverErrorCode == .tryAgainLater)
     #expect(error?.retryAfter == 60)
-    // A response that is dropped before its archive begins releases its place.
+    // A response that is dropped before its archive begins releases its slot.
     running = nil
     #expect(await server.send("GET", second).status == 200)
     #expect(await server.send("GET", try await link(server, ada)).status == 200)
@@ -348,7 +348,7 @@ struct AccountExportTests {
           return count
         }
         if number == 1 {
-          // No piece has waited yet: the place stays.
+          // No piece has waited yet: it keeps its slot.
           let opened = try? await open(bob)
           early.withLock { $0 = opened }
         } else {
@@ -362,7 +362,7 @@ struct AccountExportTests {
     #expect(count.withLock { $0 } == 2)
     #expect(early.withLock { $0 == nil })
     #expect(other.withLock { $0 != nil })
-    // The place that was lost is not given back a second time.
+    // The slot that was lost is not released a second time.
     withExtendedLifetime(slow) {}
     await #expect(throws: ErrorDictionary.self) { try await open(ada) }
     withExtendedLifetime(other.withLock { $0 }) {}

@@ -5,8 +5,8 @@ import Testing
 
 @testable import CloudKitServer
 
-/// What a server decides about an account while another server commits a change of it.
-@Suite("A decision about an account that another server's commit has overtaken", .everyEngine)
+/// The decisions of a server about an account while another server commits a change of it.
+@Suite("Account decisions under concurrent commits of another server", .everyEngine)
 struct OvertakenAccountTests {
   private let server: TestServer
   private let storage: FlakyStorage
@@ -73,7 +73,7 @@ struct OvertakenAccountTests {
     #expect(await !opens("by the link"))
   }
 
-  @Test("A hash that is renewed at a sign-in takes no password back that another server set")
+  @Test("Rehashing at sign-in never replaces a password that another server has just set")
   func renewedHash() async throws {
     var old = account
     let cost = PasswordCost(stored: 2)

@@ -255,7 +255,7 @@ struct OwnAccountTests {
     #expect(await post(server, "session=\(token)&do=codes&password=another").status == 401)
   }
 
-  @Test("A refused form says why beside its fields; above all forms, where the page has it no more")
+  @Test("A refused form shows its reason beside its fields, or at the top if the form is gone")
   func refusedForms() async throws {
     let server = try await TestServer()
     _ = try await server.person()

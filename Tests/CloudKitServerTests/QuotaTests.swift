@@ -5,8 +5,8 @@ import Testing
 
 @testable import CloudKitServer
 
-/// What costs room without bytes, names without end, and rows for what does not exist.
-@Suite("Room that empty things take", .everyEngine)
+/// Quotas of rows, long names and records without fields.
+@Suite("Quotas of rows, names and empty records", .everyEngine)
 struct QuotaTests {
   @Test("Records without a field count for the quota")
   func emptyRecords() async throws {
@@ -149,7 +149,7 @@ struct QuotaTests {
     server.clock.advance(seconds: 61)
     #expect(try await create(["one-more"], ada).status == 413)
     #expect(try await create(["b-more"], bob).status == 200)
-    // What frees room passes, and makes room.
+    // Deletions are accepted by a full database and lower its usage.
     _ = try await ada.modify(
       (0..<100).map { .make(.forceDelete, "a\($0)") },
       in: .public,

@@ -1,7 +1,7 @@
-/// The saves that devices announced and that returned, and what must be left of them in the end.
+/// A write-ahead journal of the test devices: each intended save, and each save that returned.
 ///
-/// A device says what it is about to save and, when the save has returned, that it has: a process that
-/// is killed in between may have saved or not.
+/// A device writes an entry before a save and another after it returned: a process that is killed in
+/// between may have saved or not.
 struct SaveJournal {
   /// What one device saved to one post.
   private struct Edits {

@@ -2,7 +2,7 @@ import Effects
 import Foundation
 import Testing
 
-@Suite("The file system says what is there, or that it could not look")
+@Suite("FileSystem distinguishes a missing file from an unreadable one")
 struct FileSystemTests {
   let folder = FileManager.default.temporaryDirectory
     .appendingPathComponent("FileSystemTests-\(UUID().uuidString)").path

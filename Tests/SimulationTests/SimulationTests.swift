@@ -17,7 +17,9 @@ struct SimulationTests {
     environment["WATERSHED_SEED"].flatMap { UInt64($0) }
     ?? UInt64(Date().timeIntervalSince1970) &* 1000
 
-  @Test("No fresh world loses, doubles, resurrects or overwrites anything, and reruns are the same")
+  @Test(
+    "A random world never loses, duplicates, resurrects or overwrites data, and repeats exactly"
+  )
   func freshWorlds() async throws {
     let campaign = try await worldLane.run {
       var campaign = SimulationCampaign()

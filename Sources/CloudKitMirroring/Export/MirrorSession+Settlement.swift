@@ -22,7 +22,7 @@ package struct BatchSettlement: Hashable, Sendable {
   var room = Room.unknown
   /// Records that are looked up: the reply is older than what an import has brought since.
   package var doubtful: [String] = []
-  /// What the server asked to wait, in seconds.
+  /// The delay before a retry that the server requested, in seconds.
   package var retryAfter: Double?
   package var mustWait = false
   /// Files that are no longer needed.

@@ -27,7 +27,7 @@ extension MirrorSession {
     guard let record = try metadata.record(named: name), let reference = reference(of: record),
       let entity = mapping.entity(named: record.entityName),
       entity.layout.isMemberOrSub(of: toOne.destinationEntity),
-      // An object that goes at the end of the feed gets no more members, which would go with it.
+      // An object with a pending deletion gets no new members: the cascade would delete them too.
       try !metadata.isGoneRecord(name)
     else { return nil }
     return reference

@@ -184,7 +184,7 @@ extension StoreMirror {
           after: zone.token,
           limit: options.pageLimit,
           keys: context.mapping.desiredKeys,
-          // A deletion is better known than concluded.
+          // A tombstone is stronger evidence than a missing record, so deletions are requested too.
           includesDeleted: zone.rereading != nil && !effects.has(.rereadWithoutDeletions)
         )
         if !page.isMoreComing, zone.rereading == .expired { try await checkIdentity(of: zone) }
@@ -250,7 +250,7 @@ extension StoreMirror {
       }
     case .zoneMissing:
       losses += 1
-      // A zone that goes as often as it is made is left for a later try.
+      // A zone that is deleted each time it is created is retried later.
       guard losses < 3 else { throw failure }
       try await recoverLostZone(cause: "The zone is not on the server.")
     default: throw failure
@@ -330,8 +330,8 @@ extension StoreMirror {
     var edges: String? = ""
   }
 
-  /// What comes after a page's records: at the end of the feed, one-to-ones, deletions and what a
-  /// reading from the start has not met; then the token.
+  /// Completes a page: at the end of the feed it settles one-to-ones, applies deletions and sweeps
+  /// what a re-read did not find; then it stores the token.
   ///
   /// Returns false while more is left.
   private func end(

@@ -3,7 +3,7 @@ import WatershedSQLite
 
 /// One write transaction of a store as the mirroring needs it.
 ///
-/// The live conformer is the SQLite store's transaction; tests have their own.
+/// The SQLite store's transaction conforms to it.
 package protocol MirrorRows {
   /// The transaction's connection, for the metadata.
   var connection: SQLiteConnection { get }

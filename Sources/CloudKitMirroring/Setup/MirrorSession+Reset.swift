@@ -51,8 +51,8 @@ extension MirrorSession {
   /// Starts to read the zone from the start, to compare: the token is invalid, or the model now
   /// reads more than before.
   ///
-  /// A server that lost data stays one until the zone has been read to its end, and what a sweep kept
-  /// stays kept. The former token is kept until then: without it, a zone that was deleted and made again
+  /// The mark that the server lost data is kept until the zone has been read to its end, and so is what
+  /// a sweep kept. The former token is kept until then: without it, a zone that was deleted and made again
   /// could not be distinguished from this one.
   package func startRereading(_ reason: MirrorMetadata.Rereading) throws {
     var zone = try metadata.zone(context.zone)

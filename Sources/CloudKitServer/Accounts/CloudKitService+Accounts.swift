@@ -151,8 +151,8 @@ extension CloudKitService {
           // The new password ends the account's links, including this one; of two concurrent uses
           // one commits.
           batch.expectedEntries[link.key] = .some(link.revision)
-          // What the judgement rests on may change on another server before the commit: the factor has
-          // an entry of its own, an identity at an issuer comes with a new revision of the state.
+          // The commit expects the entries that the check read: another server may change the second
+          // factor, or link an identity (which is a new revision of the state), in between.
           let factor = SecondFactor.key(account.id)
           batch.expectedEntries[factor] = .some(try snapshot.entry(factor)?.revision)
         }

@@ -187,7 +187,7 @@ extension CloudKitService {
     }
     guard use == .right else {
       auditFailure(account, from: sender, detail: use == .repeated ? "used code" : "wrong code")
-      // Who reads codes over a shoulder has the password too: the person has to know.
+      // A used code with the right password is evidence of an observed code, so the user is notified.
       if use == .repeated { notify(account, of: .repeatedCode, from: sender) }
       throw ErrorDictionary(.authenticationFailed, "wrong code")
     }

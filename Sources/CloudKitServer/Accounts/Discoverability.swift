@@ -23,12 +23,12 @@ struct Discoverability: Codable, Hashable, Sendable {
 package struct DiscoverabilityReply: Codable, Hashable, Sendable {
   /// Whether others find the person by an address or a number.
   package var isDiscoverable: Bool
-  /// Whether the person has said so; otherwise it is the server's rule.
+  /// Whether the user decided it; otherwise it is the server's rule.
   package var isDecided: Bool
 }
 
 extension StorageSnapshot {
-  /// What the person has said; nil where they have said nothing.
+  /// The user's consent to be discovered; nil if it was never given or refused.
   func discoverability(of account: String, in container: String) throws -> Bool? {
     try entry(Discoverability.key(account, in: container)).map {
       try WireCoding.decode(Discoverability.self, from: $0.body).isGranted

@@ -150,8 +150,8 @@ extension CloudKitService {
     do {
       try await body { [self] data in
         countUpload(data.count, permit)
-        // What is beyond the limit is let in and dropped: clients read no answer before they have
-        // sent everything.
+        // Bytes over the limit are read and discarded, because clients read no response before they
+        // have sent the whole body.
         guard let part = try arrival.take(data) else { return }
         try await extend(room, to: Int64(arrival.size))
         try await upload.write(part)

@@ -157,8 +157,8 @@ extension CloudKitService {
       throw ErrorDictionary(.throttled, "too many uploads, slow down", retryAfter: seconds)
     }
     guard let share = share(of: permit) else { return }
-    // A file is no record's until it is saved, so what is uploaded counts, and room comes back as
-    // files that no record has are removed.
+    // Uploaded files count against the share until a record refers to them; the collection of
+    // unreferenced files returns their bytes.
     let delay = requests.delay(
       for: share.name,
       rate: share.rate,

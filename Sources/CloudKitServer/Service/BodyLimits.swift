@@ -31,8 +31,8 @@ extension CloudKitService {
     }
   }
 
-  /// The refusal of a request with a large body, from its head alone; nil where the credential that it
-  /// names opens something.
+  /// The refusal of a request with a large body, from its head alone; nil if the credential that it
+  /// names exists.
   ///
   /// The right to do what the body asks for is checked with the body, and so is a signature, which
   /// covers it: here the key has to exist and the date has to be close.
@@ -70,7 +70,7 @@ extension CloudKitService {
       return
     }
     let context = try await authenticate(request, target, path)
-    // A user token that opens nothing leaves a caller without a person, who counts by network.
+    // An unknown user token makes the caller anonymous, and limited by its network.
     if context.principal == nil { try throttle(context, request) }
     _ = try context.user()
     try endpoint.rules.admit(context)

@@ -100,7 +100,7 @@ final class QuotaLedger: Sendable {
       }
       if known.full.contains(user) { return true }
       let added = known.added[user, default: 0] + bytes
-      // So much more is worth a count.
+      // The growth in bytes after which the database is counted again.
       guard added <= share / 8, known.added.count < Self.limit else {
         creators[partition] = nil
         return nil
@@ -125,7 +125,7 @@ final class QuotaLedger: Sendable {
 }
 
 extension CloudKitService {
-  /// Refuses to put more into a database that is full; what frees room always passes.
+  /// Refuses writes that grow a full database; deletions are always accepted.
   func checkQuota(
     _ context: RequestContext,
     _ partition: PartitionID,
@@ -153,7 +153,7 @@ extension CloudKitService {
   ) async throws {
     guard context.scope == .public, context.signature == nil, let share = limits.publicUserQuota,
       let user = context.principal?.userRecordName,
-      // The records of one person are not more than all.
+      // One user's bytes never exceed the database's, so a small database needs no count.
       try await usedBytes(in: partition) >= share
     else { return }
     let time = now

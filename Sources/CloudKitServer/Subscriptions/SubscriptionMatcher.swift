@@ -66,7 +66,7 @@ final class SubscriptionMatchers: Sendable {
   }
 
   private struct Entry {
-    /// What it was made of; where either is another one now, it is made again.
+    /// The subscription and the type that it was compiled from; it is compiled again if either changed.
     var body: Data
     var type: RecordTypeSchema
     /// Nil: the subscription fires for nothing.

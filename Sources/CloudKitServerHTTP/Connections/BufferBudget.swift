@@ -24,7 +24,7 @@ final class BufferBudget: Sendable {
   /// The bytes in use.
   var total: Int { held.withLock { $0.total } }
 
-  /// Whether there is room; what was taken is given back with `release`.
+  /// Reserves bytes until `release`; false if the budget is used up.
   func take(_ bytes: Int, for site: String?) -> Bool {
     held.withLock { held in
       let own = site.map { held.bySite[$0, default: 0] } ?? 0

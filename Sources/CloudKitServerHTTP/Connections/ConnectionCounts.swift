@@ -4,7 +4,7 @@ import CloudKitServer
 struct ConnectionCounts {
   private let limit: Int
   private let networkLimit: Int
-  /// Half of all: in some places a site is many customers, in others one has it whole.
+  /// Half of all: behind some providers a site is many customers, behind others a single one.
   private let siteLimit: Int
   /// Proxies hold the connections of many clients.
   private let proxies: TrustedProxies

@@ -30,7 +30,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
   private var lastActivity = NIODeadline.now()
   private var hasIdleTimer = false
   private let reader: ReaderWatch
-  /// The reader of an upload has enough for now.
+  /// Backpressure: the consumer of an upload has paused reading.
   var isHoldingReads = false
   private var hasHeldRead = false
   /// Whether the end of a reply waits for the client to read what was written.
@@ -48,7 +48,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
   func handlerAdded(context: ChannelHandlerContext) {
     self.context = context
     guard connections.add(context.channel) else {
-      // Without a reply, which would cost what the limit saves.
+      // Closed without a response: writing one would use the resources that the limit protects.
       isClosing = true
       let bound = NIOLoopBound(context, eventLoop: context.eventLoop)
       return context.eventLoop.execute { bound.value.close(promise: nil) }

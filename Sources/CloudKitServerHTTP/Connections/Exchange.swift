@@ -12,7 +12,7 @@ final class Exchange {
   let announced: Int
   /// The largest body, in bytes.
   let limit: Int
-  /// Whose share of the process's buffers the body and the answer are part of.
+  /// The site that the buffers of this request and its response are charged to.
   let site: String?
   /// The client waits for leave to send its body.
   let isExpectant: Bool

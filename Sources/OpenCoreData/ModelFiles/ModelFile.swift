@@ -44,7 +44,7 @@ package enum ModelFile {
 
   /// Reads the versions that can be read, and leaves out those in a form we refuse.
   package static func readableVersions(of url: URL) -> [Version] {
-    // What cannot be read cannot describe the store that is looked for.
+    // Unreadable versions are skipped: none of them can be the model of a store.
     ((try? versionFiles(of: url)) ?? []).compactMap { file in
       (try? load(contentsOf: file)).map { (name(file), $0) }
     }

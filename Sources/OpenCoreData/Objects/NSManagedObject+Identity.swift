@@ -1,4 +1,4 @@
-/// Who an object is, and where: its entity, store, context and key; see ``SharedObjectState``.
+/// The identity of an object: its entity, store, context and key; see ``SharedObjectState``.
 extension NSManagedObject {
   @inline(__always)
   final var template: ObjectTemplate { templateReference._withUnsafeGuaranteedRef { $0 } }

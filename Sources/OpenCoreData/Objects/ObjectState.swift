@@ -1,4 +1,4 @@
-/// What an object is going through.
+/// Flags of an object: its pending change, and the operation in progress on it.
 struct ObjectState: OptionSet {
   let rawValue: UInt16
 
@@ -6,7 +6,7 @@ struct ObjectState: OptionSet {
   static let inserted = ObjectState(rawValue: 1 << 0)
   /// Has changes that wait to be saved.
   static let updated = ObjectState(rawValue: 1 << 1)
-  /// Will be gone after the next save.
+  /// Is deleted by the next save.
   static let deleted = ObjectState(rawValue: 1 << 2)
   /// Its values are not loaded.
   static let fault = ObjectState(rawValue: 1 << 3)

@@ -3,7 +3,7 @@ import Synchronization
 /// Announces the commits of a store in their order, regardless of the threads that made them.
 ///
 /// A commit takes its turn while the store's writer lock is held, and is announced while no lock is
-/// held. A thread whose turn has not come does not block: the thread before it makes the announcement.
+/// held. A thread out of turn does not block: the thread before it makes the announcement.
 /// Each announcement ends before the next begins.
 final class CommitOrder: Sendable {
   /// The place of one commit among the others.

@@ -51,7 +51,7 @@ package struct PlanLimits: Hashable, Sendable, Codable {
   package init() {}
 }
 
-/// How requests fare.
+/// The network's latency and fault probabilities.
 package struct NetworkConditions: Hashable, Sendable, Codable {
   /// The longest time that one way of a request takes, in seconds.
   package var latency = 0.2

@@ -1,18 +1,19 @@
 import Effects
 import Foundation
 
-/// Runs worlds.
+/// Runs simulated worlds.
 ///
-/// A run uses the calling thread for everything that the world does, and no clock but a virtual one. Runs of
-/// one process come one after the other: devices share the process's notification center.
+/// A run uses the calling thread for all work, and only a virtual clock. The runs of one process are
+/// serialized: devices share the process's notification center.
 package enum Simulation {
-  /// Has the oracle believe in a save that never was: a run that does not fail proves the oracle blind.
+  /// The oracle's self-test: injects a save that did not happen; a run that passes proves the oracle
+  /// blind.
   package static let canary: PlantedBugName = "canary"
 
-  /// Virtual seconds that no step takes: the slowest waits for requests that end after minutes.
+  /// The longest time of a step in virtual seconds: the slowest waits minutes for its requests.
   private static let longestStep = 6.0 * 3600
 
-  /// Worlds of one process come one after the other.
+  /// Serializes the worlds of one process.
   private static let turn = NSRecursiveLock()
 
   /// Plays a plan from its beginning to its end.

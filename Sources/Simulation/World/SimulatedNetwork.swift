@@ -8,7 +8,7 @@ import OpenCloudKit
 final class SimulatedNetwork: @unchecked Sendable {
   // Unchecked: used by the one thread of a run.
 
-  /// A device's way to the server.
+  /// The transport of one device.
   final class Link: @unchecked Sendable {
     // Unchecked: used by the one thread of a run.
     let device: Int

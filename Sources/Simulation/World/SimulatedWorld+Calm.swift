@@ -58,7 +58,7 @@ extension SimulatedWorld {
     for (guarantee, text) in problems { oracle.report(guarantee, text) }
   }
 
-  /// What is not as it must be at the end of a calm.
+  /// The violations at the end of a calm.
   private func unsettled(_ devices: [SimulatedDevice]) throws -> [(Guarantee, String)] {
     var problems: [(Guarantee, String)] = []
     var first: [Int: (name: String, state: AppState)] = [:]

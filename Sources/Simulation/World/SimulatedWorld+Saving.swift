@@ -148,7 +148,7 @@ struct AppEditing {
       entries.append(.deleted(key: key))
       lines.append("deletes \(key)")
     }
-    // What was made and deleted in one save never was; its entries are of no object.
+    // An object that one save inserts and deletes leaves no row, so its entries are removed.
     let left = Set(context.insertedObjects.map { key($0) })
     let never = born.subtracting(left)
     guard !never.isEmpty else { return }

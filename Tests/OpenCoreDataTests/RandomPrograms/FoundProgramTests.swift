@@ -207,7 +207,9 @@ struct FoundProgramTests {
     }
   }
 
-  @Test("A link that two contexts made is cut by the one that cuts it, and made again")
+  @Test(
+    "A link that two contexts set is removed by the context that removes it, and can be set again"
+  )
   func linkThatTwoContextsMade() throws {
     for layout in [ProgramLayout.coordinators, .merging] {
       for (owner, key, member) in [(2, "clubs", 1), (1, "members", 2)] {

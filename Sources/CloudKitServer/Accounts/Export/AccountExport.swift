@@ -2,14 +2,14 @@ import CloudKitWebServices
 import Crypto
 import Foundation
 
-/// Everything that an account owns, as a tar archive that is written while it is read: of records one
-/// page is in memory at a time, of files one piece.
+/// Everything that an account owns, as a streamed tar archive: one page of records, or one piece of a
+/// file, is in memory at a time.
 ///
 /// `Documentation/Operating/Accounts.md` describes the archive.
 struct AccountExport: Sendable {
   typealias Sink = @Sendable (Data) async throws -> Void
 
-  /// What the archive holds, in its last member: without it the archive was cut off.
+  /// The manifest, the archive's last member: an archive without it is truncated.
   struct Summary: Codable, Hashable, Sendable {
     var records = 0
     var files = 0
@@ -306,7 +306,7 @@ struct AccountExport: Sendable {
       return note(["The file \(file) is not there."], in: &summary)
     }
     let name = "\(path)/assets/\(file)"
-    try await sink(TarArchive.head(path: name, size: size, modified: service.effects.now))
+    try await sink(TarArchive.header(path: name, size: size, modified: service.effects.now))
     if size > 0 { try await service.assets.read(place, 0..<size, into: sink) }
     try await sink(TarArchive.padding(size))
     summary.files += 1
@@ -329,7 +329,7 @@ struct AccountExport: Sendable {
   private func member(_ path: String, _ bytes: Data, _ sink: Sink) async throws {
     let size = Int64(bytes.count)
     try await sink(
-      TarArchive.head(path: path, size: size, modified: service.effects.now) + bytes
+      TarArchive.header(path: path, size: size, modified: service.effects.now) + bytes
         + TarArchive.padding(size)
     )
   }

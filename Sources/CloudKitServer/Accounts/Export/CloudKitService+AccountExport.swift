@@ -29,7 +29,7 @@ extension CloudKitService {
     try await write { [storage] in
       var batch = WriteBatch()
       batch.savedEntries = [entry]
-      // One link at a time: the last one counts.
+      // A new link revokes the account's previous one.
       batch.removedEntries = try storage.read {
         try $0.entries(DirectoryRange(.accountExport, owner: own.account.id, limit: .max))
       }.map(\.key)
@@ -54,10 +54,10 @@ extension CloudKitService {
       throw ErrorDictionary(.notFound, "could not find handler for endpoint")
     }
     let key = DirectoryEntry.Key(.accountExport, Self.digest(target.parts[1]))
-    // The place comes first: a refusal uses no link up.
+    // Reserves the slot before the link is used up, so that a refusal leaves the link valid.
     let owner = try storage.read { try exportLink(key, $0).account }
     let site = SenderAddress(request.clientAddress)?.site
-    guard let place = exports.begin(owner.id, from: site, limits, now: effects.clock.uptime) else {
+    guard let slot = exports.begin(owner.id, from: site, limits, now: effects.clock.uptime) else {
       throw ErrorDictionary(.tryAgainLater, "another download is running", retryAfter: 60)
     }
     let account = try await useExportLink(key)
@@ -72,10 +72,10 @@ extension CloudKitService {
         "x-content-type-options": "nosniff",
       ],
       body: .stream(nil) { [clock = effects.clock] sink in
-        defer { withExtendedLifetime(place) {} }
+        defer { withExtendedLifetime(slot) {} }
         try await export.write { piece in
-          try place.beginPiece(now: clock.uptime)
-          defer { place.endPiece(of: piece.count, now: clock.uptime) }
+          try slot.beginPiece(now: clock.uptime)
+          defer { slot.endPiece(of: piece.count, now: clock.uptime) }
           try await sink(piece)
         }
       }

@@ -3,8 +3,8 @@ import Synchronization
 
 /// The exports that run: each holds a page in memory, and reads as fast as its client does.
 ///
-/// An account has one at a time, and a site half of all. A client that takes its archive slowly keeps
-/// its place only as long as no other account asks for one.
+/// An account has one at a time, and a site at most half of all. A client that reads its archive
+/// slowly keeps its slot only until another account requests one.
 final class RunningExports: Sendable {
   private struct Entry: Sendable {
     var site: String?
@@ -20,11 +20,10 @@ final class RunningExports: Sendable {
 
   private let state = Mutex(State())
 
-  /// A place among them.
+  /// A slot: one running export.
   ///
-  /// It is given back when the last reference goes: also where the connection ends before its archive
-  /// begins.
-  final class Place: Sendable {
+  /// It is released with its last reference, also if the connection closes before the archive begins.
+  final class Slot: Sendable {
     private let exports: RunningExports
     private let account: String
     private let number: UInt64
@@ -35,7 +34,7 @@ final class RunningExports: Sendable {
       self.number = number
     }
 
-    /// The client is given a piece; throws where another export has taken the place.
+    /// Starts the client's time for one piece; throws if another export took the slot.
     func beginPiece(now: Double) throws(ErrorDictionary) {
       let isHeld = exports.change(account, number) { $0.begin(now: now) }
       guard isHeld else {
@@ -43,7 +42,7 @@ final class RunningExports: Sendable {
       }
     }
 
-    /// The client has taken a piece.
+    /// Ends the client's time for one piece.
     func endPiece(of bytes: Int, now: Double) {
       exports.change(account, number) { $0.end(bytes, now: now) }
     }
@@ -51,14 +50,13 @@ final class RunningExports: Sendable {
     deinit { exports.end(account, number) }
   }
 
-  /// A place for an account's export; nil where one runs, or as many as may.
-  func begin(_ account: String, from site: String?, _ limits: ServiceLimits, now: Double) -> Place?
-  {
+  /// A slot for an account's export; nil if the account has one already, or if all are taken.
+  func begin(_ account: String, from site: String?, _ limits: ServiceLimits, now: Double) -> Slot? {
     let number = state.withLock { state -> UInt64? in
       let running = state.running
       guard running[account] == nil else { return nil }
       let own = running.filter { site != nil && $0.value.site == site }
-      // At its limit a site frees one of its own places, and no other's.
+      // At its limit a new export of a site ends a slow one of the same site, never another site's.
       let isSiteFull = own.count >= max(1, limits.runningExports / 2)
       if isSiteFull || running.count >= limits.runningExports {
         let slow = (isSiteFull ? own : running).first {
@@ -71,10 +69,10 @@ final class RunningExports: Sendable {
       state.running[account] = Entry(site: site, number: state.begun)
       return state.begun
     }
-    return number.map { Place(self, account, $0) }
+    return number.map { Slot(self, account, $0) }
   }
 
-  /// Changes the pace of an export; false where it has no place any more.
+  /// Changes the pace of an export; false if it lost its slot.
   @discardableResult
   private func change(
     _ account: String,
@@ -100,7 +98,7 @@ final class RunningExports: Sendable {
 
 /// How fast a client takes its archive.
 ///
-/// Only the time counts in which a piece waits for the client: the storage's time is not the client's.
+/// Only the time in which a piece waits for the client counts, not the time of reading the storage.
 struct ExportPace: Hashable, Sendable {
   /// Seconds of waiting after which the pace is known.
   static let window = 30.0

@@ -1,25 +1,25 @@
 import Foundation
 
-/// The parts of a tar archive, as POSIX.1-2001 (pax) has them: heads, padding and the end.
+/// The parts of a tar archive, as POSIX.1-2001 (pax) has them: headers, padding and the end.
 ///
-/// A member's size stands before its bytes, so nothing larger than a head is kept in memory.
+/// A member's size stands before its bytes, so nothing larger than a header is kept in memory.
 enum TarArchive {
   private static let blockSize = 512
 
-  /// What stands before a member's bytes.
-  static func head(path: String, size: Int64, modified: Date) -> Data {
-    var head = Data()
-    // The old head has room for 100 bytes of ASCII and for 8 GB.
+  /// The header of a member.
+  static func header(path: String, size: Int64, modified: Date) -> Data {
+    var header = Data()
+    // The ustar header has room for 100 bytes of ASCII and for 8 GB.
     if path.utf8.count > 100 || size > 0o77_777_777_777 {
       let records = record("path", path) + record("size", String(size))
       let body = Data(records.utf8)
-      head += block("pax", Int64(body.count), modified, type: "x")
-      head += body + padding(Int64(body.count))
+      header += block("pax", Int64(body.count), modified, type: "x")
+      header += body + padding(Int64(body.count))
     }
-    return head + block(path, size, modified, type: "0")
+    return header + block(path, size, modified, type: "0")
   }
 
-  /// What stands behind a member's bytes.
+  /// The padding after a member, to a multiple of 512 bytes.
   static func padding(_ size: Int64) -> Data {
     let rest = Int(size % Int64(blockSize))
     return Data(count: rest == 0 ? 0 : blockSize - rest)
@@ -55,7 +55,7 @@ enum TarArchive {
     put(octal(0o600, 7), at: 100, 7)
     put(octal(0, 7), at: 108, 7)
     put(octal(0, 7), at: 116, 7)
-    // A size that has no room here stands in the head before.
+    // A size that does not fit here is in the header before.
     put(octal(min(size, 0o77_777_777_777), 11), at: 124, 11)
     put(octal(max(0, Int64(modified.timeIntervalSince1970)), 11), at: 136, 11)
     put("        ", at: 148, 8)

@@ -52,9 +52,7 @@ package enum SetOperation: String, Sendable, Hashable {
 package struct ExpressionConstant: @unchecked Sendable {
   // Unchecked: `raw` may be an object of the user's. It is only handed back, never used.
 
-  /// As it came in.
-  ///
-  /// `NSNull` has become nil.
+  /// The value as it was given, for printing; `NSNull` is nil here.
   package let raw: Any?
   package let value: ExpressionValue
   /// Whether the value is `NSNull`, which compares as nil and is written `<null>`.
