@@ -20,7 +20,7 @@ struct OpenIDAccountTests {
       #expect(form.text.contains("Sign up with Test"))
       let begun = try await browser.post(page, "with=identity")
       let made = try await browser.finish(begun)
-      #expect(made.text.contains("The account ada is there."))
+      #expect(made.text.contains("The account ada was created."))
       #expect(try await TestBrowser.token(browser.signIn()) != nil)
       // The invitation is used up.
       let used = try await browser.post(page, "user=eve&password=0123456789")
@@ -150,7 +150,7 @@ struct OpenIDAccountTests {
       #expect(stranger.status == 400)
       #expect(try await browser.post(page, "ticket=\(ticket)A").status == 400)
       let done = try await browser.post(page, "ticket=\(ticket)")
-      #expect(done.text.contains("The account ada is shut."))
+      #expect(done.text.contains("The account ada is disabled."))
       #expect(try await cloud.call("users/caller", "{}", webAuthToken: token).status == 421)
       #expect(try await browser.signIn().status == 403)
       let lines = try await cloud.service.auditLines().lines

@@ -45,7 +45,7 @@ struct SchemaImportCommand: AsyncParsableCommand {
       let lost = planned.lostTypesAndFields
       if consent.dryRun || !lost.isEmpty {
         let deed =
-          "create \(count) in development"
+          "make \(count) in development"
           + (lost.isEmpty ? "" : " and delete \(lost.joined(separator: ", "))")
         guard try consent.isGiven(to: deed, output) else {
           return try output.write(planned, text: planned.text)

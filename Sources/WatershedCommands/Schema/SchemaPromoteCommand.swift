@@ -35,7 +35,7 @@ struct SchemaPromoteCommand: AsyncParsableCommand {
       let count = planned.changes.count
       let lost = planned.lostIndexes
       let deed =
-        "create \(Count.of(count, "change")) in production"
+        "make \(Count.of(count, "change")) in production"
         + (lost.isEmpty ? "" : " and remove its indexes \(lost.joined(separator: ", "))")
       guard try consent.isGiven(to: deed, output) else { return }
       _ = try await promote(isDryRun: false)
