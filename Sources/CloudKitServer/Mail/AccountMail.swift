@@ -1,6 +1,6 @@
 import Foundation
 
-/// What mails about accounts say.
+/// The texts of mails about accounts.
 ///
 /// A mail to an unconfirmed address holds no text of the request: a client could otherwise send its
 /// own text to any address through this server.

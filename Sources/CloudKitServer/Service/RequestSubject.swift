@@ -1,7 +1,7 @@
 import CloudKitWebServices
 import Synchronization
 
-/// Who sent the request that is answered, for the log line of a refusal.
+/// The sender of the current request, for the log line of a refusal.
 final class RequestSubject: Sendable {
   /// Of the request that the task answers.
   @TaskLocal static var current: RequestSubject?

@@ -21,7 +21,7 @@ package struct ServiceConfiguration: Sendable {
   package var registration: RegistrationPolicy
   /// The users that others can look up by an e-mail address or a telephone number.
   package var discovery = DiscoveryPolicy.everyone
-  /// What takes mails; nil: the server sends none.
+  /// The transport of mails; nil: the server sends none.
   package var mailSender: (any MailSender)?
   /// Another service at which users can sign in; nil: only here.
   package var identityProvider: (any IdentityProvider)?

@@ -319,7 +319,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
 
   /// Sends a reply, or a refusal if the memory budget of replies is used up.
   ///
-  /// What was written in the storage stays written: the client repeats the request, and a batch with a
+  /// A commit stays in the storage: the client repeats the request, and a batch with a
   /// sequence number is answered with the kept reply.
   func send(
     _ response: StreamedResponse,

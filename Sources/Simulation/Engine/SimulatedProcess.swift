@@ -86,7 +86,7 @@ package final class SimulatedProcess: TaskExecutor, TaskSpawner, @unchecked Send
     state.withLock { $0.jobsBeforeKill = count }
   }
 
-  /// What is to happen when the process is killed; forgotten when it ends by itself.
+  /// The handlers of a kill; discarded when the process ends by itself.
   package func whenKilled(_ body: (@Sendable () -> Void)?) {
     state.withLock { $0.onKill = body }
   }

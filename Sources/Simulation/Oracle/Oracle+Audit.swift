@@ -1,4 +1,4 @@
-/// What must hold of a person's data once everything is calm.
+/// Checks a user's data at the end of a calm.
 extension Oracle {
   /// Judges the state that all devices of a person and the server agree on.
   ///

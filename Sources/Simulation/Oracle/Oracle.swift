@@ -46,7 +46,7 @@ final class Oracle {
     var isVoid = false
   }
 
-  /// What a device has seen so far.
+  /// The writes that a device has seen so far.
   struct Knowledge {
     var seen: [Slot: Set<Int>] = [:]
     var visible: [Slot: Int] = [:]
@@ -95,7 +95,7 @@ final class Oracle {
 
   // MARK: What the apps do
 
-  /// One thing that a save has made durable.
+  /// One durable effect of a save.
   enum Entry {
     case born(key: String, AppEntity)
     case wrote(Slot, value: String)
@@ -202,7 +202,7 @@ final class Oracle {
 
   // MARK: Devices that lose what they have
 
-  /// What the device has seen, for a backup of it.
+  /// The writes that the device has seen, for a backup of it.
   func knowledge(of device: Int) -> Knowledge {
     var known = knowledge[device] ?? Knowledge()
     known.step = step

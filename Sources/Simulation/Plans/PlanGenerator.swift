@@ -37,7 +37,7 @@ package struct PlanGenerator {
     let length = 12 + random.below(36)
     var hasServerBackup = false
     for number in 0..<length {
-      // Something is there before anything else happens.
+      // The first steps create objects, so that later ones have some to change.
       let kind = number < 2 ? Kind.save : random.weighted(mix.actions) ?? .save
       plan.steps += steps(kind, plan, &hasServerBackup)
     }

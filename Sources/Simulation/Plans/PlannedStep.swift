@@ -10,7 +10,7 @@ package struct PlannedStep: Hashable, Sendable, Codable {
   }
 }
 
-/// What can happen.
+/// The kinds of steps.
 ///
 /// Devices are named by their index in the plan.
 package enum StepAction: Hashable, Sendable, Codable {
@@ -110,7 +110,7 @@ package enum AppEntity: String, Hashable, Sendable, Codable, CaseIterable {
   case folder, item, label, photo
 }
 
-/// What the app does in one save; a pick chooses among the objects that are there then.
+/// The edits of one save of the app; a pick chooses among the objects that exist at that time.
 package enum AppChange: Hashable, Sendable, Codable {
   /// A new object, linked to a picked one where it can be.
   case insert(AppEntity, link: UInt32, length: Int)

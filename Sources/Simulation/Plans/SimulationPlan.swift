@@ -76,15 +76,15 @@ package struct PlannedRequestFault: Hashable, Sendable, Codable {
   }
 }
 
-/// What can go wrong with one request.
+/// The kinds of faults of one request.
 package enum RequestFaultKind: String, Hashable, Sendable, Codable, CaseIterable {
-  /// It never arrives.
+  /// The request never arrives.
   case requestLost
   /// The server answers it, and the reply never arrives.
   case replyLost
-  /// It arrives twice, the second time later.
+  /// The request arrives twice, the second time later.
   case duplicated
-  /// It takes up to two minutes.
+  /// The request takes up to two minutes.
   case delayed
   /// The reply takes up to two minutes: a later request may be answered before.
   case replyDelayed
@@ -94,7 +94,7 @@ package enum RequestFaultKind: String, Hashable, Sendable, Codable, CaseIterable
   case busy
   /// The zone is busy.
   case zoneBusy
-  /// It is too large for the server.
+  /// The request is too large for the server.
   case limitExceeded
   /// The server fails, before it does anything.
   case serverError

@@ -97,7 +97,7 @@ package enum Simulation {
 }
 
 extension SimulatedWorld {
-  /// Chaos, calm, audit, a restart of everything, and another audit.
+  /// Runs chaos, calm, an audit, a restart of all devices, and another audit.
   func live() async throws {
     try await begin()
     try await runSteps()
@@ -124,7 +124,7 @@ extension SimulatedWorld {
   }
 }
 
-/// What a run came to.
+/// The result of a run.
 package struct SimulationOutcome: Sendable, Codable {
   package var plan: SimulationPlan
   package var violations: [Violation] = []

@@ -74,7 +74,7 @@ package struct SimulationCampaign: Sendable {
       """
   }
 
-  /// What was done, in one line.
+  /// The campaign's counts, in one line.
   package var summary: String {
     "\(seeds) worlds, \(steps) steps, \(jobs) jobs, \(Int(virtualSeconds / 3600)) virtual hours in "
       + "\(Int(seconds)) s: \(Int(worldsPerMinute)) worlds a minute; \(repeats) run twice, "

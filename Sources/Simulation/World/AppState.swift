@@ -15,7 +15,7 @@ struct AppState: Hashable, Sendable {
   }
 
   var objects: [String: Object] = [:]
-  /// What no store may hold: two objects of one key, torn values, inverses that disagree.
+  /// The violations in a store: two objects of one key, torn values, inverses that disagree.
   var defects: [Defect] = []
 
   struct Defect: Hashable, Sendable {
@@ -119,7 +119,7 @@ struct AppState: Hashable, Sendable {
     }
   }
 
-  /// Where two states differ, in lines.
+  /// The differences of two states, in lines.
   func differences(from other: AppState) -> [String] {
     Set(objects.keys).union(other.objects.keys).sorted().compactMap { key in
       let (left, right) = (objects[key], other.objects[key])

@@ -18,7 +18,7 @@ final class SimulatedDevice: @unchecked Sendable {
   /// How far the device has come since the server lost data of its person.
   enum Loss {
     case none
-    /// It was not running then.
+    /// The app was not running then.
     case unknown
     /// The change token of its zone was this one.
     case token(Data?)
@@ -84,7 +84,7 @@ final class SimulatedDevice: @unchecked Sendable {
     return made
   }
 
-  /// What a person would see on the device.
+  /// The state that a user would see on the device.
   func state() throws -> AppState? {
     guard let container else { return nil }
     let context = container.newBackgroundContext()

@@ -39,9 +39,9 @@ final class SimulatedNetwork: @unchecked Sendable {
   private var lastExchange = 0
   /// The server that runs now.
   var server: (service: CloudKitService, process: SimulatedProcess)?
-  /// Nothing goes wrong any more.
+  /// Ends the injection of faults.
   var isCalm = false
-  /// Nothing is carried any more: the run is over.
+  /// Ends all transport: the run is over.
   var isOver = false
   /// The faults that happened, in order.
   private(set) var fired: [PlannedRequestFault] = []

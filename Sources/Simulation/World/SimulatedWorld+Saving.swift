@@ -34,7 +34,7 @@ extension SimulatedWorld {
   }
 }
 
-/// What one save of the simulated app does, and what the oracle has to know of it.
+/// The edits of one save of the simulated app, and the entries that the oracle gets of it.
 struct AppEditing {
   private let context: NSManagedObjectContext
   private let device: SimulatedDevice
@@ -135,7 +135,7 @@ struct AppEditing {
     lines.append("\(key(item)) \(isThere ? "loses" : "gets") label \(key(label))")
   }
 
-  /// What the save deletes, with what the delete rules take along.
+  /// The objects that the save deletes, including those that delete rules cascade to.
   mutating func noteDeletions() throws {
     context.processPendingChanges()
     let gone = context.deletedObjects.map { key($0) }.sorted()

@@ -134,7 +134,7 @@ extension SimulatedWorld {
     if jobs == 0 { process.kill() } else { process.kill(afterJobs: jobs) }
   }
 
-  /// What follows when a process was killed: its data must be whole when the app is launched again.
+  /// Checks after the kill of a process: its data must be complete when the app is launched again.
   func killed(_ device: SimulatedDevice, launchAfter: Double) {
     guard device.isRunning else { return }
     note(device.name, "killed")

@@ -13,7 +13,7 @@ struct AccountExport: Sendable {
   struct Summary: Codable, Hashable, Sendable {
     var records = 0
     var files = 0
-    /// What could not be read, each in a sentence.
+    /// The records and files that could not be read, each in a sentence.
     var problems: [String] = []
   }
 
@@ -247,7 +247,7 @@ struct AccountExport: Sendable {
             page.lines += try line(of: row, rendering, &page.files) + Data("\n".utf8)
             page.records += 1
           } catch {
-            // One record that cannot be read does not keep the others.
+            // A record that cannot be read does not stop the export of the others.
             page.problems.append("The record \(row.text(.name)) cannot be read.")
             service.logger.error(
               "a record cannot be exported",
