@@ -1,3 +1,5 @@
+import CloudKitWebServices
+
 /// The separate address at which the admin API and the metrics are served.
 package struct AdministrationListener: Hashable, Sendable {
   package var host: String
@@ -33,9 +35,7 @@ extension CloudKitHTTPServer.Configuration {
     var own = self
     own.host = administration.host
     own.port = administration.port
-    if ServiceResponder.isLoopback(administration.host) || administration.host == "localhost" {
-      own.tls = nil
-    }
+    if LoopbackHost.contains(administration.host) { own.tls = nil }
     own.trustedProxies = .none
     own.showsMetrics = true
     return own

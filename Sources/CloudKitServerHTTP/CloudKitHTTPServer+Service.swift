@@ -1,4 +1,5 @@
 import CloudKitServer
+import CloudKitWebServices
 import Foundation
 import Logging
 
@@ -18,7 +19,7 @@ extension CloudKitHTTPServer {
   ) {
     var configuration = configuration
     let publicHost = publicURL.flatMap { URLComponents(string: $0)?.host }
-    configuration.hasPublicAddress = publicHost.map { !Self.isThisMachine($0) } ?? false
+    configuration.hasPublicAddress = publicHost.map { !LoopbackHost.contains($0) } ?? false
     self.init(
       configuration: configuration,
       logger: logger,
@@ -45,9 +46,5 @@ extension CloudKitHTTPServer {
         hostRefusal: { service.hostRefusal($0) }
       )
     )
-  }
-
-  private static func isThisMachine(_ host: String) -> Bool {
-    ["127.0.0.1", "localhost", "::1", "[::1]"].contains(host.lowercased())
   }
 }

@@ -182,16 +182,12 @@ struct ServiceResponder: Sendable {
     let headers = incoming.request.headers
     let isForwarded = Self.forwardingHeaders.contains { headers[$0] != nil }
     let host = SenderAddress.withoutPort(headers["host"] ?? "127.0.0.1")
-    return !isForwarded && Self.isLoopback(peer)
-      && Self.isLoopback(incoming.request.clientAddress)
-      && (Self.isLoopback(host) || host.lowercased() == "localhost")
+    return !isForwarded && LoopbackHost.containsAddress(peer)
+      && LoopbackHost.containsAddress(incoming.request.clientAddress)
+      && LoopbackHost.contains(host)
   }
 
   private static let forwardingHeaders = ["x-forwarded-for", "forwarded", "x-real-ip", "via"]
-
-  static func isLoopback(_ address: String?) -> Bool {
-    address == "127.0.0.1" || address == "::1"
-  }
 
   // MARK: Heads
 

@@ -67,7 +67,7 @@ extension CloudKitService {
     let host = parts.host?.lowercased() ?? ""
     return switch scheme {
     case "https": !host.isEmpty
-    case "http": ["127.0.0.1", "[::1]", "::1", "localhost"].contains(host)
+    case "http": LoopbackHost.contains(host)
     default: scheme.contains(".")
     }
   }

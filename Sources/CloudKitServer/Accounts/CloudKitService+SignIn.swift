@@ -210,7 +210,7 @@ extension CloudKitService {
     if origin == baseURL { return true }
     guard apiToken.environment == .development, let host = URLComponents(string: origin)?.host
     else { return false }
-    return ["localhost", "127.0.0.1", "::1", "[::1]"].contains(host)
+    return LoopbackHost.contains(host)
   }
 }
 

@@ -1,4 +1,5 @@
 import CloudKitServer
+import CloudKitWebServices
 import Foundation
 
 /// The OpenID Connect issuer at which users can sign in, and this server's client there.
@@ -38,6 +39,6 @@ package struct OpenIDSettings: Hashable, Sendable {
       parts.user == nil, parts.fragment == nil
     else { return false }
     return parts.scheme == "https"
-      || parts.scheme == "http" && ["127.0.0.1", "localhost", "::1", "[::1]"].contains(host)
+      || parts.scheme == "http" && LoopbackHost.contains(host)
   }
 }

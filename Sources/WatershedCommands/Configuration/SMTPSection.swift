@@ -1,5 +1,6 @@
 import CloudKitServer
 import CloudKitServerHTTP
+import CloudKitWebServices
 import Foundation
 
 /// The part of a configuration about the mail server that takes the server's mails.
@@ -88,5 +89,5 @@ struct SMTPSection: Codable, Hashable, Sendable {
     ]
   }
 
-  private var isOfThisMachine: Bool { ["127.0.0.1", "::1", "localhost"].contains(host) }
+  private var isOfThisMachine: Bool { LoopbackHost.contains(host) }
 }

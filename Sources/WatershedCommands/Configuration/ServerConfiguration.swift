@@ -121,7 +121,7 @@ struct ServerConfiguration: Codable, Hashable, Sendable {
       guard let parts = URLComponents(string: endpoint), parts.scheme?.lowercased() == "http" else {
         return false
       }
-      return !["127.0.0.1", "localhost", "::1", "[::1]"].contains(parts.host?.lowercased() ?? "")
+      return !LoopbackHost.contains(parts.host)
     }
 
     init(from decoder: any Decoder) throws {
@@ -234,7 +234,7 @@ extension ServerConfiguration {
     return shown
   }
 
-  private var isOpen: Bool { !["127.0.0.1", "::1", "localhost"].contains(host) }
+  private var isOpen: Bool { !LoopbackHost.contains(host) }
 
   /// Whether other machines reach the server, directly or through a proxy.
   var isExposed: Bool { isOpen || publicURL != nil || !trustedProxies.isEmpty }

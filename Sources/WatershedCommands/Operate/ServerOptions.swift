@@ -130,11 +130,7 @@ struct ServerOptions: ParsableArguments {
   }
 
   static func isOfThisMachine(_ url: URL) -> Bool {
-    let host = (url.host ?? "").lowercased().trimmingCharacters(in: ["[", "]"])
-    guard host != "localhost", host != "::1" else { return true }
-    // 127.0.0.0/8, but no host name with that prefix.
-    let parts = host.split(separator: ".", omittingEmptySubsequences: false)
-    return parts.count == 4 && parts[0] == "127" && parts.allSatisfy { UInt8($0) != nil }
+    LoopbackHost.contains(url.host)
   }
 
   private func inProcess<Result>(

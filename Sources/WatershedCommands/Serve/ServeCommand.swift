@@ -258,7 +258,7 @@ struct ServeCommand: AsyncParsableCommand {
     apiToken: String
   ) -> @Sendable () async -> LandingPage {
     let isPrivate =
-      ["127.0.0.1", "localhost", "::1"].contains(settings.host) && settings.publicURL == nil
+      LoopbackHost.contains(settings.host) && settings.publicURL == nil
       && settings.trustedProxies.isEmpty
     let isDevelopment = settings.servedEnvironment == .development
     let container = settings.container

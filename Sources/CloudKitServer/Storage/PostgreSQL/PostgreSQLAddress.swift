@@ -1,3 +1,4 @@
+import CloudKitWebServices
 import Foundation
 
 /// The connection options of a `postgresql://` URL.
@@ -8,11 +9,9 @@ package enum PostgreSQLAddress {
   package static func isUnverified(_ url: String) -> Bool {
     guard let parts = URLComponents(string: url) else { return false }
     guard option("sslmode", in: parts) != "verify-full" else { return false }
-    let hosts = (option("host", in: parts) ?? parts.host ?? "").split(separator: ",").map {
-      $0.trimmingCharacters(in: CharacterSet(charactersIn: "[]"))
-    }
+    let hosts = (option("host", in: parts) ?? parts.host ?? "").split(separator: ",")
     // No host, or a path, is a Unix socket of this machine.
-    return hosts.contains { !$0.hasPrefix("/") && !["localhost", "127.0.0.1", "::1"].contains($0) }
+    return hosts.contains { !$0.hasPrefix("/") && !LoopbackHost.contains(String($0)) }
   }
 
   /// Whether the URL says how the connection is encrypted and verified.
