@@ -14,9 +14,7 @@ struct EndpointCoverageTests {
 
   /// The lines about web services: a path in the first column, its status in the second.
   private func lines() throws -> [Line] {
-    let page = URL(fileURLWithPath: #filePath)
-      .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-      .appendingPathComponent("Documentation/Coverage.md")
+    let page = TestPackage.root.appendingPathComponent("Documentation/Coverage.md")
     let text = try String(contentsOf: page, encoding: .utf8)
     let part = try #require(text.components(separatedBy: "## CloudKit web services\n").last)
     return part.split(separator: "\n").compactMap { line in

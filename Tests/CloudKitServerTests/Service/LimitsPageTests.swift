@@ -6,10 +6,8 @@ import Testing
 /// Compares the page of limits with `ServiceLimits`.
 @Suite("The page of limits")
 struct LimitsPageTests {
-  private static let root = URL(fileURLWithPath: #filePath)
-    .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-  private static let page = root.appendingPathComponent("Documentation/Limits.md")
-  private static let source = root.appendingPathComponent(
+  private static let page = TestPackage.root.appendingPathComponent("Documentation/Limits.md")
+  private static let source = TestPackage.root.appendingPathComponent(
     "Sources/CloudKitServer/Service/ServiceLimits.swift"
   )
 
