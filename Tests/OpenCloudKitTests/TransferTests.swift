@@ -5,7 +5,8 @@ import OpenCloudKit
 import Synchronization
 import Testing
 
-@Suite("Asset transfers")
+/// Services with equal seeds give equal names to files, so the tests run one after another.
+@Suite("Asset transfers", .serialized)
 struct TransferTests {
   private func withFolder(_ body: (URL) async throws -> Void) async throws {
     let folder = FileManager.default.temporaryDirectory

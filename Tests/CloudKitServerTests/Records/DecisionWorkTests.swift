@@ -164,7 +164,7 @@ struct DecisionWorkTests {
       #expect(count.fieldBytes < 1000)
       // Nor does a deletion read the fields of those that prevent it.
       count.reset()
-      try await person.save(.forceDelete, "deleteself0", in: scope, zone: .defaultZone)
+      try await person.save(.forceDelete, "delete_self0", in: scope, zone: .defaultZone)
       #expect((3000..<6000).contains(count.fieldBytes))
       count.reset()
       let held = try await person.modify([.make(.forceDelete, "t")], in: scope, zone: .defaultZone)

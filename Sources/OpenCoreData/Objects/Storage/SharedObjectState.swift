@@ -19,7 +19,7 @@ final class SharedObjectState: @unchecked Sendable {
   unowned(unsafe) private(set) var context: NSManagedObjectContext?
   /// Whether there is a context; reading it counts no reference.
   private(set) var hasContext: Bool
-  private var twin: SharedObjectState?
+  private var detachedState: SharedObjectState?
   /// The shared state's number in ``SharedStateTable``; 0 when the table was full.
   let number: Int
   /// Whether the shared state lives as long as the process.

@@ -186,9 +186,9 @@ struct SQLSnapshot<Session: SQLSession>: StorageSnapshot {
     for (zone, keys) in Dictionary(grouping: targets, by: \.zone) where found.count < limit {
       var values: [SQLValue] = [
         try partition(id), .integer(zone.rawValue), .texts(keys.map(\.name)),
-        .integer(Int64(limit - found.count)),
       ]
       if let creator { values.append(.text(creator)) }
+      values.append(.integer(Int64(limit - found.count)))
       let sql =
         creator == nil
         ? connection.dialect.rows(
@@ -204,8 +204,8 @@ struct SQLSnapshot<Session: SQLSession>: StorageSnapshot {
         FROM record_references AS held, records AS holder
         WHERE held.partition = $1 AND holder.partition = held.partition AND held.zone = $2
           AND holder.zone = $2 AND \(connection.dialect.among("held.target", "$3"))
-          AND holder.name = held.source AND holder.created_by = $5
-        LIMIT $4
+          AND holder.name = held.source AND holder.created_by = $4
+        LIMIT $5
         """
       found += try connection.query(sql, values) { row in
         StoredReference(
