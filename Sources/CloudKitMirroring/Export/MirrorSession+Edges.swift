@@ -103,15 +103,9 @@ extension MirrorSession {
     guard let entityName = rows.entityName(of: reference),
       let entity = mapping.entity(named: entityName)
     else { return nil }
-    let insertions = try rows.insertions(
-      entityName: entityName,
-      keys: reference.key...reference.key
-    )
-    return try noteInsert(
-      reference,
-      entity,
-      insertion: insertions[reference.key],
-      group: group
-    ).name
+    let keys = reference.key...reference.key
+    let insertion = try rows.insertions(entityName: entityName, keys: keys)[reference.key]
+    let named = try insertion.map { try openings().named($0) }
+    return try noteInsert(reference, entity, insertion: named, group: group).name
   }
 }

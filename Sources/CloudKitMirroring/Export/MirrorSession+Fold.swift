@@ -13,7 +13,8 @@ extension MirrorSession {
     guard folded != last else { return 0 }
     if try hasHistoryGap() { try requestScan() }
     let changes = try rows.changes(after: folded, excludingAuthors: MirrorAuthor.all)
-    for change in changes { try fold(change) }
+    let openings = try openings()
+    for change in changes { try fold(change, openings) }
     try metadata.setMeta(.historyTransaction, .integer(last))
     return changes.count
   }
@@ -38,7 +39,7 @@ extension MirrorSession {
     return oldest > folded + 1
   }
 
-  private func fold(_ change: MirrorRowChange) throws {
+  private func fold(_ change: MirrorRowChange, _ openings: StoreOpenings) throws {
     guard let entityName = rows.entityName(of: change.reference),
       let entity = mapping.entity(named: entityName)
     else { return }
@@ -51,7 +52,7 @@ extension MirrorSession {
         try noteInsert(
           change.reference,
           entity,
-          insertion: change.insertion,
+          insertion: change.insertion.map { openings.named($0) },
           group: change.transaction
         )
         return
@@ -87,7 +88,7 @@ extension MirrorSession {
   func noteInsert(
     _ reference: RowReference,
     _ entity: EntityMapping,
-    insertion: RowInsertion? = nil,
+    insertion: NamedInsertion? = nil,
     group: Int64
   ) throws -> RecordMetadata {
     var record = RecordMetadata(

@@ -192,15 +192,7 @@ extension MirrorSession {
       if isRepeat, operation.kind == .update, let base = record.base,
         let entity = mapping.entity(named: record.entityName)
       {
-        let update = RepeatedUpdate(
-          operation,
-          properties: record.sent,
-          since: base,
-          server: server.fields,
-          entity
-        )
-        if !update.taken.isEmpty { record.base = update.sent }
-        repeated = update
+        repeated = record.compare(operation, since: base, server: server.fields, entity)
       }
       record.requeue()
       if operation.kind == .create {

@@ -26,3 +26,25 @@ package struct RepeatedUpdate: Hashable, Sendable {
     if changed.contains(where: { found.agrees(with: after, on: $0) }) { taken = changed }
   }
 }
+
+extension RecordMetadata {
+  /// Compares the server's copy with an update that this record's batch sent.
+  ///
+  /// If the server has taken the update, the base becomes what was sent.
+  mutating func compare(
+    _ operation: CloudOperation,
+    since base: FieldBag,
+    server: FieldBag,
+    _ entity: EntityMapping
+  ) -> RepeatedUpdate {
+    let update = RepeatedUpdate(
+      operation,
+      properties: sent,
+      since: base,
+      server: server,
+      entity
+    )
+    if !update.taken.isEmpty { self.base = update.sent }
+    return update
+  }
+}

@@ -8,6 +8,8 @@ package struct ImportEffect: Hashable, Sendable {
   package var deleted: [String] = []
   package var skipped: [String] = []
   package var conflicts: [String] = []
+  /// Records that were seen again while their deletions waited.
+  package var returned: [String] = []
   /// Set if so many records were missing on the server that none was treated as deleted.
   package var stoppedSweep: StoppedSweep?
 
@@ -30,6 +32,7 @@ package struct ImportEffect: Hashable, Sendable {
     deleted += other.deleted
     skipped += other.skipped
     conflicts += other.conflicts
+    returned += other.returned
     stoppedSweep = other.stoppedSweep ?? stoppedSweep
   }
 
@@ -52,19 +55,18 @@ extension MirrorSession {
   ) throws -> ImportEffect {
     var effect = ImportEffect()
     var edges: [CloudRecord] = []
-    var returned: [String] = []
+    let open = OpenOperations(metadata)
     for record in records {
       if record.name.hasPrefix(MirrorNames.schemaRecordPrefix) { continue }
       if record.recordType == MirrorNames.edgeType {
         edges.append(record)
       } else {
-        // A member that was read while the deletion waited has its link parked.
-        if try metadata.isGoneRecord(record.name) { returned.append(record.name) }
-        try apply(record, generation: generation, &effect)
+        try apply(record, generation: generation, open: open, &effect)
       }
     }
     for edge in edges { try applyEdge(edge, generation: generation, &effect) }
-    for name in effect.inserted + returned { try linkWhatWaited(for: name) }
+    // A member that was read while its owner's deletion waited has its link parked.
+    for name in effect.inserted + effect.returned { try linkWhatWaited(for: name) }
     for name in deletedNames where !context.effects.has(.forgetTombstone) {
       try noteDeletion(of: name)
     }
@@ -96,24 +98,31 @@ extension MirrorSession {
     repeated: RepeatedUpdate? = nil
   ) throws {
     var effect = ImportEffect()
-    let returned = try metadata.isGoneRecord(record.name) ? [record.name] : []
-    try apply(record, generation: generation, repeated: repeated, &effect)
-    for name in effect.inserted + returned { try linkWhatWaited(for: name) }
+    try apply(
+      record,
+      generation: generation,
+      repeated: repeated,
+      open: OpenOperations(metadata),
+      &effect
+    )
+    for name in effect.inserted + effect.returned { try linkWhatWaited(for: name) }
   }
 
   private func apply(
     _ record: CloudRecord,
     generation: Int64,
     repeated: RepeatedUpdate? = nil,
+    open: OpenOperations,
     _ effect: inout ImportEffect
   ) throws {
     let known = try metadata.record(named: record.name)
     // The record was created again after a deletion that an earlier page of the feed listed.
-    if known != nil { try metadata.forgetGoneRecord(record.name) }
+    if known != nil, try metadata.forgetGoneRecord(record.name) {
+      effect.returned.append(record.name)
+    }
     if var known, known.tag == record.tag, known.tag != nil {
-      // An export of our own in the feed, or a page that is read again.
-      // A record that was looked up is applied again, and so is each with a model that reads more
-      // than the last one.
+      // An export of this device in the feed, or a page that is read again. A record that was looked
+      // up is applied again, and so is each with a model that reads more than the last one.
       if try !metadata.isUnreadable(record.name) {
         guard known.generation != generation else { return }
         if try metadata.integer(.readsWithNewModel) != 1 {
@@ -153,20 +162,12 @@ extension MirrorSession {
     }
     if var known {
       var repeated = repeated
-      if repeated == nil, let open = try openOperation(of: known) {
+      if repeated == nil, let open = try open.operation(of: known) {
         if open.kind == .create {
           // The batch made the record, or the batch of a store that this one is a copy of.
           known.base = known.base ?? open.set.asBase
         } else if open.kind == .update, open.tag != record.tag, let base = known.base {
-          let update = RepeatedUpdate(
-            open,
-            properties: known.sent,
-            since: base,
-            server: record.fields,
-            entity
-          )
-          if !update.taken.isEmpty { known.base = update.sent }
-          repeated = update
+          repeated = known.compare(open, since: base, server: record.fields, entity)
         }
       }
       try applyUpdate(
@@ -393,14 +394,6 @@ extension MirrorSession {
         effect: "This device's values of these properties stand; all others came from the server."
       ) { $0.recordNames = [record.name] }
     }
-  }
-
-  /// The operation of the open batch on a record, whose reply has not come.
-  private func openOperation(of record: RecordMetadata) throws -> CloudOperation? {
-    guard record.sentKind == .save, let sequence = record.sequence,
-      let open = try metadata.openBatch(), open.sequence == sequence
-    else { return nil }
-    return try CloudBatch(encoded: open.payload).operations.first { $0.name == record.name }
   }
 
   /// The value of an attribute in a record; nil if the attribute cannot have the value.

@@ -43,21 +43,6 @@ extension MirrorMetadata {
     try edges("FIRSTRECORD = ? OR SECONDRECORD = ? ORDER BY ID", [.text(record), .text(record)])
   }
 
-  /// The unlinked edges of one kind, after an identifier.
-  package func edges(
-    between first: EdgeRelationship.Side,
-    and second: EdgeRelationship.Side,
-    after id: Int64,
-    limit: Int
-  ) throws -> [EdgeMetadata] {
-    try edges(
-      "FIRSTENTITY = ? AND FIRSTRELATIONSHIP = ? AND SECONDENTITY = ? AND SECONDRELATIONSHIP = ? "
-        + "AND LINKED = 0 AND ID > ? ORDER BY ID LIMIT ?",
-      [first, second].flatMap { [.text($0.entityName), .text($0.relationship)] }
-        + [.integer(id), .integer(Int64(limit))]
-    )
-  }
-
   package func pendingEdges(limit: Int, deletionsOnly: Bool = false) throws -> [EdgeMetadata] {
     try edges(
       Self.waiting(deletionsOnly: deletionsOnly) + " ORDER BY GROUPING, ID LIMIT ?",

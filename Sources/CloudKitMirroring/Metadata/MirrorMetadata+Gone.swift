@@ -16,7 +16,9 @@ extension MirrorMetadata {
 
   package func keepGoneRecord(_ name: String) throws { try keep(name, in: "WSMIRROR_GONERECORD") }
 
-  package func forgetGoneRecord(_ name: String) throws {
+  /// Returns whether the deletion was noted.
+  @discardableResult
+  package func forgetGoneRecord(_ name: String) throws -> Bool {
     try forget(name, in: "WSMIRROR_GONERECORD")
   }
 

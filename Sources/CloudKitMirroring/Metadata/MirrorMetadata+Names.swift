@@ -6,8 +6,11 @@ extension MirrorMetadata {
     try connection.run("INSERT OR REPLACE INTO \(table) (NAME) VALUES (?)", [.text(name)])
   }
 
-  func forget(_ name: String, in table: String) throws {
+  /// Returns whether the table had the name.
+  @discardableResult
+  func forget(_ name: String, in table: String) throws -> Bool {
     try connection.run("DELETE FROM \(table) WHERE NAME = ?", [.text(name)])
+    return connection.changes > 0
   }
 
   func has(_ name: String, in table: String) throws -> Bool {

@@ -18,19 +18,14 @@ extension MirrorSession {
     let last = try rows.lastTransactionNumber()
     let folded = try metadata.integer(.historyTransaction) ?? 0
     var openings = try self.openings()
-    // Transactions up to the folded one are named; the last opening before it is that of later ones.
-    while openings.count > 1, openings[1].after <= folded { openings.removeFirst() }
-    openings.append((last, context.effects.uuid().uuidString))
-    let text = openings.map { "\($0.after) \($0.identifier)" }.joined(separator: "\n")
-    try metadata.setMeta(.openings, .text(text))
+    openings.forget(upTo: folded)
+    openings.add(after: last, context.effects.uuid().uuidString)
+    try metadata.setMeta(.openings, .text(openings.text))
   }
 
-  private func openings() throws -> [(after: Int64, identifier: String)] {
-    try (metadata.text(.openings) ?? "").split(separator: "\n").compactMap { line in
-      let parts = line.split(separator: " ")
-      guard parts.count == 2, let after = Int64(parts[0]) else { return nil }
-      return (after, String(parts[1]))
-    }
+  /// The openings that the metadata has.
+  func openings() throws -> StoreOpenings {
+    StoreOpenings(try metadata.text(.openings) ?? "")
   }
 
   // MARK: Names
@@ -39,16 +34,18 @@ extension MirrorSession {
   func newName(
     of reference: RowReference,
     _ entity: EntityMapping,
-    _ insertion: RowInsertion?
+    _ insertion: NamedInsertion?
   ) throws -> String {
     guard let store = context.store, !context.effects.has(.randomNames) else {
       return context.effects.uuid().uuidString
     }
     var parts = [entity.entityName, "\(reference.key)"]
     if let insertion {
-      let number = insertion.transactionNumber
-      parts.append(try openings().last { $0.after < number }?.identifier ?? "")
-      parts += ["\(number)", "\(insertion.timestamp.bitPattern)"]
+      let transaction = insertion.transaction
+      parts += [
+        insertion.opening, "\(transaction.transactionNumber)",
+        "\(transaction.timestamp.bitPattern)",
+      ]
     } else {
       guard let row = try rows.row(reference) else { return context.effects.uuid().uuidString }
       parts.append(contentDigest(row, entity))

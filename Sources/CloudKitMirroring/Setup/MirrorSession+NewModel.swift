@@ -73,7 +73,6 @@ extension MirrorSession {
             + "AND SECONDENTITY = ? AND SECONDRELATIONSHIP = ?",
           [first, second].flatMap { [.text($0.entityName), .text($0.relationship)] }
         )
-        try renameEdges(first, second)
         continue
       }
       let relationship = EdgeRelationship(one, other)
@@ -91,32 +90,6 @@ extension MirrorSession {
           [.text($0.entityName), .text($0.relationship)]
         }
       )
-    }
-  }
-
-  /// Renames unlinked edges by the objects at their ends: a mapping model needs no renaming
-  /// identifiers, and has given the records' metadata the present names of entities.
-  private func renameEdges(_ first: EdgeRelationship.Side, _ second: EdgeRelationship.Side) throws {
-    var last: Int64 = 0
-    while true {
-      let edges = try metadata.edges(between: first, and: second, after: last, limit: 500)
-      for edge in edges {
-        guard let one = try metadata.record(named: edge.edge.firstRecord),
-          let relationship = mapping.entity(named: one.entityName)?.manyToMany(first.relationship),
-          let other = try metadata.record(named: edge.edge.secondRecord),
-          let inverse = mapping.entity(named: other.entityName)?.manyToMany(second.relationship),
-          relationship.edge == inverse.edge
-        else { continue }
-        var renamed = edge
-        renamed.edge = Edge(
-          relationship: relationship.edge,
-          firstRecord: relationship.isFirst ? one.name : other.name,
-          secondRecord: relationship.isFirst ? other.name : one.name
-        )
-        try metadata.update(renamed)
-      }
-      guard edges.count == 500, let id = edges.last?.id else { return }
-      last = id
     }
   }
 }

@@ -31,13 +31,15 @@ extension MirrorSession {
     if let first = references.first?.key, let last = references.last?.key {
       insertions = try rows.insertions(entityName: entityName, keys: first...last)
     }
+    let openings = try openings()
     for reference in references {
       key = reference.key
       let known = try metadata.record(entity: entityName, key: reference.key)
       if let known {
         try compareWithBase(known, reference, entity, group: group)
       } else {
-        try noteInsert(reference, entity, insertion: insertions[key], group: group)
+        let insertion = insertions[key].map { openings.named($0) }
+        try noteInsert(reference, entity, insertion: insertion, group: group)
       }
     }
     try forgetMissing(
