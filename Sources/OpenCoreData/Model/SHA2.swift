@@ -7,20 +7,26 @@ import Foundation
 /// uses swift-crypto.
 enum SHA2 {
   /// 32 bytes.
-  static func digest256(_ input: Data) -> Data {
-    SHA2Hash<UInt32>.digest(
-      input,
-      SHA2Rotations(choice: (6, 11, 25), majority: (2, 13, 22), low: (7, 18, 3), high: (17, 19, 10))
-    )
-  }
+  static func digest256(_ input: Data) -> Data { SHA2Hash.digest(input, narrow) }
 
   /// 64 bytes.
-  static func digest512(_ input: Data) -> Data {
-    SHA2Hash<UInt64>.digest(
-      input,
-      SHA2Rotations(choice: (14, 18, 41), majority: (28, 34, 39), low: (1, 8, 7), high: (19, 61, 6))
-    )
-  }
+  static func digest512(_ input: Data) -> Data { SHA2Hash.digest(input, wide) }
+
+  private static let narrow = SHA2Parameters<UInt32>(
+    rounds: 64,
+    choice: (6, 11, 25),
+    majority: (2, 13, 22),
+    low: (7, 18, 3),
+    high: (17, 19, 10)
+  )
+
+  private static let wide = SHA2Parameters<UInt64>(
+    rounds: 80,
+    choice: (14, 18, 41),
+    majority: (28, 34, 39),
+    low: (1, 8, 7),
+    high: (19, 61, 6)
+  )
 
   /// The fractions of the cube roots of the first eighty primes, 64 bits of each.
   fileprivate static let constants: [UInt64] = [
@@ -61,30 +67,41 @@ enum SHA2 {
   ]
 }
 
-/// By how many bits words are rotated; the last number of `low` and of `high` is a shift.
-private struct SHA2Rotations<Word: FixedWidthInteger> {
-  var choice: (Word, Word, Word)
-  var majority: (Word, Word, Word)
-  var low: (Word, Word, Word)
-  var high: (Word, Word, Word)
+/// What differs between the two widths of words; derived once.
+private struct SHA2Parameters<Word: FixedWidthInteger & UnsignedInteger & Sendable>: Sendable {
+  typealias Bits = (Word, Word, Word)
+
+  let start: [Word]
+  let constants: [Word]
+  /// By how many bits words are rotated; the last number of `low` and of `high` is a shift.
+  let choice: Bits
+  let majority: Bits
+  let low: Bits
+  let high: Bits
+
+  init(rounds: Int, choice: Bits, majority: Bits, low: Bits, high: Bits) {
+    // Fewer bits of the same fractions.
+    let spare = 64 - Word.bitWidth
+    start = SHA2.start.map { Word(truncatingIfNeeded: $0 >> spare) }
+    constants = SHA2.constants.prefix(rounds).map { Word(truncatingIfNeeded: $0 >> spare) }
+    self.choice = choice
+    self.majority = majority
+    self.low = low
+    self.high = high
+  }
 }
 
 /// SHA-2 with words of 32 or 64 bits.
-private struct SHA2Hash<Word: FixedWidthInteger & UnsignedInteger> {
+private struct SHA2Hash<Word: FixedWidthInteger & UnsignedInteger & Sendable> {
   private var state: [Word]
-  private let constants: [Word]
-  private let rotations: SHA2Rotations<Word>
+  private let parameters: SHA2Parameters<Word>
 
-  private init(_ rotations: SHA2Rotations<Word>) {
-    // Fewer bits of the same fractions.
-    let spare = 64 - Word.bitWidth
-    state = SHA2.start.map { Word(truncatingIfNeeded: $0 >> spare) }
-    constants = SHA2.constants.prefix(Word.bitWidth == 32 ? 64 : 80)
-      .map { Word(truncatingIfNeeded: $0 >> spare) }
-    self.rotations = rotations
+  private init(_ parameters: SHA2Parameters<Word>) {
+    state = parameters.start
+    self.parameters = parameters
   }
 
-  static func digest(_ input: Data, _ rotations: SHA2Rotations<Word>) -> Data {
+  static func digest(_ input: Data, _ parameters: SHA2Parameters<Word>) -> Data {
     let block = Word.bitWidth * 2
     var message = [UInt8](input)
     let bitCount = UInt64(message.count) * 8
@@ -94,7 +111,7 @@ private struct SHA2Hash<Word: FixedWidthInteger & UnsignedInteger> {
     while message.count % block != block - length { message.append(0) }
     message.append(contentsOf: [UInt8](repeating: 0, count: length - 8))
     withUnsafeBytes(of: bitCount.bigEndian) { message.append(contentsOf: $0) }
-    var hash = SHA2Hash(rotations)
+    var hash = SHA2Hash(parameters)
     for start in stride(from: 0, to: message.count, by: block) {
       hash.add(message[start..<start + block])
     }
@@ -107,25 +124,25 @@ private struct SHA2Hash<Word: FixedWidthInteger & UnsignedInteger> {
   private mutating func add(_ block: ArraySlice<UInt8>) {
     let size = Word.bitWidth / 8
     var words: [Word] = []
-    words.reserveCapacity(constants.count)
+    words.reserveCapacity(parameters.constants.count)
     for start in stride(from: block.startIndex, to: block.endIndex, by: size) {
       words.append(block[start..<start + size].reduce(0) { $0 << 8 | Word($1) })
     }
-    for index in 16..<constants.count {
+    for index in 16..<parameters.constants.count {
       let first = words[index - 15]
       let second = words[index - 2]
-      let (low, high) = (rotations.low, rotations.high)
+      let (low, high) = (parameters.low, parameters.high)
       let earlier = first.rotated(low.0) ^ first.rotated(low.1) ^ first >> low.2
       let later = second.rotated(high.0) ^ second.rotated(high.1) ^ second >> high.2
       words.append(words[index - 16] &+ earlier &+ words[index - 7] &+ later)
     }
     var (a, b, c, d) = (state[0], state[1], state[2], state[3])
     var (e, f, g, h) = (state[4], state[5], state[6], state[7])
-    for (constant, word) in zip(constants, words) {
+    for (constant, word) in zip(parameters.constants, words) {
       let chosen = (e & f) ^ (~e & g)
       let agreed = (a & b) ^ (a & c) ^ (b & c)
-      let first = h &+ e.mixed(rotations.choice) &+ chosen &+ constant &+ word
-      let second = a.mixed(rotations.majority) &+ agreed
+      let first = h &+ e.mixed(parameters.choice) &+ chosen &+ constant &+ word
+      let second = a.mixed(parameters.majority) &+ agreed
       (h, g, f, e) = (g, f, e, d &+ first)
       (d, c, b, a) = (c, b, a, first &+ second)
     }

@@ -13,14 +13,14 @@ extension NSManagedObjectContext {
   }
 
   /// Refreshes the objects of such rows, and returns an object for each row.
-  func refreshRows(_ beside: [(SavePlan, RowCommit)]) -> [NSManagedObject] {
+  func refreshRows(_ beside: [(StoreBinding, [RowReference])]) -> [NSManagedObject] {
     var keys: [ObjectKey] = []
     var objects: [NSManagedObject] = []
-    for (plan, commit) in beside {
-      for reference in rowsBeside(plan, commit) {
-        let key = ObjectKey(store: plan.binding.number, reference: reference)
+    for (binding, rows) in beside {
+      for reference in rows {
+        let key = ObjectKey(store: binding.number, reference: reference)
         if registry.object(key) != nil { keys.append(key) }
-        if let object = object(for: reference, plan.binding) { objects.append(object) }
+        if let object = object(for: reference, binding) { objects.append(object) }
       }
     }
     guard !keys.isEmpty else { return objects }

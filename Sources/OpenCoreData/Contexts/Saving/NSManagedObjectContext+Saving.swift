@@ -234,11 +234,12 @@ extension NSManagedObjectContext {
     noteRead(changes.updated)
     announceSaved(changes)
     isSaving = false
-    changes.refreshed = refreshRows(commits)
+    let beside = commits.map { rowsBeside($0, $1) }
+    changes.refreshed = refreshRows(zip(commits, beside).map { ($0.0.binding, $1) })
     postSave(changes, generation: moved)
     notifyChildren(changes)
-    for (plan, commit) in commits {
-      coordinator.contextDidSave(self, plan.binding, plan.changes, and: rowsBeside(plan, commit))
+    for ((plan, _), rows) in zip(commits, beside) {
+      coordinator.contextDidSave(self, plan.binding, plan.changes, and: rows)
     }
     for object in changes.deleted { forgetDeleted(object) }
   }
