@@ -20,7 +20,7 @@ extension CloudKitService {
       throw ErrorDictionary(.notFound, "could not find handler for endpoint")
     }
     let endpoint = AdminEndpoint(noun: target.parts[2], verb: target.parts[3])
-    var call = AdminCall(body: request.body, bounds: limits.bounds(of: nil), by: "")
+    var call = AdminCall(body: request.body, bounds: bodyBounds[nil], by: "")
     call.sender = SenderAddress(request.clientAddress)
     if endpoint == .session(.start) {
       try throttleAddress(request)

@@ -87,7 +87,7 @@ struct ModifyCall: Sendable {
   let sequence: ClientSequence?
   /// The bytes of the reply about other owners' records.
   var repliedBytes = 0
-  /// The people whom the request has looked up, over all its attempts.
+  /// The look-ups of people that the request has charged, over all its attempts.
   let lookups = ChargedLookups()
   /// Whether the service itself removes fields that the schema no longer declares.
   var isErasing = false

@@ -56,7 +56,7 @@ extension CloudKitService {
     let call = APICall(
       context: context,
       body: request.body,
-      bounds: limits.bounds(of: endpoint)
+      bounds: bodyBounds[endpoint]
     )
     let body: Data
     do {

@@ -10,6 +10,7 @@ import Synchronization
 /// serves production, tests and the in-process transport.
 package final class CloudKitService: Sendable {
   package let limits: ServiceLimits
+  let bodyBounds: BodyBounds
   let configuration: ServiceConfiguration
   let effects: Effects
   package let storage: any Storage
@@ -87,6 +88,7 @@ package final class CloudKitService: Sendable {
   package init(_ configuration: ServiceConfiguration) throws {
     self.configuration = configuration
     limits = configuration.limits
+    bodyBounds = BodyBounds(limits)
     effects = configuration.effects
     let opened: any Storage =
       if let database = configuration.database {

@@ -75,8 +75,8 @@ extension ModifyCall {
 
   /// Looks up each person who is named in a list of participants once.
   ///
-  /// Those whom a share does not have yet count as people that the user looks up: the reply says
-  /// which of them have an account.
+  /// Participants that a share does not have yet count as look-ups of people by the user: the reply
+  /// says which of them have an account.
   private func loadPeople(
     _ operations: [KeyedOperation],
     _ existing: [RecordKey: StoredRecord],

@@ -1,6 +1,6 @@
 import CloudKitWebServices
 
-/// A record of another owner, and the reader to whom the URL of its file was given.
+/// The source of a file's download URL in a shared database: the record, and the URL's reader.
 ///
 /// The URL ends with the reader's participation, with the share, and when the record leaves it.
 struct SharedSource: Codable, Hashable, Sendable {

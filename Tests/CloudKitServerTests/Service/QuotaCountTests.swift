@@ -5,7 +5,7 @@ import Testing
 
 @testable import CloudKitServer
 
-/// How the size of a database is counted, and for whom requests count.
+/// The counting of a database's size, and the account that requests are counted for.
 @Suite("Counting for quotas and rates")
 struct QuotaCountTests {
   /// Files in memory, whose listings wait until the test lets them through.

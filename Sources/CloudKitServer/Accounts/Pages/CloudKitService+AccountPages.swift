@@ -127,7 +127,7 @@ extension CloudKitService {
       let call = try ClientBody.decode(
         SignInCall.self,
         from: request.body,
-        within: limits.bounds(of: nil)
+        within: bodyBounds[nil]
       )
       let apiToken = try apiToken(target.query[WebServiceName.apiToken] ?? "")
       guard let apiToken, apiToken.container == nil || apiToken.container == call.container,
@@ -161,7 +161,7 @@ extension CloudKitService {
       let call = try ClientBody.decode(
         RefreshCall.self,
         from: request.body,
-        within: limits.bounds(of: nil)
+        within: bodyBounds[nil]
       )
       return try reply(
         try await refresh(call.refreshToken, from: SenderAddress(request.clientAddress))
@@ -170,7 +170,7 @@ extension CloudKitService {
       let call = try ClientBody.decode(
         RefreshCall.self,
         from: request.body,
-        within: limits.bounds(of: nil)
+        within: bodyBounds[nil]
       )
       // Any client with a valid token of the device may end its grant.
       _ = try await refresh(call.refreshToken, from: SenderAddress(request.clientAddress))
@@ -187,7 +187,7 @@ extension CloudKitService {
       let call = try ClientBody.decode(
         DeleteCall.self,
         from: request.body,
-        within: limits.bounds(of: nil)
+        within: bodyBounds[nil]
       )
       let account = try await checkPassword(
         userName: call.userName,

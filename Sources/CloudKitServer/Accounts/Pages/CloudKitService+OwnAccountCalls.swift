@@ -66,7 +66,7 @@ extension CloudKitService {
     _ own: OwnAccount
   ) async throws -> Data {
     func read<Body: Decodable>(_ type: Body.Type = Body.self) throws -> Body {
-      try ClientBody.decode(type, from: body, within: limits.bounds(of: nil))
+      try ClientBody.decode(type, from: body, within: bodyBounds[nil])
     }
     switch call {
     case .overview: return try WireCoding.encode(try overview(own))

@@ -87,30 +87,17 @@ extension SQLSnapshot {
     keys: [RecordKey],
     _ read: (StoredShare) throws -> Part
   ) throws -> [Part] {
-    var found: [Part] = []
-    for (zone, keys) in Dictionary(grouping: keys, by: \.zone) {
-      found += try connection.query(
-        connection.dialect.rows(
-          "name, type, deleted, sharing",
-          of: "records",
-          where: "partition = $1 AND zone = $2",
-          and: "name",
-          among: "$3",
-          isCluster: readGuard != nil
-        ),
-        [partition(id), .integer(zone.rawValue), .texts(keys.map(\.name))]
-      ) { row -> Part? in
-        guard row.text(1) == ShareDictionary.recordType else { return nil }
-        return try read(
-          StoredShare(
-            key: RecordKey(zone: zone, name: row.text(0)),
-            isDeleted: row.int64(2) != 0,
-            sharing: row.optionalBlob(3)
-          )
+    try rows("name, type, deleted, sharing", in: id, keys: keys) { zone, row -> Part? in
+      guard row.text(1) == ShareDictionary.recordType else { return nil }
+      return try read(
+        StoredShare(
+          key: RecordKey(zone: zone, name: row.text(0)),
+          isDeleted: row.int64(2) != 0,
+          sharing: row.optionalBlob(3)
         )
-      }.compactMap { $0 }
+      )
     }
-    return found
+    .compactMap { $0 }
   }
 
   private func values(_ id: PartitionID, _ range: ShareRange) throws -> [SQLValue] {

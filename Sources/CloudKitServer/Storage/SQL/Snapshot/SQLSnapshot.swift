@@ -123,32 +123,18 @@ struct SQLSnapshot<Session: SQLSession>: StorageSnapshot {
     RecordRow(row, in: memory)
   }
 
-  func records(in id: PartitionID, keys: [RecordKey]) throws -> [RecordKey: StoredRecord] {
-    var found: [RecordKey: StoredRecord] = [:]
+  /// Reads columns of the records with these keys, with one query for each zone.
+  func rows<Part>(
+    _ columns: String,
+    in id: PartitionID,
+    keys: [RecordKey],
+    _ read: (ZoneNumber, Session.Row) throws -> Part
+  ) throws -> [Part] {
+    var found: [Part] = []
     for (zone, keys) in Dictionary(grouping: keys, by: \.zone) {
-      let rows = try connection.query(
+      found += try connection.query(
         connection.dialect.rows(
-          Self.recordColumns,
-          of: "records",
-          where: "partition = $1 AND zone = $2",
-          and: "name",
-          among: "$3",
-          isCluster: readGuard != nil
-        ),
-        [partition(id), .integer(zone.rawValue), .texts(keys.map(\.name))],
-        record
-      )
-      for row in rows { found[row.key] = row }
-    }
-    return found
-  }
-
-  func outlines(in id: PartitionID, keys: [RecordKey]) throws -> [RecordKey: StoredRecord] {
-    var found: [RecordKey: StoredRecord] = [:]
-    for (zone, keys) in Dictionary(grouping: keys, by: \.zone) {
-      let rows = try connection.query(
-        connection.dialect.rows(
-          "name, type, tag, created_at, created_by, deleted, share, entered, seen",
+          columns,
           of: "records",
           where: "partition = $1 AND zone = $2",
           and: "name",
@@ -156,24 +142,34 @@ struct SQLSnapshot<Session: SQLSession>: StorageSnapshot {
           isCluster: readGuard != nil
         ),
         [partition(id), .integer(zone.rawValue), .texts(keys.map(\.name))]
-      ) { row in
-        let stamp = ServerStamp(timestamp: row.int64(3), userRecordName: row.text(4))
-        return StoredRecord(
-          key: RecordKey(zone: zone, name: row.text(0)),
-          type: row.text(1),
-          tag: row.text(2),
-          change: .zero,
-          created: stamp,
-          modified: stamp,
-          fields: Data(),
-          contents: [],
-          isDeleted: row.int64(5) != 0,
-          membership: membership(row, from: 6)
-        )
-      }
-      for row in rows { found[row.key] = row }
+      ) { try read(zone, $0) }
     }
     return found
+  }
+
+  func records(in id: PartitionID, keys: [RecordKey]) throws -> [RecordKey: StoredRecord] {
+    let rows = try rows(Self.recordColumns, in: id, keys: keys) { record($1) }
+    return Dictionary(rows.map { ($0.key, $0) }) { $1 }
+  }
+
+  func outlines(in id: PartitionID, keys: [RecordKey]) throws -> [RecordKey: StoredRecord] {
+    let columns = "name, type, tag, created_at, created_by, deleted, share, entered, seen"
+    let rows = try rows(columns, in: id, keys: keys) { zone, row in
+      let stamp = ServerStamp(timestamp: row.int64(3), userRecordName: row.text(4))
+      return StoredRecord(
+        key: RecordKey(zone: zone, name: row.text(0)),
+        type: row.text(1),
+        tag: row.text(2),
+        change: .zero,
+        created: stamp,
+        modified: stamp,
+        fields: Data(),
+        contents: [],
+        isDeleted: row.int64(5) != 0,
+        membership: membership(row, from: 6)
+      )
+    }
+    return Dictionary(rows.map { ($0.key, $0) }) { $1 }
   }
 
   func references(
@@ -244,22 +240,10 @@ struct SQLSnapshot<Session: SQLSession>: StorageSnapshot {
   }
 
   func parents(in id: PartitionID, of keys: [RecordKey]) throws -> [RecordKey: String] {
-    var found: [RecordKey: String] = [:]
-    for (zone, keys) in Dictionary(grouping: keys, by: \.zone) {
-      let rows = try connection.query(
-        connection.dialect.rows(
-          "name, parent",
-          of: "records",
-          where: "partition = $1 AND zone = $2",
-          and: "name",
-          among: "$3",
-          isCluster: readGuard != nil
-        ),
-        [partition(id), .integer(zone.rawValue), .texts(keys.map(\.name))]
-      ) { (RecordKey(zone: zone, name: $0.text(0)), $0.optionalText(1)) }
-      for (key, parent) in rows { found[key] = parent }
+    let rows = try rows("name, parent", in: id, keys: keys) { zone, row in
+      (RecordKey(zone: zone, name: row.text(0)), row.optionalText(1))
     }
-    return found
+    return Dictionary(rows) { $1 }.compactMapValues { $0 }
   }
 
   func changes(in id: PartitionID, _ range: ChangeRange) throws -> [RecordRow] {
