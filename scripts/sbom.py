@@ -71,6 +71,24 @@ def loaded_libraries(binary):
     return sorted(re.findall(r"\(NEEDED\).*\[(.+)\]", text))
 
 
+def debian_package(package, scope, description):
+    """The component of an installed package; its version is the one that the binary was built beside."""
+    version, architecture = subprocess.run(
+        ["dpkg-query", "-W", "-f", "${Version} ${Architecture}", package],
+        capture_output=True, text=True, check=True,
+    ).stdout.split()
+    purl = f"pkg:deb/debian/{package}@{version}?arch={architecture}"
+    return {
+        "type": "library",
+        "scope": scope,
+        "bom-ref": purl,
+        "name": package,
+        "version": version,
+        "purl": purl,
+        "description": description,
+    }
+
+
 def debian_packages(binary):
     found = {}
     resolved = subprocess.run(["ldd", binary], capture_output=True, text=True, check=True).stdout
@@ -89,44 +107,14 @@ def debian_packages(binary):
             sys.exit(f"sbom: no Debian package has {path}")
         found[owner] = found.get(owner, []) + [name]
     for package, libraries in sorted(found.items()):
-        version, architecture = subprocess.run(
-            ["dpkg-query", "-W", "-f", "${Version} ${Architecture}", package],
-            capture_output=True, text=True, check=True,
-        ).stdout.split()
-        purl = f"pkg:deb/debian/{package}@{version}?arch={architecture}"
-        yield {
-            "type": "library",
-            "scope": "required",
-            "bom-ref": purl,
-            "name": package,
-            "version": version,
-            "purl": purl,
-            "description": "from the system: " + ", ".join(libraries),
-        }
-
-
-def optional_packages():
-    """What the program loads itself; the version is the one that it was built beside."""
-    package = "libpq5"
-    version, architecture = subprocess.run(
-        ["dpkg-query", "-W", "-f", "${Version} ${Architecture}", package],
-        capture_output=True, text=True, check=True,
-    ).stdout.split()
-    purl = f"pkg:deb/debian/{package}@{version}?arch={architecture}"
-    yield {
-        "type": "library",
-        "scope": "optional",
-        "bom-ref": purl,
-        "name": package,
-        "version": version,
-        "purl": purl,
-        "description": "from the system, for PostgreSQL: libpq.so.5",
-    }
+        yield debian_package(package, "required", "from the system: " + ", ".join(libraries))
 
 
 def main(version, binary, checkouts):
+    # The program loads libpq itself when it is to use PostgreSQL.
+    optional = debian_package("libpq5", "optional", "from the system, for PostgreSQL: libpq.so.5")
     components = [
-        *swift_packages(pathlib.Path(checkouts)), toolchain(), *debian_packages(binary), *optional_packages(),
+        *swift_packages(pathlib.Path(checkouts)), toolchain(), *debian_packages(binary), optional,
     ]
     product = f"pkg:generic/watershed@{version}"
     inputs = json.dumps([product, components], sort_keys=True)

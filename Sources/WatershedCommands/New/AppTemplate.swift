@@ -2,7 +2,7 @@
 ///
 /// `Examples/Starter` is what it makes for the name Starter; a test compares the two, and the package's
 /// own tests build and run the example.
-struct AppTemplate: PackageTemplate {
+struct AppTemplate: SwiftPackageTemplate {
   var name: String
   var library: LibraryLocation
 
@@ -51,14 +51,6 @@ struct AppTemplate: PackageTemplate {
     """#
   }
 
-  private var ignored: String {
-    #"""
-    .build/
-    *.sqlite*
-
-    """#
-  }
-
   // swift-format-ignore
   private var readme: String {
     #"""
@@ -100,20 +92,6 @@ struct AppTemplate: PackageTemplate {
 
   // Its lines are as long as Xcode writes them.
   // swift-format-ignore
-  private var currentVersion: String {
-    #"""
-    <?xml version="1.0" encoding="UTF-8"?>
-    <!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
-    <plist version="1.0">
-    <dict>
-    	<key>_XCCurrentVersionName</key>
-    	<string>\#(name).xcdatamodel</string>
-    </dict>
-    </plist>
-
-    """#
-  }
-
   // Its lines are as long as Xcode writes them.
   // swift-format-ignore
   private var model: String {
