@@ -8,16 +8,15 @@ import WatershedPostgreSQL
 
 /// PostgreSQL plans each statement with statistics that it may not have yet: these tests check
 /// which index each statement uses.
+///
+/// Plans depend on the statistics and on the sizes of tables and indexes: the server of the tests
+/// gathers no statistics by itself (`autovacuum=off`), and each test has a fresh schema.
 @Suite("Query plans of PostgreSQL", .enabled(if: TestEngine.isPostgreSQLInstalled))
 struct PostgreSQLPlanTests {
   @Test("Each hot statement uses the index made for it, with and without statistics")
   func plans() async throws {
-    try await TestEngine.runOnPostgreSQL { storage, url in
+    try await TestEngine.runOnPostgreSQL(isFresh: true) { storage, url in
       let connection = try PostgreSQLConnection(url: url)
-      // Otherwise the server would gather statistics during the test.
-      for table in StorageTables.all {
-        try connection.execute("ALTER TABLE \(table.name) SET (autovacuum_enabled = off)")
-      }
       let id = try fill(storage)
       // Tables of a test are small, and scanning them is not wrong: the test checks whether an
       // index can be used, and which.
@@ -43,7 +42,7 @@ struct PostgreSQLPlanTests {
   /// For an empty table it estimates that scanning a zone costs less than 200 look-ups.
   @Test("Names are looked up one by one, also in a zone that PostgreSQL estimates as small")
   func namesOneByOne() async throws {
-    try await TestEngine.runOnPostgreSQL { _, url in
+    try await TestEngine.runOnPostgreSQL(isFresh: true) { _, url in
       let connection = try PostgreSQLConnection(url: url)
       try connection.execute("SET enable_seqscan = off")
       let recorder = PlanRecorder()
@@ -68,7 +67,8 @@ struct PostgreSQLPlanTests {
   /// only estimates their number.
   private static let recordCount = 8000
 
-  /// One large zone, so that every statement needs the index made for it.
+  /// One large zone and many directory entries, so that every statement needs the index made for
+  /// it.
   private func fill(_ storage: PostgreSQLStorage) throws -> PartitionID {
     let id = try storage.partition(.somebodys)
     let stamp = ServerStamp(timestamp: 1, userRecordName: "_o", deviceID: "1")
@@ -116,6 +116,11 @@ struct PostgreSQLPlanTests {
           user: "_o",
           subscription: StoredSubscription(id: "s\(number)", recordType: "T\(number)", body: Data())
         )
+      )
+    }
+    for number in 1...2000 {
+      batch.savedEntries.append(
+        DirectoryEntry(DirectoryEntry.Key(.identity, "i\(number)"), owner: "\(number % 500)")
       )
     }
     try storage.commit(batch)

@@ -28,6 +28,16 @@ enum TestEngine: String, CaseIterable, Sendable {
     return server.url(schema: schema)
   }
 
+  /// A schema that no other test has used or will use: the files of emptied tables keep their size,
+  /// by which PostgreSQL chooses plans.
+  static func freshDatabaseURL() throws -> String? {
+    guard let server = PostgreSQLServer.shared, let schema = try TestSchemas.shared?.create() else {
+      return nil
+    }
+    lease.freshSchemas.withLock { $0.append(schema) }
+    return server.url(schema: schema)
+  }
+
   /// The resources of the running test.
   @TaskLocal static var lease = TestLease()
 
@@ -73,6 +83,7 @@ extension TestEngine {
       await service.shutdown()
     }
     for schema in lease.schemas.withLock({ $0 }) { try schemas.giveBack(schema) }
+    for schema in lease.freshSchemas.withLock({ $0 }) { try schemas.drop(schema) }
     await TestGate.shared.leave()
     try outcome.get()
   }
@@ -81,6 +92,8 @@ extension TestEngine {
 /// The schemas that one test has taken, and the servers on them.
 final class TestLease: Sendable {
   let schemas = Mutex<[String]>([])
+  /// Those that are dropped after the test.
+  let freshSchemas = Mutex<[String]>([])
   let services = Mutex<[CloudKitService]>([])
 }
 
@@ -121,10 +134,17 @@ private final class TestSchemas: Sendable {
   }
 
   func take() throws -> String {
-    if let schema = free.withLock({ $0.popLast() }) { return schema }
+    try free.withLock { $0.popLast() } ?? create()
+  }
+
+  func create() throws -> String {
     let schema = server.freshSchema()
     try pool.use { try $0.execute("CREATE SCHEMA \(schema)") }
     return schema
+  }
+
+  func drop(_ schema: String) throws {
+    try pool.use { try $0.execute("DROP SCHEMA \(schema) CASCADE") }
   }
 
   func giveBack(_ schema: String) throws {

@@ -7,12 +7,14 @@ import Testing
 
 /// Common parts of storage tests.
 extension TestEngine {
-  /// Runs a test with a storage on PostgreSQL, and passes its URL.
+  /// Runs a test with a storage on PostgreSQL, and passes its URL; in a fresh schema if the test
+  /// depends on the size of the tables' files.
   static func runOnPostgreSQL(
+    isFresh: Bool = false,
     _ body: @Sendable (_ storage: PostgreSQLStorage, _ url: String) throws -> Void
   ) async throws {
     try await run(with: .postgreSQL) {
-      let url = try #require(try databaseURL(for: nil))
+      let url = try #require(try isFresh ? freshDatabaseURL() : databaseURL(for: nil))
       let storage = try PostgreSQLStorage(url: url, effects: .still)
       defer { storage.close() }
       try body(storage, url)
