@@ -151,6 +151,16 @@ struct AdoptionTests {
       ("\nautoreleasepool { a() }", "AppleShims"),
       ("\nc.addObserver(self, selector: #selector(a), name: b, object: nil)", "using:"),
       ("\nbutton.addTarget(self, action: #selector(a), for: b)", "inside #if"),
+      (
+        "\nlet s = NSSortDescriptor(key: k, ascending: true, "
+          + "selector: #selector(NSString.localizedStandardCompare(_:)))",
+        "ordering:) takes .localizedStandard"
+      ),
+      (
+        "\nlet s = NSSortDescriptor(key: k, ascending: true, "
+          + "selector: #selector(NSString.caseInsensitiveCompare))",
+        "ordering:) takes .caseInsensitive"
+      ),
       ("import CoreData\nd(a as! NSFetchRequest<NSFetchRequestResult>)", "(sameAs: a)"),
     ]
   )

@@ -1,3 +1,4 @@
+import OpenCoreData
 import SwiftSyntax
 
 /// Finds the necessary changes as replacements of byte ranges, so that the rest stays unchanged.
@@ -97,13 +98,7 @@ final class AdoptionFinder: SyntaxVisitor {
       rewriteKeyPath(node)
       return .skipChildren
     case "selector":
-      note(
-        node,
-        isForNotification(node)
-          ? "#selector needs Objective-C; addObserver(forName:object:queue:using:) takes a closure"
-          : "#selector needs Objective-C; put it inside #if or use a closure",
-        isByHand: true
-      )
+      note(node, "#selector needs Objective-C; " + remedy(ofSelector: node), isByHand: true)
       return .skipChildren
     default:
       return .visitChildren
@@ -302,11 +297,23 @@ final class AdoptionFinder: SyntaxVisitor {
   }
 
   /// Whether a selector is the one of `NotificationCenter.addObserver(_:selector:name:object:)`.
-  private func isForNotification(_ node: MacroExpansionExprSyntax) -> Bool {
+  private func remedy(ofSelector node: MacroExpansionExprSyntax) -> String {
     let call = node.parent?.as(LabeledExprSyntax.self)?.parent?.parent?
       .as(FunctionCallExprSyntax.self)
-    return call?.calledExpression.trimmedDescription.hasSuffix("addObserver") == true
-      && call?.arguments.contains { $0.label?.text == "name" } == true
+    let called = call?.calledExpression.trimmedDescription ?? ""
+    if called.hasSuffix("addObserver"),
+      call?.arguments.contains(where: { $0.label?.text == "name" }) == true
+    {
+      return "addObserver(forName:object:queue:using:) takes a closure"
+    }
+    if called == "NSSortDescriptor" || called.hasSuffix(".NSSortDescriptor") {
+      // "NSString.localizedStandardCompare(_:)" and "NSString.localizedStandardCompare".
+      let method = node.arguments.first?.expression.trimmedDescription ?? ""
+      let name = method.split(separator: "(")[0].split(separator: ".").last.map(String.init) ?? ""
+      let ordering = SortOrdering(rawValue: name + ":").map { ".\($0)" } ?? "a SortOrdering"
+      return "in #else, NSSortDescriptor(key:ascending:ordering:) takes \(ordering)"
+    }
+    return "put it inside #if or use a closure"
   }
 
   private func isModel(_ arguments: LabeledExprListSyntax) -> Bool {
