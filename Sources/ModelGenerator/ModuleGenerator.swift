@@ -57,6 +57,9 @@ package struct ModuleGenerator {
     if scanner.types.byPath["ManagedKeyPathNames"] == nil {
       KeyPathNamesWriter(names: Array(names.values)).write(into: &body)
     }
+    if scanner.types.byPath["ManagedMemberNames"] == nil {
+      NamedMembersWriter(classes: managed).write(into: &body)
+    }
     return Result(source: header + body.text, errors: errors)
   }
 

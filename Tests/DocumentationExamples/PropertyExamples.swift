@@ -31,6 +31,15 @@ extension Chapter {
 }
 // end
 
+// example: ManagedNamedMembers
+extension Author {
+  #if canImport(ObjectiveC)
+  @objc
+  #endif
+  var initial: String { String((name ?? "?").prefix(1)) }
+}
+// end
+
 final class Draft: NSManagedObject {
   enum State: Int16 {
     case open = 0

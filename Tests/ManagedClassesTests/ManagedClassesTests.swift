@@ -137,6 +137,89 @@ struct GeneratedClassTests {
   }
 }
 
+@Suite("Members of handwritten classes that are found by their names")
+struct NamedMemberTests {
+  private let blog = Blog()
+
+  private func author(_ name: String) -> Author {
+    let author = Author(context: blog.context)
+    author.name = name
+    return author
+  }
+
+  @Test("Key-value coding reads and sets a computed property")
+  func properties() {
+    let author = author("Ann")
+    #expect(author.value(forKey: "initial") as? String == "A")
+    author.setValue(3, forKey: "nicknameLength")
+    #expect(author.nickname == "xxx")
+    author.setValue(NSNumber(value: 2), forKey: "nicknameLength")
+    #expect(author.value(forKey: "nicknameLength") as? Int == 2)
+    let post = Post(context: blog.context)
+    post.author = author
+    #expect(post.value(forKeyPath: "author.initial") as? String == "A")
+    #expect(NSPredicate(format: "initial == 'A'").evaluate(with: author))
+    #expect(!NSPredicate(format: "author.initial == 'B'").evaluate(with: post))
+  }
+
+  @Test("Fetched results have sections by a computed property")
+  func sections() throws {
+    for name in ["Bob", "Ann", "Bea"] { _ = author(name) }
+    try blog.context.save()
+    let request = NSFetchRequest<Author>(entityName: "Author")
+    request.sortDescriptors = [NSSortDescriptor(key: "name", ascending: true)]
+    let results = NSFetchedResultsController(
+      fetchRequest: request,
+      managedObjectContext: blog.context,
+      sectionNameKeyPath: "initial",
+      cacheName: nil
+    )
+    try results.performFetch()
+    #expect(results.sections?.map(\.name) == ["A", "B"])
+    #expect(results.sections?.map(\.numberOfObjects) == [1, 2])
+  }
+
+  @Test("A rule of a property refuses or replaces its value in a save")
+  func rules() throws {
+    let author = author("Ann")
+    author.nickname = "ann@example.com"
+    let error = #expect(throws: NSError.self) { try blog.context.save() }
+    #expect(error?.domain == "Blog" && error?.code == 7)
+    author.nickname = " annie "
+    try blog.context.save()
+    #expect(author.nickname == "annie")
+    var value: AnyObject? = "a@b" as NSString
+    #expect(throws: NSError.self) { try author.validateValue(&value, forKey: "nickname") }
+  }
+
+  @Test("The model's check comes before the rule")
+  func order() {
+    let author = author("Ann")
+    var value: AnyObject?
+    let missing = #expect(throws: NSError.self) { try author.validateValue(&value, forKey: "name") }
+    #expect(missing?.code == NSValidationMissingMandatoryPropertyError)
+    value = "?" as NSString
+    let refused = #expect(throws: NSError.self) { try author.validateValue(&value, forKey: "name") }
+    #expect(refused?.domain == "Blog" && refused?.code == 9)
+  }
+
+  @Test("A rule of a relationship is called")
+  func relationship() throws {
+    let author = author("Ann")
+    for _ in 0..<3 { Post(context: blog.context).author = author }
+    let error = #expect(throws: NSError.self) { try blog.context.save() }
+    #expect(error?.domain == "Blog" && error?.code == 8)
+    if let post = author.typedPosts.first { blog.context.delete(post) }
+    try blog.context.save()
+  }
+
+  @Test("Observers of a computed property are notified of what it depends on")
+  func dependencies() {
+    #expect(Author.keyPathsForValuesAffectingValue(forKey: "initial") == ["name"])
+    #expect(Author.keyPathsForValuesAffectingValue(forKey: "name") == [])
+  }
+}
+
 @Suite("@NSManaged in handwritten classes")
 struct ManagedMemberTests {
   private let blog = Blog()

@@ -73,6 +73,49 @@ struct GenerationTests {
     #expect(result.source.contains("#if (!(canImport(ObjectiveC))) && (!(DEBUG))"))
   }
 
+  @Test("Members marked for Objective-C are in a table of names, and others are not")
+  func namedMembers() {
+    let result = generate(
+      """
+      class Post: NSManagedObject {
+        @objc var first: String { "" }
+        @objc(other) var second: String { "" }
+        #if canImport(ObjectiveC)
+        @objc
+        #endif
+        func validateTitle(_ value: AutoreleasingUnsafeMutablePointer<AnyObject?>) throws {}
+        @objc class func keyPathsForValuesAffectingFirst() -> Set<String> { [] }
+        var plain: String { "" }
+        @objc private var hidden: String { "" }
+        @objc var slow: String { get async { "" } }
+        @objc static var shared: String { "" }
+        @MainActor @objc var shown: String { "" }
+        @objc func validate(_ value: AutoreleasingUnsafeMutablePointer<AnyObject?>) throws {}
+        @objc func validateAll(_ other: Int) throws {}
+      }
+      @objcMembers class Note: Post { var third: Int = 0 }
+      class View: NSObject { @objc var fourth: Int { 0 } }
+      """
+    )
+    #expect(result.errors == [])
+    #expect(result.source.contains(#"members.add("first", \Root.first)"#))
+    #expect(result.source.contains(#"members.add("other", \Root.second)"#))
+    #expect(result.source.contains(#"members.add("third", \Root.third)"#))
+    #expect(
+      result.source.contains(
+        #"members.addRule("Title") { try unsafeDowncast($0, to: Root.self).validateTitle($1) }"#
+      )
+    )
+    #expect(
+      result.source.contains(
+        #"members.addDependencies("First") { Root.keyPathsForValuesAffectingFirst() }"#
+      )
+    )
+    for name in ["plain", "hidden", "slow", "shared", "shown", "fourth", "validateAll"] {
+      #expect(!result.source.contains("Root.\(name)") && !result.source.contains(".\(name)("))
+    }
+  }
+
   @Test("The same input gives the same text")
   func determinism() {
     let source = "class Post: NSManagedObject { @NSManaged var b: Int; @NSManaged var a: Int }"

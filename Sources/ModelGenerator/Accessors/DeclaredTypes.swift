@@ -19,6 +19,8 @@ struct DeclaredTypes {
     var isGeneric: Bool
     /// The `#if` conditions around it.
     var conditions: [String]
+    /// Whether all its members are marked for Objective-C.
+    var marksMembers = false
     /// Whether it is generated from a model, rather than declared in the sources.
     var isGenerated = false
   }
@@ -75,6 +77,14 @@ struct DeclaredTypes {
       current = next
     }
     return result
+  }
+
+  /// Whether a class inherits from `NSManagedObject`, as far as the module's sources and models say.
+  func isManagedObject(_ declaration: Declaration) -> Bool {
+    let line = [declaration] + superclasses(of: declaration)
+    return line.contains { type in
+      type.isGenerated || type.inherited?.split(separator: ".").last == "NSManagedObject"
+    }
   }
 }
 

@@ -8,6 +8,8 @@ struct ManagedClass {
   var methods: [ManagedMethod] = []
   /// All properties that other files can access, managed or not.
   var visibleProperties: Set<String> = []
+  /// The members that are found by their names at run time.
+  var named = NamedMembers()
 }
 
 /// An `@NSManaged var`.

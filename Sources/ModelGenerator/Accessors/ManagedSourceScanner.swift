@@ -75,7 +75,8 @@ struct ManagedSourceScanner {
       inherited: inherited?.inheritedTypes.first?.type.trimmedDescription,
       access: AccessLevel(modifiers) ?? surroundings.defaultAccess ?? .internal,
       isGeneric: isGeneric,
-      conditions: surroundings.conditions
+      conditions: surroundings.conditions,
+      marksMembers: syntax.as(ClassDeclSyntax.self)?.attributes.mentions("objcMembers") ?? false
     )
   }
 
@@ -114,6 +115,9 @@ struct ManagedSourceScanner {
     let access = AccessLevel(variable.modifiers) ?? surroundings.defaultAccess ?? .internal
     guard isManaged else {
       notePlainProperty(variable, surroundings, access)
+      noteNamedMember(variable.attributes, surroundings, access) {
+        $0.add(variable, surroundings.conditions)
+      }
       return
     }
     let place = reader.place(of: variable)
@@ -160,15 +164,38 @@ struct ManagedSourceScanner {
     classes[owner.type.text] = owner
   }
 
+  /// Notes a member of a managed object's class that is marked for Objective-C.
+  private mutating func noteNamedMember(
+    _ attributes: AttributeListSyntax,
+    _ surroundings: SourceReader.Surroundings,
+    _ access: AccessLevel,
+    _ add: (inout NamedMembers) -> Void
+  ) {
+    guard access.isVisibleInOtherFiles,
+      let declaration = types.declaration(named: surroundings.path, seenFrom: []),
+      attributes.mentions("objc") || declaration.marksMembers,
+      types.isManagedObject(declaration),
+      // Errors are ignored here, as for plain properties.
+      var owner = try? owner(surroundings, SourcePlace(file: "", line: 0, column: 0))
+    else { return }
+    add(&owner.named)
+    classes[owner.type.text] = owner
+  }
+
   private mutating func add(
     _ method: FunctionDeclSyntax,
     _ surroundings: SourceReader.Surroundings,
     _ reader: SourceReader
   ) throws {
-    guard method.attributes.contains(named: "NSManaged") else { return }
+    let access = AccessLevel(method.modifiers) ?? surroundings.defaultAccess ?? .internal
+    guard method.attributes.contains(named: "NSManaged") else {
+      noteNamedMember(method.attributes, surroundings, access) {
+        $0.add(method, surroundings.conditions)
+      }
+      return
+    }
     let place = reader.place(of: method)
     var owner = try owner(surroundings, place)
-    let access = AccessLevel(method.modifiers) ?? surroundings.defaultAccess ?? .internal
     try requireASCII(method.name.bareName, place)
     let resolver = TypeResolver(types: types)
     var parameters: [(label: String?, type: SwiftType)] = []

@@ -193,14 +193,14 @@ open class NSManagedObject: NSObject, NSFetchRequestResult {
 
   /// Sets a property by its name and keeps inverse relationships true.
   open func setValue(_ value: Any?, forKey key: String) {
-    if !setModeledValue(value, forKey: key) { setValue(value, forUndefinedKey: key) }
+    if setModeledValue(value, forKey: key) || setNamedValue(value, forKey: key) { return }
+    setValue(value, forUndefinedKey: key)
   }
 
   /// Called for a name of no property; stops the program unless a subclass overrides it.
   ///
-  /// Key-value coding finds the properties of the model and the stored properties of the class.
-  /// A computed property, which on Apple's platforms needs `@objc` to be found, comes here: a
-  /// subclass that wants it to be found returns it for its name.
+  /// Key-value coding finds the properties of the model, the stored properties of the class, and
+  /// computed ones that are marked `@objc`; see ``ManagedNamedMembers``.
   open func value(forUndefinedKey key: String) -> Any? {
     fatalError(
       "[\(undefinedKeyReceiver) valueForUndefinedKey:]: the entity \(template.layout.entityName) "
@@ -288,8 +288,11 @@ open class NSManagedObject: NSObject, NSFetchRequestResult {
 
   /// The key paths of the properties that a property's value is computed from.
   ///
-  /// Observers of the property are notified when one of these changes. The base class has none.
-  open class func keyPathsForValuesAffectingValue(forKey key: String) -> Set<String> { [] }
+  /// Observers of the property are notified when one of these changes. The base class calls
+  /// `keyPathsForValuesAffecting<Key>()` if the class has it; see ``ManagedNamedMembers``.
+  open class func keyPathsForValuesAffectingValue(forKey key: String) -> Set<String> {
+    ManagedNamedMembers.of(self).dependencies(ofKey: key)
+  }
 
   /// Whether changes by key-value coding are announced by themselves.
   ///
@@ -314,11 +317,15 @@ open class NSManagedObject: NSObject, NSFetchRequestResult {
   // MARK: Validation
 
   /// Checks one value, which may be replaced by a valid one.
+  ///
+  /// The value is checked against the model, then by the class's own `validate<Key>(_:)`, if it has
+  /// one; see ``ManagedNamedMembers``.
   open func validateValue(
     _ value: AutoreleasingUnsafeMutablePointer<AnyObject?>,
     forKey key: String
   ) throws {
     try validateModeledValue(value.pointee, forKey: key)
+    try namedMembers.rule(forKey: key)?(self, value)
   }
 
   /// Checks the whole object before it is saved for the first time.

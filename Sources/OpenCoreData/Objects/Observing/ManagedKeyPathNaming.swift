@@ -50,7 +50,7 @@ private enum GeneratedKeyPathNames {
   static func names(of type: NSManagedObject.Type) -> [AnyKeyPath: String] {
     if let names = known[type] { return names }
     var names = type.keyPathNames
-    for module in modules(of: type) {
+    for module in GeneratedTables.modules(of: type) {
       guard
         let naming = NSClassFromString("\(module).ManagedKeyPathNames")
           as? any ManagedKeyPathNaming.Type
@@ -59,18 +59,5 @@ private enum GeneratedKeyPathNames {
     }
     known[type] = names
     return names
-  }
-
-  /// The modules of a class and of those that it inherits from, nearest first.
-  private static func modules(of type: NSManagedObject.Type) -> [String] {
-    var modules: [String] = []
-    var current: AnyClass? = type
-    while let type = current, type != NSManagedObject.self {
-      // The reflected name begins with the module, also that of a class inside another type.
-      let module = String(String(reflecting: type).prefix { $0 != "." })
-      if !modules.contains(module) { modules.append(module) }
-      current = _getSuperclass(type)
-    }
-    return modules
   }
 }

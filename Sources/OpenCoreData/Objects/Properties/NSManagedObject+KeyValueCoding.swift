@@ -160,11 +160,27 @@ extension NSManagedObject {
     case "faultingState": return NSNumber(value: faultingState)
     case "changedValues": return changedValues()
     case "description": return description
-    default: return storedValue(forKey: key)
+    default:
+      if let property = namedMembers.properties[key] { return .some(property.get(self)) }
+      return storedValue(forKey: key)
     }
   }
 
-  /// Reflection lists stored properties only; a computed one is left to `value(forUndefinedKey:)`.
+  /// Sets a property of the class that is not of the model; false where none has the name.
+  final func setNamedValue(_ value: Any?, forKey key: String) -> Bool {
+    guard let set = namedMembers.properties[key]?.set else { return false }
+    if set(self, value) { return true }
+    guard value != nil else {
+      setNilValueForKey(key)
+      return true
+    }
+    fatalError(
+      "Unacceptable type of value for the property \"\(key)\" of "
+        + "\(String(reflecting: type(of: self))): \(String(describing: value))"
+    )
+  }
+
+  /// The value of a stored property that has no mark: reflection lists these only.
   private final func storedValue(forKey key: String) -> Any?? {
     var mirror: Mirror? = Mirror(reflecting: self)
     while let current = mirror, current.subjectType != NSManagedObject.self {

@@ -48,7 +48,9 @@ final class ObjectTemplate: @unchecked Sendable {
   /// The number of that shared state in ``SharedStateTable``; 0 where it has none.
   private(set) var detachedNumber = 0
   let validation: ValidationPlan
-  /// Whether the class overrides the validation of single values.
+  /// The members of the class that are found by their names.
+  let namedMembers: ManagedNamedMembers
+  /// Whether the class overrides the validation of single values, or has rules for some.
   let validatesValues: Bool
   /// Whether the class overrides the validation of changed objects.
   let validatesUpdate: Bool
@@ -86,7 +88,9 @@ final class ObjectTemplate: @unchecked Sendable {
     orderedRelationships = Self.slots(of: layout.toManys) { $0.isOrdered }
     sharedRelationships = Self.slots(of: layout.toManys) { $0.inverseIsToMany }
     validation = ValidationPlan(layout: layout)
-    validatesValues = MethodOverride.validateValue.isPresent(in: type)
+    namedMembers = ManagedNamedMembers.of(type)
+    validatesValues =
+      MethodOverride.validateValue.isPresent(in: type) || !namedMembers.rules.isEmpty
     validatesUpdate = MethodOverride.validateForUpdate.isPresent(in: type)
     awakesFromFetch = MethodOverride.awakeFromFetch.isPresent(in: type)
     fadesQuietly =

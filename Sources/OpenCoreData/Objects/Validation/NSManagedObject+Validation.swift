@@ -16,8 +16,14 @@ extension NSManagedObject {
         validate(into: &failures) { try validateOverridable(slot) }
       }
     }
+    let ruled = relationshipsWithRules()
+    for (key, value) in ruled {
+      validate(into: &failures) { try validateRelationship(key, value) }
+    }
     for check in template.validation.relationships {
       let link = check.isToMany ? template.toManys[check.index] : template.toOnes[check.index]
+      // Its rule is called after the check of the model.
+      if ruled.contains(where: { $0.key == link.slot.name }) { continue }
       validate(into: &failures) { try validate(check, link) }
     }
     try ValidationError.raise(failures, object: self)
@@ -52,6 +58,23 @@ extension NSManagedObject {
         failures.append(error)
       }
     }
+  }
+
+  /// The relationships for which the class has a rule, with their values.
+  private final func relationshipsWithRules() -> [(key: String, value: AnyObject?)] {
+    let members = namedMembers
+    guard !members.rules.isEmpty else { return [] }
+    let slots = template.layout.toOnes + template.layout.toManys
+    return slots.map(\.name).filter { members.rule(forKey: $0) != nil }.map { key in
+      (key, value(forKey: key) as AnyObject?)
+    }
+  }
+
+  /// Calls `validateValue(_:forKey:)`, which may replace the value.
+  private final func validateRelationship(_ key: String, _ value: AnyObject?) throws {
+    var pointee = value
+    try validateValue(&pointee, forKey: key)
+    if pointee !== value { setValue(pointee, forKey: key) }
   }
 
   /// Calls `validateValue(_:forKey:)`, which may replace the value.

@@ -1,0 +1,138 @@
+import Foundation
+
+/// The members of a managed object's class that Core Data finds by their names.
+///
+/// Objective-C finds them among a class's methods. Swift on this platform has no such table, so the
+/// build plugin writes one: for every property of a managed object's class that is marked `@objc`,
+/// every rule `validate<Key>(_:)` and every `keyPathsForValuesAffecting<Key>()`. The mark may stand
+/// in `#if canImport(ObjectiveC)`, as `watershed adopt` writes it.
+///
+/// ```swift
+/// extension Author {
+///   #if canImport(ObjectiveC)
+///   @objc
+///   #endif
+///   var initial: String { String((name ?? "?").prefix(1)) }
+/// }
+/// ```
+///
+/// - Note: **Differs from Core Data:** Core Data asks Objective-C. Private members are not found, nor
+///   those of classes in a target without the plugin.
+public struct ManagedNamedMembers {
+  /// A rule for the values of one property, which may replace the value.
+  public typealias Rule = (NSManagedObject, AutoreleasingUnsafeMutablePointer<AnyObject?>) throws ->
+    Void
+
+  /// A property that key-value coding finds by its name.
+  struct Property {
+    var get: (NSManagedObject) -> Any?
+    /// Nil if the property cannot be set; it returns false if the value has another type.
+    var set: ((NSManagedObject, Any?) -> Bool)?
+  }
+
+  private(set) var properties: [String: Property] = [:]
+  private(set) var rules: [String: Rule] = [:]
+  private(set) var dependencies: [String: () -> Set<String>] = [:]
+
+  /// Adds a property under its name.
+  public mutating func add<Root: NSManagedObject, Value>(
+    _ name: String,
+    _ path: KeyPath<Root, Value>
+  ) {
+    var property = Property(get: { object in
+      flattened(unsafeDowncast(object, to: Root.self)[keyPath: path])
+    })
+    if let path = path as? ReferenceWritableKeyPath<Root, Value> {
+      property.set = { object, value in
+        guard let value = value as Any as? Value else { return false }
+        unsafeDowncast(object, to: Root.self)[keyPath: path] = value
+        return true
+      }
+    }
+    properties[name] = property
+  }
+
+  /// Adds a rule under what follows `validate` in its name.
+  public mutating func addRule(_ name: String, _ rule: @escaping Rule) {
+    rules[name] = rule
+  }
+
+  /// Adds dependencies under what follows `keyPathsForValuesAffecting` in the name.
+  public mutating func addDependencies(_ name: String, _ paths: @escaping () -> Set<String>) {
+    dependencies[name] = paths
+  }
+
+  /// The rule of a property, if the class has one.
+  func rule(forKey key: String) -> Rule? { rules.isEmpty ? nil : rules[Self.capitalized(key)] }
+
+  /// The key paths that a property's value is computed from.
+  func dependencies(ofKey key: String) -> Set<String> {
+    dependencies[Self.capitalized(key)]?() ?? []
+  }
+
+  /// "Title" for the key "title", as in the names of methods.
+  private static func capitalized(_ key: String) -> String {
+    key.prefix(1).uppercased() + key.dropFirst()
+  }
+}
+
+/// Finds the named members of a module's classes.
+///
+/// The build plugin writes one class named `ManagedMemberNames` that conforms to this protocol into
+/// each module whose managed objects have such members, and it is looked up by that name.
+public protocol ManagedMemberNaming: AnyObject {
+  /// Adds what a class has, with what it inherits from the module's classes.
+  static func add(membersOf type: NSManagedObject.Type, to members: inout ManagedNamedMembers)
+}
+
+extension ManagedNamedMembers {
+  /// The members of each class, collected at the first lookup.
+  private final class Known: @unchecked Sendable {
+    // Sendable: read and written under the lock; the closures are of constant tables.
+    private let lock = NSLock()
+    private var members: [ObjectIdentifier: ManagedNamedMembers] = [:]
+
+    subscript(type: NSManagedObject.Type) -> ManagedNamedMembers? {
+      get { lock.withLock { members[ObjectIdentifier(type)] } }
+      set { lock.withLock { members[ObjectIdentifier(type)] = newValue } }
+    }
+  }
+
+  private static let known = Known()
+
+  /// The named members of a class.
+  static func of(_ type: NSManagedObject.Type) -> ManagedNamedMembers {
+    if let members = known[type] { return members }
+    var members = ManagedNamedMembers()
+    // A class's own members replace those that it inherits from another module.
+    for module in GeneratedTables.modules(of: type).reversed() {
+      let table = NSClassFromString("\(module).ManagedMemberNames") as? any ManagedMemberNaming.Type
+      table?.add(membersOf: type, to: &members)
+    }
+    known[type] = members
+    return members
+  }
+}
+
+/// Where the tables are that the build plugin writes.
+enum GeneratedTables {
+  /// The modules of a class and of those that it inherits from, nearest first.
+  static func modules(of type: NSManagedObject.Type) -> [String] {
+    var modules: [String] = []
+    var current: AnyClass? = type
+    while let type = current, type != NSManagedObject.self {
+      // The reflected name begins with the module, also that of a class inside another type.
+      let module = String(String(reflecting: type).prefix { $0 != "." })
+      if !modules.contains(module) { modules.append(module) }
+      current = _getSuperclass(type)
+    }
+    return modules
+  }
+}
+
+extension NSManagedObject {
+  /// The members of the object's class that are found by their names.
+  final var namedMembers: ManagedNamedMembers {
+    type(of: self) == template.type ? template.namedMembers : .of(type(of: self))
+  }
+}
