@@ -148,7 +148,7 @@ extension CKDatabase {
       as: DatabaseChangesResponse.self
     )
     guard let token = reply.syncToken ?? reply.metaSyncToken else {
-      throw CKError(.internalError, "The service sent changes without a token.")
+      throw CKError(inconclusive: "The service sent changes without a token.")
     }
     var page = ChangedZones(
       changed: [],
@@ -203,7 +203,7 @@ extension CKDatabase {
       as: ZoneChangesResponse.self
     )
     guard let item = reply.zones.first else {
-      throw CKError(.internalError, "The service did not answer for the zone \(zoneID.zoneName).")
+      throw CKError(inconclusive: "The service did not answer for the zone \(zoneID.zoneName).")
     }
     switch item {
     case .failure(let error):
@@ -228,7 +228,7 @@ extension CKDatabase {
     of zoneID: CKRecordZone.ID
   ) throws(CKError) -> ZoneChangesPage {
     guard let token = changes.syncToken else {
-      throw CKError(.internalError, "The service sent changes without a token.")
+      throw CKError(inconclusive: "The service sent changes without a token.")
     }
     var page = ZoneChangesPage(
       records: [],

@@ -47,8 +47,7 @@ extension CKDatabase {
     )
     guard reply.records.count == count else {
       throw CKError(
-        .internalError,
-        "The service answered \(reply.records.count) of \(count) operations."
+        inconclusive: "The service answered \(reply.records.count) of \(count) operations."
       )
     }
     let result = try await result(of: reply, to: modification)

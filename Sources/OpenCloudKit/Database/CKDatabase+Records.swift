@@ -66,8 +66,8 @@ extension CKDatabase {
     )
     guard reply.records.count == recordIDs.count else {
       throw CKError(
-        .internalError,
-        "The service answered \(reply.records.count) of \(recordIDs.count) look-ups."
+        inconclusive:
+          "The service answered \(reply.records.count) of \(recordIDs.count) look-ups."
       )
     }
     return reply

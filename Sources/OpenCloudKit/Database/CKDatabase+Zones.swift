@@ -84,6 +84,11 @@ extension CKDatabase {
         repeatable: slice.allSatisfy { $0.0 == .create },
         as: ZonesResponse.self
       )
+      guard reply.zones.count == slice.count else {
+        throw CKError(
+          inconclusive: "The service answered \(reply.zones.count) of \(slice.count) operations."
+        )
+      }
       for ((type, zoneID), item) in zip(slice, reply.zones) {
         let result = zoneResult(item, zoneID: zoneID)
         if type == .create {

@@ -5,6 +5,18 @@ extension CKError {
   /// The key of the sign-in page's URL in a `notAuthenticated` error.
   package static let signInURLKey = "SignInURL"
 
+  /// The key that marks an error as inconclusive.
+  private static let inconclusiveKey = "InconclusiveReply"
+
+  /// Whether the reply to a request does not show that the service refused the request.
+  ///
+  /// The reply is a page of a proxy or of a network's sign-in, a part of a reply, or says that the service
+  /// itself failed: the code is the best one for an app, but the same request may succeed later.
+  package var isInconclusive: Bool { userInfo[Self.inconclusiveKey] as? Bool == true }
+
+  /// Whether the service itself failed, at a request or at an item of it.
+  var isServiceFailure: Bool { serverErrorCode == ServerErrorCode.internalError.rawValue }
+
   /// The key of the cause in a `changeTokenExpired`.
   package static let changeTokenCauseKey = "ChangeTokenCause"
 
@@ -27,11 +39,14 @@ extension CKError {
   }
 
   /// The error that an error dictionary of the service means; section 13 lists the codes.
+  ///
+  /// `isOfRequest` says that the dictionary is the reply to a whole request.
   package init(
     _ wire: ErrorDictionary,
     mapping: WireMapping,
     zone: CKRecordZone.ID,
-    retryAfter: Double? = nil
+    retryAfter: Double? = nil,
+    isOfRequest: Bool = false
   ) {
     var userInfo: [String: Any] = [Self.serverErrorCodeKey: wire.serverErrorCode.rawValue]
     let asked = wire.retryAfter.flatMap(RetryPolicy.bounded)
@@ -47,6 +62,7 @@ extension CKError {
     }
     var code =
       wire.extension.flatMap { Code(exact: $0.code) } ?? Code(serverErrorCode: wire.serverErrorCode)
+    if isOfRequest, wire.serverErrorCode == .internalError { userInfo[Self.inconclusiveKey] = true }
     // A full database is not a request that is too large: a smaller request would fail too.
     if wire.serverErrorCode == .quotaExceeded { code = .quotaExceeded }
     self.init(code, wire.reason ?? "\(code.title).", userInfo: userInfo)
@@ -67,7 +83,23 @@ extension CKError {
       case 500, 502, 503, 504: .serviceUnavailable
       default: .serverRejectedRequest
       }
+    switch code {
+    // The service would have said so itself. The other codes mean the same from a proxy.
+    case .permissionFailure, .unknownItem, .serverRecordChanged, .serverRejectedRequest:
+      userInfo[Self.inconclusiveKey] = true
+    default: break
+    }
     self.init(code, "The service answered with the status \(status).", userInfo: userInfo)
+  }
+
+  /// The error of a reply that the service did not write, or of which a part is missing.
+  package init(inconclusive reason: String, underlying: (any Error)? = nil) {
+    self.init(
+      .internalError,
+      reason,
+      underlying: underlying,
+      userInfo: [Self.inconclusiveKey: true]
+    )
   }
 
   /// The error of a request that did not reach the service, or whose reply was lost.

@@ -257,6 +257,9 @@ extension CKSyncEngine {
 
   // MARK: The subscription
 
+  /// The time until the subscription is asked for again after a reply that was not the service's.
+  private static let subscriptionRetryTime = 300.0
+
   /// Ensures that the database has a subscription that notifies this device of its changes.
   func ensureSubscription() async throws(CKError) {
     let database = self.database.pinned(to: try await ensureAccount())
@@ -273,7 +276,9 @@ extension CKSyncEngine {
       hasCheckedSubscription = true
     } catch {
       let error = CKError(transport: error)
-      // A service that refuses subscriptions can still be polled.
+      // A service that refuses subscriptions can still be polled. One without them may have no reply of
+      // its own.
+      if error.isInconclusive { return requestFetch(after: Self.subscriptionRetryTime) }
       if SyncEngineState.retries(error) { throw error }
     }
   }

@@ -27,8 +27,13 @@ import Synchronization
 /// fetches when the service notifies it of changes, sends soon after a change was added to its
 /// ``state``, and retries after transient errors. All methods may be called from every thread.
 ///
+/// A change stays pending until the service accepts or refuses it: also after a reply that is not the
+/// service's, such as the sign-in page of a network, and after an internal error of the service. A batch
+/// that the service finds too large is sent in smaller ones, unless it is atomic.
+///
 /// **Differs from CloudKit:** if push is turned off in the app's configuration, the engine polls
-/// every quarter of an hour.
+/// every quarter of an hour. Apple does not document what its engine does after a reply that is not the
+/// service's, or with a batch of its own that the service finds too large.
 public final class CKSyncEngine: Sendable {
   /// The database to synchronize with.
   public final let database: CKDatabase
@@ -275,11 +280,14 @@ public final class CKSyncEngine: Sendable {
         // Parked records have their own retry delays, so the schedule counts this as a success.
         return activity.withLock { $0.schedule.succeed() }
       }
-      // A zone with an expired token waits until its pending changes were sent.
+      // A zone with an expired token waits until its pending changes were sent; one at which the service
+      // failed is tried again.
       let hasMore =
         work == .send
         ? state.value.hasChangesToSend
-        : error.withPartialErrors.contains { $0.code == .changeTokenExpired }
+        : error.withPartialErrors.contains {
+          $0.code == .changeTokenExpired || $0.isServiceFailure
+        }
       let jitter = effects.randomness.fraction()
       activity.withLock { activity in
         let time = effects.clock.uptime
@@ -309,6 +317,14 @@ public final class CKSyncEngine: Sendable {
   func request(_ work: SyncSchedule.Work) {
     guard automaticallySyncs else { return }
     activity.withLock { $0.schedule.request(work) }
+    signals.yield()
+  }
+
+  /// Schedules a fetch in a number of seconds, if the engine syncs automatically.
+  func requestFetch(after seconds: Double) {
+    guard automaticallySyncs else { return }
+    let time = effects.clock.uptime + seconds
+    activity.withLock { $0.schedule.requestFetch(at: time) }
     signals.yield()
   }
 

@@ -198,9 +198,11 @@ package struct SyncEngineState: Sendable {
 
   /// Whether the engine handles an error itself: it keeps the change and tries again.
   ///
-  /// The list is the one of CloudKit's documentation and, as in its sample, cancellation.
+  /// The list is the one of CloudKit's documentation and, as in its sample, cancellation. A reply that is
+  /// not the service's does not show that a change was refused.
   package static func retries(_ error: CKError) -> Bool {
-    switch error.code {
+    if error.isInconclusive { return true }
+    return switch error.code {
     case .notAuthenticated, .accountTemporarilyUnavailable, .networkFailure,
       .networkUnavailable, .requestRateLimited, .serviceUnavailable, .zoneBusy,
       .operationCancelled:

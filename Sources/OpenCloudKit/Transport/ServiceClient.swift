@@ -217,8 +217,7 @@ package final class ServiceClient: Sendable {
       return try WireCoding.decode(Reply.self, from: response.body)
     } catch {
       throw CKError(
-        .internalError,
-        "The reply to \(endpoint.rawValue) can't be read: \(error)",
+        inconclusive: "The reply to \(endpoint.rawValue) can't be read: \(error)",
         underlying: error
       )
     }
@@ -371,7 +370,8 @@ package final class ServiceClient: Sendable {
       dictionary,
       mapping: WireMapping(scope: scope ?? .private, effects: effects),
       zone: zone,
-      retryAfter: retryAfter
+      retryAfter: retryAfter,
+      isOfRequest: true
     )
   }
 

@@ -1,0 +1,171 @@
+import CloudKitServer
+import CloudKitWebServices
+import Foundation
+import OpenCloudKit
+import Synchronization
+import Testing
+
+@Suite("CKSyncEngine: refused, unanswered and too large sends")
+struct SyncEngineSendTests {
+  /// A delegate that supplies the given records and keeps what was sent.
+  private final class Sender: CKSyncEngineDelegate {
+    struct Outcome: Sendable {
+      var saved: Set<String> = []
+      var deleted: Set<String> = []
+      var failures: [String: CKError.Code] = [:]
+    }
+
+    private let records = Mutex<[CKRecord.ID: CKRecord]>([:])
+    private let sent = Mutex(Outcome())
+
+    var outcome: Outcome { sent.withLock { $0 } }
+
+    func save(_ record: CKRecord, on engine: CKSyncEngine) {
+      records.withLock { $0[record.recordID] = record }
+      engine.state.add(pendingRecordZoneChanges: [.saveRecord(record.recordID)])
+    }
+
+    func handleEvent(_ event: CKSyncEngine.Event, syncEngine: CKSyncEngine) async {
+      guard case .sentRecordZoneChanges(let event) = event else { return }
+      sent.withLock { sent in
+        sent.saved.formUnion(event.savedRecords.map(\.recordID.recordName))
+        sent.deleted.formUnion(event.deletedRecordIDs.map(\.recordName))
+        for failure in event.failedRecordSaves {
+          sent.failures[failure.record.recordID.recordName] = failure.error.code
+        }
+        for (recordID, error) in event.failedRecordDeletes {
+          sent.failures[recordID.recordName] = error.code
+        }
+      }
+    }
+
+    func nextRecordZoneChangeBatch(
+      _ context: CKSyncEngine.SendChangesContext,
+      syncEngine: CKSyncEngine
+    ) async -> CKSyncEngine.RecordZoneChangeBatch? {
+      await CKSyncEngine.RecordZoneChangeBatch(
+        pendingChanges: syncEngine.state.pendingRecordZoneChanges
+      ) { recordID in
+        self.records.withLock { $0[recordID] }
+      }
+    }
+  }
+
+  private func recordID(_ name: String) -> CKRecord.ID { SyncedNotes.recordID(name) }
+
+  private func note(_ name: String) -> CKRecord {
+    let record = CKRecord(recordType: "Note", recordID: recordID(name))
+    record["text"] = name
+    return record
+  }
+
+  /// An engine of a zone that has the record `old`.
+  private func withEngine(
+    limits: (inout ServiceLimits) -> Void = { _ in },
+    _ body: (CKSyncEngine, Sender, RealService) async throws -> Void
+  ) async throws {
+    let service = try await RealService(limits: limits)
+    let database = try await service.device("one").privateCloudDatabase
+    try await database.save(CKRecordZone(zoneID: SyncedNotes.zoneID))
+    try await database.save(note("old"))
+    let sender = Sender()
+    var configuration = CKSyncEngine.Configuration(
+      database: database,
+      stateSerialization: nil,
+      delegate: sender
+    )
+    configuration.automaticallySync = false
+    try await body(CKSyncEngine(configuration), sender, service)
+  }
+
+  /// The names of the zone's records on the service.
+  private func names(_ engine: CKSyncEngine) async throws -> Set<String> {
+    let page = try await engine.database.recordZoneChanges(
+      inZoneWith: SyncedNotes.zoneID,
+      since: nil
+    )
+    return Set(page.modificationResultsByID.keys.map(\.recordName))
+  }
+
+  // MARK: Replies that are not the service's
+
+  /// Replies that do not show that the service refused the changes.
+  private static let inconclusive: [(status: Int, body: String)] = [
+    (200, "<html>Sign in to the network</html>"), (200, "{\"records\":[{\"recordN"),
+    (200, "{\"records\":[]}"), (302, ""), (403, "<h1>Forbidden</h1>"),
+    (404, "<h1>Not found</h1>"), (409, ""), (500, "{\"serverErrorCode\":\"INTERNAL_ERROR\"}"),
+  ]
+
+  @Test(
+    "Changes stay pending after a reply that is not the service's, or its internal error",
+    arguments: inconclusive
+  )
+  func garbled(status: Int, body: String) async throws {
+    try await withEngine { engine, sender, service in
+      sender.save(note("new"), on: engine)
+      service.intercept { request in
+        guard request.path.contains("records/modify") else { return nil }
+        return WebServiceResponse(status: status, body: Data(body.utf8))
+      }
+      await #expect(throws: CKError.self) { try await engine.sendChanges() }
+      #expect(engine.state.pendingRecordZoneChanges == [.saveRecord(recordID("new"))])
+      service.intercept(nil)
+      try await engine.sendChanges()
+      #expect(engine.state.pendingRecordZoneChanges.isEmpty)
+      let stored = try await names(engine)
+      #expect(stored == ["new", "old"])
+    }
+  }
+
+  @Test(
+    "Zones stay pending after a reply that is not the service's",
+    arguments: inconclusive + [(200, "{\"zones\":[]}")]
+  )
+  func garbledZones(status: Int, body: String) async throws {
+    try await withEngine { engine, _, service in
+      let zone = CKRecordZone(zoneName: "other")
+      engine.state.add(pendingDatabaseChanges: [.saveZone(zone)])
+      service.intercept { request in
+        guard request.path.contains("zones/modify") else { return nil }
+        return WebServiceResponse(status: status, body: Data(body.utf8))
+      }
+      await #expect(throws: CKError.self) { try await engine.sendChanges() }
+      #expect(engine.state.pendingDatabaseChanges.count == 1)
+      service.intercept(nil)
+      try await engine.sendChanges()
+      #expect(engine.state.pendingDatabaseChanges.isEmpty)
+    }
+  }
+
+  @Test("A fetch whose reply is not the service's is scheduled again", arguments: inconclusive)
+  func garbledFetch(status: Int, body: String) async throws {
+    let service = ScriptedService()
+    service.answer(body, status: status)
+    let database = service.container().privateCloudDatabase
+    let error = try #require(
+      await #expect(throws: CKError.self) {
+        _ = try await database.databaseChanges(since: nil)
+      }
+    )
+    var schedule = SyncSchedule()
+    schedule.fail(.fetch, error, at: 0, jitter: 0)
+    #expect(schedule.step(at: 600) == .run(.fetch))
+  }
+
+  @Test("An error of the service's own, of a record or of the request, is not retried")
+  func conclusive() async throws {
+    for (status, body) in [
+      (404, "{\"serverErrorCode\":\"NOT_FOUND\"}"),
+      (400, "{\"serverErrorCode\":\"BAD_REQUEST\"}"),
+      (200, "{\"records\":[{\"recordName\":\"n\",\"serverErrorCode\":\"INTERNAL_ERROR\"}]}"),
+    ] {
+      let service = ScriptedService()
+      service.answer(body, status: status)
+      let database = service.container().privateCloudDatabase
+      let error = try #require(
+        await #expect(throws: CKError.self) { try await database.save(note("n")) }
+      )
+      #expect(!SyncEngineState.retries(error), "\(body)")
+    }
+  }
+}
