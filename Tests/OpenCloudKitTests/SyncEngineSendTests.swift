@@ -168,4 +168,49 @@ struct SyncEngineSendTests {
       #expect(!SyncEngineState.retries(error), "\(body)")
     }
   }
+
+  // MARK: Batches that are too large
+
+  /// Refuses requests with more than some operations, as a proxy with a limit in bytes does.
+  private func limit(_ service: RealService, to count: Int) {
+    service.intercept { request in
+      guard request.path.contains("records/modify") else { return nil }
+      let body = try? JSONSerialization.jsonObject(with: request.body) as? [String: Any]
+      let operations = (body?["operations"] as? [Any])?.count ?? 0
+      return operations > count ? WebServiceResponse(status: 413, body: Data()) : nil
+    }
+  }
+
+  @Test("A batch that the service finds too large is sent in smaller ones", arguments: [1, 3])
+  func tooLarge(count: Int) async throws {
+    try await withEngine { engine, sender, service in
+      limit(service, to: count)
+      let new = (0..<10).map { "new \($0)" }
+      for name in new { sender.save(note(name), on: engine) }
+      engine.state.add(pendingRecordZoneChanges: [.deleteRecord(recordID("old"))])
+      try await engine.sendChanges()
+      #expect(sender.outcome.saved == Set(new))
+      #expect(sender.outcome.deleted == ["old"])
+      #expect(sender.outcome.failures.isEmpty)
+      #expect(engine.state.pendingRecordZoneChanges.isEmpty)
+      let stored = try await names(engine)
+      #expect(stored == Set(new))
+    }
+  }
+
+  @Test("A single record that is too large is reported, and the rest of its batch is sent")
+  func tooLargeRecord() async throws {
+    try await withEngine { engine, sender, service in
+      service.intercept { request in
+        let isLarge = String(decoding: request.body, as: UTF8.self).contains("large")
+        guard request.path.contains("records/modify"), isLarge else { return nil }
+        return WebServiceResponse(status: 413, body: Data())
+      }
+      for name in ["a", "large", "c", "d"] { sender.save(note(name), on: engine) }
+      await #expect(throws: CKError.self) { try await engine.sendChanges() }
+      #expect(sender.outcome.failures == ["large": .limitExceeded])
+      let stored = try await names(engine)
+      #expect(stored == ["a", "c", "d", "old"])
+    }
+  }
 }

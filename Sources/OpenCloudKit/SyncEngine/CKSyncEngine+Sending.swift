@@ -167,7 +167,7 @@ extension CKSyncEngine {
       batch.recordsToSave.map { PendingRecordZoneChange.saveRecord($0.recordID) }
       + batch.recordIDsToDelete.map { PendingRecordZoneChange.deleteRecord($0) }
     let marks = pendingBefore.marks(of: changes)
-    let outcome = await database.modifyByZone(batch)
+    let outcome = await SyncEngineBatch(batch, to: database)
     let errors = Self.errors(outcome.saves).merging(Self.errors(outcome.deletes)) { first, _ in
       first
     }
@@ -214,48 +214,5 @@ extension CKSyncEngine {
     if let abort, SyncEngineState.retries(abort) { throw abort }
     let passing = errors.values.compactMap { $0 }.first(where: SyncEngineState.retries)
     if passing != nil { throw .partialFailure(progress.failures) }
-  }
-}
-
-extension CKDatabase {
-  /// The outcome of a batch: zones are sent one after another until the service is unreachable.
-  fileprivate struct BatchOutcome {
-    var saves: [CKRecord.ID: Result<CKRecord, CKError>] = [:]
-    var deletes: [CKRecord.ID: Result<Void, CKError>] = [:]
-    /// The error of a request as a whole.
-    var abort: CKError?
-  }
-
-  fileprivate func modifyByZone(_ batch: CKSyncEngine.RecordZoneChangeBatch) async -> BatchOutcome {
-    var outcome = BatchOutcome()
-    let saves = Self.grouped(batch.recordsToSave, by: \.recordID.zoneID)
-    let deletes = Self.grouped(batch.recordIDsToDelete, by: \.zoneID)
-    var zoneIDs = saves.map(\.0)
-    for (zoneID, _) in deletes where !zoneIDs.contains(zoneID) { zoneIDs.append(zoneID) }
-    for zoneID in zoneIDs {
-      let records = saves.first { $0.0 == zoneID }?.1 ?? []
-      let recordIDs = deletes.first { $0.0 == zoneID }?.1 ?? []
-      do {
-        let results = try await modifyRecords(
-          saving: records,
-          deleting: recordIDs,
-          savePolicy: .ifServerRecordUnchanged,
-          atomically: batch.atomicByZone
-        )
-        for (recordID, result) in results.saveResults {
-          outcome.saves[recordID] = result.mapError { CKError(transport: $0) }
-        }
-        for (recordID, result) in results.deleteResults {
-          outcome.deletes[recordID] = result.mapError { CKError(transport: $0) }
-        }
-      } catch {
-        let error = CKError(transport: error)
-        outcome.abort = error
-        for record in records { outcome.saves[record.recordID] = .failure(error) }
-        for recordID in recordIDs { outcome.deletes[recordID] = .failure(error) }
-        if SyncEngineState.retries(error) { return outcome }
-      }
-    }
-    return outcome
   }
 }

@@ -1,0 +1,88 @@
+/// How an engine's batch is sent: zone by zone, in as many requests as the service needs.
+struct SyncEngineBatch {
+  /// The changes of one request.
+  private struct Part {
+    var records: [CKRecord]
+    var recordIDs: [CKRecord.ID]
+
+    var count: Int { records.count + recordIDs.count }
+
+    /// The changes in two parts, in their order.
+    var halves: (Part, Part) {
+      let middle = count / 2
+      let saves = min(middle, records.count)
+      let deletes = middle - saves
+      return (
+        Part(
+          records: Array(records.prefix(saves)),
+          recordIDs: Array(recordIDs.prefix(deletes))
+        ),
+        Part(
+          records: Array(records.dropFirst(saves)),
+          recordIDs: Array(recordIDs.dropFirst(deletes))
+        )
+      )
+    }
+  }
+
+  /// The results of the changes that were sent.
+  private(set) var saves: [CKRecord.ID: Result<CKRecord, CKError>] = [:]
+  private(set) var deletes: [CKRecord.ID: Result<Void, CKError>] = [:]
+  /// The error of a request as a whole.
+  private(set) var abort: CKError?
+
+  /// Sends a batch until the service is unreachable; changes that were not sent have no result.
+  init(_ batch: CKSyncEngine.RecordZoneChangeBatch, to database: CKDatabase) async {
+    let records = CKDatabase.grouped(batch.recordsToSave, by: \.recordID.zoneID)
+    let recordIDs = CKDatabase.grouped(batch.recordIDsToDelete, by: \.zoneID)
+    var zoneIDs = records.map(\.0)
+    for (zoneID, _) in recordIDs where !zoneIDs.contains(zoneID) { zoneIDs.append(zoneID) }
+    for zoneID in zoneIDs {
+      let part = Part(
+        records: records.first { $0.0 == zoneID }?.1 ?? [],
+        recordIDs: recordIDs.first { $0.0 == zoneID }?.1 ?? []
+      )
+      let isAtomic =
+        batch.atomicByZone && zoneID.zoneName != CKRecordZone.ID.defaultZoneName
+      guard await send(part, atomic: isAtomic, to: database) else { return }
+    }
+  }
+
+  /// Sends the changes of a zone; returns whether the next zone can be tried.
+  private mutating func send(
+    _ whole: Part,
+    atomic: Bool,
+    to database: CKDatabase
+  ) async -> Bool {
+    var parts = [whole]
+    while let part = parts.popLast() {
+      do {
+        let results = try await database.modifyRecords(
+          saving: part.records,
+          deleting: part.recordIDs,
+          savePolicy: .ifServerRecordUnchanged,
+          atomically: atomic
+        )
+        for (recordID, result) in results.saveResults {
+          saves[recordID] = result.mapError { CKError(transport: $0) }
+        }
+        for (recordID, result) in results.deleteResults {
+          deletes[recordID] = result.mapError { CKError(transport: $0) }
+        }
+      } catch {
+        let error = CKError(transport: error)
+        if error.code == .limitExceeded, !atomic, part.count > 1 {
+          // The app does not choose the size of the engine's batches.
+          let (first, second) = part.halves
+          parts += [second, first]
+          continue
+        }
+        abort = error
+        for record in part.records { saves[record.recordID] = .failure(error) }
+        for recordID in part.recordIDs { deletes[recordID] = .failure(error) }
+        if SyncEngineState.retries(error) { return false }
+      }
+    }
+    return true
+  }
+}
