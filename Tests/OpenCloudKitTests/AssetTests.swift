@@ -1,6 +1,7 @@
 import CloudKitWebServices
 import Foundation
 import OpenCloudKit
+import Synchronization
 import Testing
 
 @Suite("Assets")
@@ -61,6 +62,53 @@ struct AssetTests {
     #expect(service.requests.isEmpty)
   }
 
+  @Test(
+    "An atomic batch with a missing asset file fails before any request, with an error for each"
+  )
+  func missingFileAtomic() async throws {
+    let record = CKRecord(recordType: "Note", recordID: recordID)
+    record["f"] = CKAsset(fileURL: URL(fileURLWithPath: "/nowhere/at/all"))
+    let other = CKRecord(
+      recordType: "Note",
+      recordID: CKRecord.ID(recordName: "m", zoneID: recordID.zoneID)
+    )
+    let old = CKRecord.ID(recordName: "o", zoneID: recordID.zoneID)
+    let results = try await service.container().privateCloudDatabase
+      .modifyRecords(saving: [other, record], deleting: [old])
+    #expect(results.saveResults[recordID]?.failure?.code == .assetFileNotFound)
+    #expect(results.saveResults[other.recordID]?.failure?.code == .batchRequestFailed)
+    #expect(results.deleteResults[old]?.failure?.code == .batchRequestFailed)
+    #expect(service.requests.isEmpty)
+  }
+
+  @Test("An operation that is not atomic saves the records whose files are there")
+  func missingFileOperation() async throws {
+    service.answer("{\"records\":[{\"recordName\":\"m\",\"recordType\":\"Note\"}]}")
+    let record = CKRecord(recordType: "Note", recordID: recordID)
+    record["f"] = CKAsset(fileURL: URL(fileURLWithPath: "/nowhere/at/all"))
+    let other = CKRecord(
+      recordType: "Note",
+      recordID: CKRecord.ID(recordName: "m", zoneID: recordID.zoneID)
+    )
+    let operation = CKModifyRecordsOperation(recordsToSave: [record, other])
+    operation.isAtomic = false
+    let codes = Mutex<[String: CKError.Code?]>([:])
+    operation.perRecordSaveBlock = { recordID, result in
+      codes.withLock { $0[recordID.recordName] = .some(result.failure?.code) }
+    }
+    operation.modifyRecordsResultBlock = { result in
+      codes.withLock { $0["all"] = .some(result.failure?.code) }
+    }
+    await withCheckedContinuation { continuation in
+      operation.completionBlock = { continuation.resume() }
+      service.container().privateCloudDatabase.add(operation)
+    }
+    #expect(
+      codes.withLock { $0 } == ["n": .assetFileNotFound, "m": nil, "all": .partialFailure]
+    )
+    #expect(service.requests.count == 1)
+  }
+
   @Test("The assets of a fetched record are in the temporary folder")
   func download() async throws {
     service.answer(
@@ -78,7 +126,7 @@ struct AssetTests {
     service.answer { request in
       WebServiceResponse(status: 200, body: Data(request.path.utf8))
     }
-    let database = service.container().privateCloudDatabase
+    let database = service.container(seed: 2).privateCloudDatabase
     let record = try await database.record(for: recordID)
     let one = try #require((record["one"] as? CKAsset)?.fileURL)
     let some = try #require((record["some"] as? [CKAsset])?.first?.fileURL)
@@ -99,7 +147,7 @@ struct AssetTests {
       """
     )
     service.answer("{\"serverErrorCode\":\"NOT_FOUND\"}", status: 404)
-    let database = service.container().privateCloudDatabase
+    let database = service.container(seed: 3).privateCloudDatabase
     let changes = try await database.recordZoneChanges(inZoneWith: recordID.zoneID, since: nil)
     #expect(changes.modificationResultsByID[recordID]?.failure?.code == .assetNotAvailable)
     let other = CKRecord.ID(recordName: "m", zoneID: recordID.zoneID)

@@ -52,10 +52,14 @@ final class ScriptedService: Sendable {
   }
 
   /// A container that is connected to this service.
+  ///
+  /// Containers of equal seeds give equal names to downloaded files: tests that download files have seeds
+  /// of their own, or run one after another.
   func container(
     webAuthToken: String? = "web/token+1=",
     clock: any EffectClock = LeapingClock(),
-    retries: RetryPolicy = .never
+    retries: RetryPolicy = .never,
+    seed: UInt64 = 1
   ) -> CKContainer {
     CKContainer(
       identifier: "iCloud.test",
@@ -68,7 +72,7 @@ final class ScriptedService: Sendable {
       transport: Transport(service: self),
       effects: Effects(
         clock: clock,
-        randomness: SeededRandomness(seed: 1),
+        randomness: SeededRandomness(seed: seed),
         tasks: PoolTaskSpawner()
       ),
       clientIdentifier: "device-1",

@@ -87,6 +87,59 @@ struct SyncEngineSendTests {
     return Set(page.modificationResultsByID.keys.map(\.recordName))
   }
 
+  // MARK: One record that can't be sent
+
+  @Test("A missing asset file fails its record, and the other changes of the zone are sent")
+  func missingFile() async throws {
+    try await withEngine { engine, sender, _ in
+      let bad = note("bad")
+      bad["file"] = CKAsset(fileURL: URL(fileURLWithPath: "/nowhere/at/all"))
+      sender.save(bad, on: engine)
+      sender.save(note("good"), on: engine)
+      engine.state.add(pendingRecordZoneChanges: [.deleteRecord(recordID("old"))])
+      let error = await #expect(throws: CKError.self) { try await engine.sendChanges() }
+      #expect(error?.code == .partialFailure)
+      #expect(sender.outcome.failures == ["bad": .assetFileNotFound])
+      #expect(sender.outcome.saved == ["good"])
+      #expect(sender.outcome.deleted == ["old"])
+      let stored = try await names(engine)
+      #expect(stored == ["good"])
+      #expect(engine.state.pendingRecordZoneChanges.isEmpty)
+    }
+  }
+
+  @Test("A file that the service finds too large fails its record alone")
+  func tooLargeFile() async throws {
+    try await withEngine(limits: { $0.assetSize = 10 }) { engine, sender, _ in
+      let file = FileManager.default.temporaryDirectory
+        .appendingPathComponent("asset-\(UUID().uuidString)")
+      try Data("eleven bytes".utf8).write(to: file)
+      defer { try? FileManager.default.removeItem(at: file) }
+      let bad = note("bad")
+      bad["file"] = CKAsset(fileURL: file)
+      sender.save(bad, on: engine)
+      sender.save(note("good"), on: engine)
+      await #expect(throws: CKError.self) { try await engine.sendChanges() }
+      #expect(sender.outcome.failures == ["bad": .quotaExceeded])
+      let stored = try await names(engine)
+      #expect(stored == ["good", "old"])
+    }
+  }
+
+  @Test("A value that can't be sent fails its record alone")
+  func invalidValue() async throws {
+    try await withEngine { engine, sender, _ in
+      let bad = note("bad")
+      bad["number"] = Double.nan
+      sender.save(bad, on: engine)
+      sender.save(note("good"), on: engine)
+      await #expect(throws: CKError.self) { try await engine.sendChanges() }
+      #expect(sender.outcome.failures == ["bad": .invalidArguments])
+      let stored = try await names(engine)
+      #expect(stored == ["good", "old"])
+    }
+  }
+
   // MARK: Replies that are not the service's
 
   /// Replies that do not show that the service refused the changes.

@@ -208,10 +208,14 @@ package final class CloudKitDatabase: MirrorCloud {
     let result = try await translating { [modification] in
       try await database.modify(modification)
     }
-    // Our service reports a missing zone for each item: that is no error of the records.
+    // A missing zone, and a full database that takes no file, are no errors of single records.
     let errors = result.saves.map(Self.error) + result.deletes.map(Self.error)
     for error in errors.compactMap(\.self) {
-      if case CloudFailure.zoneMissing = Self.failure(error) { throw CloudFailure.zoneMissing }
+      let failure = Self.failure(error)
+      switch failure as? CloudFailure {
+      case .zoneMissing?, .overQuota?: throw failure
+      default: break
+      }
     }
     var saves = result.saves.makeIterator()
     var deletes = result.deletes.makeIterator()

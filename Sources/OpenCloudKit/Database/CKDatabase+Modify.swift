@@ -15,7 +15,6 @@ extension CKDatabase {
   private func modifyPinned(
     _ modification: RecordModification
   ) async throws(CKError) -> RecordModificationResult {
-    let client = try container.client()
     let count = modification.saves.count + modification.deletes.count
     guard count > 0 else { return RecordModificationResult(saves: [], deletes: []) }
     guard count <= RecordModification.operationLimit else {
@@ -25,34 +24,111 @@ extension CKDatabase {
         remedy: "Send at most \(RecordModification.operationLimit) at a time."
       )
     }
-    let zoneID = modification.zoneID
-    let uploads = try await transfers().send(uploads(of: modification.saves), zone: zoneID)
+    var attempt = try await attempt(modification)
+    // A batch with a sequence has one reply; its caller repeats it.
+    guard !attempt.outdated.isEmpty, modification.sequence == nil else { return attempt.result }
+    var again = modification
+    if !modification.atomic {
+      again.saves.removeAll { !attempt.outdated.contains($0.recordID) }
+      again.deletes = []
+    }
+    // If the second attempt fails as a whole, the records have the errors of the first one.
+    guard let second = try? await self.attempt(again).result else { return attempt.result }
+    if modification.atomic { return second }
+    attempt.result.replaceSaves(of: modification, by: second, of: again)
+    return attempt.result
+  }
+
+  /// The outcome of one request of a modification.
+  private struct Attempt {
+    var result: RecordModificationResult
+    /// The records whose file of an earlier upload the service does not have any more.
+    var outdated: Set<CKRecord.ID> = []
+  }
+
+  private func attempt(
+    _ modification: RecordModification
+  ) async throws(CKError) -> Attempt {
+    let transfers = try transfers()
+    let uploads = uploads(of: modification.saves)
+    let files = try await transfers.send(
+      uploads,
+      zone: modification.zoneID,
+      atomic: modification.atomic
+    )
+    let result: RecordModificationResult
+    do throws(CKError) {
+      result = try await send(modification, files)
+    } catch {
+      if error.code != .assetNotAvailable { transfers.keep(uploads, files) }
+      throw error
+    }
+    let errors = Dictionary(
+      zip(modification.saves, result.saves).map { ($0.recordID, $1.error) }
+    ) { first, _ in first }
+    transfers.keep(uploads, files, results: errors)
+    remember(files.stored, of: modification.saves, where: result)
+    let outdated = files.reusing.filter { errors[$0]??.code == .assetNotAvailable }
+    return Attempt(result: result, outdated: outdated)
+  }
+
+  /// Sends the part of a modification that can be sent.
+  ///
+  /// A record with a file that was not stored or with a value that can't be sent fails by itself, or with
+  /// its whole atomic batch, which is not sent then.
+  private func send(
+    _ modification: RecordModification,
+    _ files: UploadedFiles
+  ) async throws(CKError) -> RecordModificationResult {
+    var sent = modification
+    sent.saves = []
     var operations: [RecordOperation] = []
-    for save in modification.saves { operations.append(try operation(save, uploads: uploads)) }
+    var failures: [Int: CKError] = [:]
+    for (index, save) in modification.saves.enumerated() {
+      do throws(CKError) {
+        if let error = files.errors[save.recordID] { throw error }
+        operations.append(try operation(save, uploads: files.stored))
+        sent.saves.append(save)
+      } catch {
+        failures[index] = error
+      }
+    }
     for delete in modification.deletes { operations.append(operation(delete)) }
-    let reply = try await client.call(
+    if modification.atomic, !failures.isEmpty {
+      return RecordModificationResult(refusing: modification, failures)
+    }
+    guard !operations.isEmpty else {
+      return RecordModificationResult(saves: [], deletes: []).inserting(failures)
+    }
+    return try await request(sent, operations).inserting(failures)
+  }
+
+  private func request(
+    _ modification: RecordModification,
+    _ operations: [RecordOperation]
+  ) async throws(CKError) -> RecordModificationResult {
+    let reply = try await container.client().call(
       .modifyRecords,
       scope: databaseScope,
       body: ModifyRecordsRequest(
         operations: operations,
-        zoneID: mapping.wire(zoneID),
+        zoneID: mapping.wire(modification.zoneID),
         atomic: modification.atomic,
         // The reply needs no fields: the saved values are those that were sent.
         desiredKeys: [],
         clientSequence: modification.sequence
       ),
       repeatable: modification.sequence != nil,
-      zone: zoneID,
+      zone: modification.zoneID,
       as: RecordsResponse.self
     )
-    guard reply.records.count == count else {
+    guard reply.records.count == operations.count else {
       throw CKError(
-        inconclusive: "The service answered \(reply.records.count) of \(count) operations."
+        inconclusive:
+          "The service answered \(reply.records.count) of \(operations.count) operations."
       )
     }
-    let result = try await result(of: reply, to: modification)
-    remember(uploads, of: modification.saves, where: result)
-    return result
+    return try await result(of: reply, to: modification)
   }
 
   private func uploads(of saves: [RecordModification.Save]) -> [AssetTransfers.Upload] {

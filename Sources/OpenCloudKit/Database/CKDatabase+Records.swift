@@ -131,7 +131,8 @@ extension CKDatabase {
   ///
   /// In a custom zone an atomic call saves all of the zone's records or none of them. A saved
   /// record is the given object, with its new change tag. Atomic calls are limited to the 200
-  /// operations of one request; others are split.
+  /// operations of one request; others are split. A record with a file or a value that can't be sent fails
+  /// by itself; in an atomic call the zone's other records then fail with `batchRequestFailed`.
   public func modifyRecords(
     saving recordsToSave: [CKRecord],
     deleting recordIDsToDelete: [CKRecord.ID],

@@ -99,3 +99,39 @@ package struct RecordModificationResult: Sendable {
     self.deletes = deletes
   }
 }
+
+extension RecordModificationResult {
+  /// The result of an atomic modification of which some saves, by their index, can't be sent.
+  init(refusing modification: RecordModification, _ failures: [Int: CKError]) {
+    let other = CKError(
+      .batchRequestFailed,
+      "Another record of the atomic batch can't be saved."
+    )
+    self.init(
+      saves: modification.saves.indices.map { .failure(failures[$0] ?? other) },
+      deletes: modification.deletes.map { _ in .failure(other) }
+    )
+  }
+
+  /// This result of a part, with the errors of the saves that were not in the part, by their index.
+  func inserting(_ failures: [Int: CKError]) -> RecordModificationResult {
+    var result = self
+    for (index, error) in failures.sorted(by: { $0.key < $1.key }) {
+      result.saves.insert(.failure(error), at: index)
+    }
+    return result
+  }
+
+  /// Replaces the results of the saves that were sent again.
+  mutating func replaceSaves(
+    of modification: RecordModification,
+    by other: RecordModificationResult,
+    of again: RecordModification
+  ) {
+    let results = Dictionary(zip(again.saves.map(\.recordID), other.saves)) { first, _ in first }
+    for (index, save) in modification.saves.enumerated() {
+      if let result = results[save.recordID] { saves[index] = result }
+    }
+    shares.merge(other.shares) { _, new in new }
+  }
+}

@@ -14,6 +14,8 @@ package final class ServiceClient: Sendable {
   private let retries: RetryPolicy
   private let credentials: Credentials
   private let reads: SharedReads
+  /// The uploaded files of records that were not saved.
+  let keptUploads: KeptUploads
   private let limits: CallLimits
   /// The account that all calls act for; without one, each call acts for the user signed in at its
   /// time.
@@ -41,6 +43,7 @@ package final class ServiceClient: Sendable {
       file: configuration.tokenFile
     )
     reads = SharedReads()
+    keptUploads = KeptUploads()
     limits = .standard
     pin = nil
     // The configuration was validated, so its key can be parsed.
@@ -55,6 +58,7 @@ package final class ServiceClient: Sendable {
     retries = client.retries
     credentials = client.credentials
     reads = client.reads
+    keptUploads = client.keptUploads
     signer = client.signer
     self.limits = limits
     self.pin = pin

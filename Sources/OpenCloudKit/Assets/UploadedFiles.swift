@@ -1,0 +1,29 @@
+/// The outcome of the uploads of a modification.
+///
+/// An upload that failed is an error of its record; the files of the other records are stored.
+struct UploadedFiles: Sendable {
+  /// The stored file of each asset, by the asset's identity.
+  var stored: [ObjectIdentifier: CKAsset.StoredFile] = [:]
+  /// The first error of each record with a file that was not stored.
+  var errors: [CKRecord.ID: CKError] = [:]
+  /// The records with a file of an earlier upload.
+  var reusing: Set<CKRecord.ID> = []
+  /// The files that a later save can use if this one fails, by the index of the upload.
+  private(set) var keepable: [Int: CKAsset.StoredFile] = [:]
+
+  /// Records a stored file; `isKeepable` says whether the service accepts it with a later save too.
+  mutating func add(
+    _ file: CKAsset.StoredFile,
+    of upload: AssetTransfers.Upload,
+    at index: Int,
+    isKeepable: Bool
+  ) {
+    stored[ObjectIdentifier(upload.asset)] = file
+    if isKeepable { keepable[index] = file }
+  }
+
+  /// Records an upload that failed.
+  mutating func fail(_ upload: AssetTransfers.Upload, _ error: CKError) {
+    if errors[upload.recordID] == nil { errors[upload.recordID] = error }
+  }
+}
