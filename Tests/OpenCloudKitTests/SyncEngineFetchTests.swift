@@ -145,6 +145,39 @@ struct SyncEngineFetchTests {
     #expect(reader.log.contains("zones +0 -1"))
   }
 
+  @Test("A zone that was deleted during a fetch and created again is reported as deleted")
+  func recreatedDuringFetch() async throws {
+    let service = try await RealService()
+    let database = try await service.device("one").privateCloudDatabase
+    try await database.save(CKRecordZone(zoneID: SyncedNotes.zoneID))
+    func save(_ name: String) async throws {
+      let record = CKRecord(recordType: "Note", recordID: SyncedNotes.recordID(name))
+      record["text"] = name
+      try await database.save(record)
+    }
+    try await save("a")
+    let notes = SyncedNotes()
+    let engine = Self.engine(notes, on: try await service.device("two"))
+    try await engine.fetchChanges()
+    try await save("b")
+    service.intercept { request in
+      // The reader has listed the zones already.
+      if request.path.contains("changes/zone") {
+        _ = try? await database.deleteRecordZone(withID: SyncedNotes.zoneID)
+      }
+      return nil
+    }
+    let error = await #expect(throws: CKError.self) { try await engine.fetchChanges() }
+    #expect((error?.partialErrorsByItemID?.values.first as? CKError)?.code == .zoneNotFound)
+    service.intercept(nil)
+    try await database.save(CKRecordZone(zoneID: SyncedNotes.zoneID))
+    try await save("c")
+    notes.clearLog()
+    try await engine.fetchChanges()
+    #expect(notes.texts == ["c": "c"])
+    #expect(notes.log.contains("zones +0 -1"))
+  }
+
   /// A reader of a zone that is deleted and created again after it was read.
   private func readerOfRecreatedZone(
     _ service: RealService

@@ -128,9 +128,9 @@ extension CKSyncEngine {
       } catch {
         failure = error
         failures[zoneID] = error
-        // The database's feed reports the deletion of a zone.
+        // The database's feed reports the deletion, or the zone was created again.
         if error.code == .zoneNotFound || error.code == .userDeletedZone {
-          state.update { $0.forget(zoneID) }
+          state.update { $0.didMiss(zoneID) }
         }
       }
       await deliver(

@@ -81,9 +81,11 @@ package struct SyncEngineState: Sendable {
     if !unfetchedZones.contains(zoneID) { unfetchedZones.append(zoneID) }
   }
 
-  /// Discards the state of a deleted zone.
-  package mutating func forget(_ zoneID: CKRecordZone.ID) {
-    zoneTokens[zoneID] = nil
+  /// Records that a zone was not found while its changes were fetched.
+  ///
+  /// The token stays until the zone is reported as deleted: if the zone is created again before that,
+  /// the database's feed reports no deletion, and the token alone shows that it is another zone.
+  package mutating func didMiss(_ zoneID: CKRecordZone.ID) {
     unfetchedZones.removeAll { $0 == zoneID }
     unconfirmedZones.removeAll { $0 == zoneID }
     parkedRecords.removeAll { $0.zoneID == zoneID }
@@ -91,7 +93,8 @@ package struct SyncEngineState: Sendable {
 
   /// Discards the state and the refused records of a zone that was reported as deleted.
   package mutating func didDelete(_ zoneID: CKRecordZone.ID) {
-    forget(zoneID)
+    didMiss(zoneID)
+    zoneTokens[zoneID] = nil
     refusedRecords = refusedRecords.filter { $0.zoneID != zoneID }
   }
 
