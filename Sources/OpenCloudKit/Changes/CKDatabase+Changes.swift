@@ -130,6 +130,14 @@ extension CKDatabase {
     package var failures: [CKRecord.ID: CKError]
     package var changeToken: CKServerChangeToken
     package var moreComing: Bool
+
+    /// The failures of the records that are not among `records`, by name.
+    var failuresOfMissingRecords: [(CKRecord.ID, CKError)] {
+      let known = Set(records.map(\.recordID))
+      return failures.filter { !known.contains($0.key) }
+        .sorted { $0.key.recordName < $1.key.recordName }
+        .map { ($0.key, $0.value) }
+    }
   }
 
   /// Fetches a page of the database's feed.

@@ -18,6 +18,9 @@ public final class CKFetchRecordChangesOperation: CKDatabaseOperation, @unchecke
   /// Called with each deleted record.
   public var recordWithIDWasDeletedBlock: ((CKRecord.ID) -> Void)?
   /// Called at the end, with the new change token.
+  ///
+  /// If a record or its file could not be read, the token is the previous one, and the error is a
+  /// `partialFailure` with the error of each such record.
   public var fetchRecordChangesCompletionBlock:
     ((CKServerChangeToken?, Data?, (any Error)?) -> Void)?
   /// Whether there is more to fetch, once the operation has ended.
@@ -51,8 +54,14 @@ public final class CKFetchRecordChangesOperation: CKDatabaseOperation, @unchecke
         recordChangedBlock?(record)
       }
       for tombstone in page.deletions { recordWithIDWasDeletedBlock?(tombstone.recordID) }
-      moreComing = page.moreComing
-      fetchRecordChangesCompletionBlock?(page.changeToken, nil, nil)
+      if page.failures.isEmpty {
+        moreComing = page.moreComing
+        fetchRecordChangesCompletionBlock?(page.changeToken, nil, nil)
+      } else {
+        // There is no block for failures: a new token would hide the records from the app.
+        let error = CKError.partialFailure(page.failures)
+        fetchRecordChangesCompletionBlock?(previousServerChangeToken, nil, error)
+      }
     } catch {
       fetchRecordChangesCompletionBlock?(nil, nil, error)
     }

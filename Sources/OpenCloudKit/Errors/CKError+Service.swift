@@ -130,6 +130,13 @@ extension CKError {
       userInfo: [CKPartialErrorsByItemIDKey: errors]
     )
   }
+
+  /// The error of a request of which some records failed.
+  static func partialFailure(_ errors: [CKRecord.ID: CKError]) -> CKError {
+    .partialFailure(
+      Dictionary(uniqueKeysWithValues: errors.map { (AnyHashable($0), $1 as any Error) })
+    )
+  }
 }
 
 extension CKError.Code {

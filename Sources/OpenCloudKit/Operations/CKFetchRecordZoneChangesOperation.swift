@@ -57,7 +57,7 @@ public final class CKFetchRecordZoneChangesOperation: CKDatabaseOperation, @unch
 
   /// Whether the operation continues until the feed has no more changes.
   public var fetchAllChanges = true
-  /// Called with each record that changed.
+  /// Called with each record that changed, or with the error of a record that could not be read.
   public var recordWasChangedBlock: ((CKRecord.ID, Result<CKRecord, any Error>) -> Void)?
   /// Called with each deleted record, and its type.
   public var recordWithIDWasDeletedBlock: ((CKRecord.ID, CKRecord.RecordType) -> Void)?
@@ -81,6 +81,9 @@ public final class CKFetchRecordZoneChangesOperation: CKDatabaseOperation, @unch
   public var fetchRecordZoneChangesResultBlock: ((Result<Void, any Error>) -> Void)?
 
   /// Called with each record that changed.
+  ///
+  /// Without ``recordWasChangedBlock``, a zone ends with a `partialFailure` and no new token if one of its
+  /// records could not be read.
   @available(*, deprecated, renamed: "recordWasChangedBlock")
   public var recordChangedBlock: ((CKRecord) -> Void)? {
     get { olderItemBlock }
@@ -179,8 +182,15 @@ public final class CKFetchRecordZoneChangesOperation: CKDatabaseOperation, @unch
         )
         if failure == nil { olderItemBlock?(record) }
       }
+      for (recordID, error) in page.failuresOfMissingRecords {
+        recordWasChangedBlock?(recordID, .failure(error))
+      }
       for tombstone in page.deletions {
         recordWithIDWasDeletedBlock?(tombstone.recordID, tombstone.recordType ?? "")
+      }
+      // The deprecated block takes no failures: a new token would hide the records from the app.
+      if recordWasChangedBlock == nil, olderItemBlock != nil, !page.failures.isEmpty {
+        throw CKError.partialFailure(page.failures)
       }
       token = page.changeToken
       guard page.moreComing, fetchAllChanges else {

@@ -141,10 +141,4 @@ extension CKError {
       id.base is CKRecord.ID || (error as? CKError)?.isOfRecordsOnly == true
     }
   }
-
-  fileprivate static func partialFailure(_ errors: [CKRecord.ID: CKError]) -> CKError {
-    .partialFailure(
-      Dictionary(uniqueKeysWithValues: errors.map { (AnyHashable($0), $1 as any Error) })
-    )
-  }
 }
