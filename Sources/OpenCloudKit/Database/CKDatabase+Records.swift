@@ -216,7 +216,8 @@ extension CKDatabase {
     saves: [CKRecord.ID: Result<CKRecord, any Error>],
     deletes: [CKRecord.ID: Result<Void, any Error>]
   ) {
-    let saves = part.records.map { Self.save(of: $0, policy: policy) }
+    let sent = part.records.map(\.systemFields)
+    let saves = zip(part.records, sent).map { Self.save(of: $0, $1, policy: policy) }
     let result = try await modify(
       RecordModification(
         zoneID: zoneID,
@@ -229,7 +230,7 @@ extension CKDatabase {
     for (index, record) in part.records.enumerated() {
       switch result.saves[index] {
       case .success(let system):
-        record.adoptSaved(system: system, sent: saves[index].fields)
+        record.adoptSaved(system: system, sent: sent[index], fields: saves[index].fields)
         if let share = record as? CKShare, let saved = result.shares[share.recordID] {
           share.adopt(saved)
         }
@@ -251,9 +252,9 @@ extension CKDatabase {
 
   private static func save(
     of record: CKRecord,
+    _ system: CKRecord.SystemFields,
     policy: CKModifyRecordsOperation.RecordSavePolicy
   ) -> RecordModification.Save {
-    let system = record.systemFields
     var fields = record.changedFields()
     let condition: RecordModification.Save.Condition
     switch policy {

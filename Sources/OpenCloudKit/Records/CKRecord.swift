@@ -338,16 +338,22 @@ extension CKRecord {
     }
   }
 
-  /// Replaces the system fields after a successful save; fields set during the save stay changed.
-  package func adoptSaved(system: SystemFields, sent: [FieldKey: Field?]) {
+  /// Replaces the system fields after a successful save.
+  ///
+  /// What was set during the save stays changed: fields, the parent and a new share.
+  package func adoptSaved(system: SystemFields, sent: SystemFields, fields: [FieldKey: Field?]) {
     state.withLock { state in
-      var system = system
-      system.isParentChanged = false
-      system.isShareChanged = false
-      system.parent = system.parent ?? state.system.parent
-      system.share = system.share ?? state.system.share
+      let current = state.system
       state.system = system
-      for (key, field) in sent where state.changed.keys.contains(key) {
+      state.system.isParentChanged =
+        current.isParentChanged && !(sent.isParentChanged && sent.parent == current.parent)
+      state.system.isShareChanged =
+        current.isShareChanged && !(sent.isShareChanged && sent.share == current.share)
+      if state.system.isParentChanged || system.parent == nil {
+        state.system.parent = current.parent
+      }
+      if state.system.isShareChanged || system.share == nil { state.system.share = current.share }
+      for (key, field) in fields where state.changed.keys.contains(key) {
         if state.fields[key] == field {
           state.changed[key] = nil
         } else {
