@@ -1,4 +1,6 @@
+import Effects
 import Foundation
+import Synchronization
 
 /// The folder of downloaded files: one for each process, in the system's temporary folder.
 package enum TemporaryAssets {
@@ -6,31 +8,61 @@ package enum TemporaryAssets {
   private static let parent: URL = FileManager.default.temporaryDirectory
     .appendingPathComponent("CloudKitAssets", isDirectory: true)
 
+  private static let own = ProcessFolder(in: parent) { ProcessEffects.current.uuid() }
+
+  private static let uses = Mutex(TemporaryFileUses())
+
   /// This process's folder.
   ///
   /// The first access removes the folders of processes that have ended.
-  package static let folder: URL = {
-    sweep()
-    return parent.appendingPathComponent(
-      String(ProcessInfo.processInfo.processIdentifier),
-      isDirectory: true
-    )
-  }()
+  package static var folder: URL { own.url }
 
-  /// Removes the folders of processes that no longer run.
-  private static func sweep() {
-    let names = (try? FileManager.default.contentsOfDirectory(atPath: parent.path)) ?? []
-    for name in names {
-      guard let process = pid_t(name), kill(process, 0) == -1, errno == ESRCH else { continue }
-      // A folder that can't be removed belongs to another user.
-      try? FileManager.default.removeItem(at: parent.appendingPathComponent(name))
+  /// The path of a downloaded file.
+  ///
+  /// Removes the files that are due, so that a process that downloads files for weeks does not fill the
+  /// disk.
+  static func place(named name: UUID) -> URL {
+    removeDueFiles()
+    return folder.appendingPathComponent(name.uuidString + ".fxd")
+  }
+
+  // MARK: Objects
+
+  /// Records a new object of a file; files outside this folder are ignored.
+  static func begin(_ file: URL?) {
+    guard let path = path(of: file) else { return }
+    uses.withLock { $0.begin(path) }
+  }
+
+  /// Records that an object of a file was released.
+  static func end(_ file: URL?) {
+    guard let path = path(of: file) else { return }
+    let time = ProcessEffects.current.clock.uptime
+    uses.withLock { $0.end(path, at: time) }
+  }
+
+  /// Whether a downloaded file has no object any more.
+  package static func isReleased(_ file: URL) -> Bool {
+    uses.withLock { $0.isReleased(file.path) }
+  }
+
+  private static func removeDueFiles() {
+    let time = ProcessEffects.current.clock.uptime
+    for path in uses.withLock({ $0.takeDue(at: time) }) {
+      // A file that was already removed is no error.
+      try? FileManager.default.removeItem(atPath: path)
     }
   }
 
-  /// The path of a downloaded file.
-  static func place(named name: UUID) -> URL {
-    folder.appendingPathComponent(name.uuidString + ".fxd")
+  private static func path(of file: URL?) -> String? {
+    // Assets of an app's own files make no folder.
+    guard let path = file?.path, path.hasPrefix(parent.path + "/"),
+      path.hasPrefix(folder.path + "/")
+    else { return nil }
+    return path
   }
+
+  // MARK: Removing
 
   /// Removes the downloaded files of records, complete or partial.
   ///

@@ -12,7 +12,8 @@ import Synchronization
 /// let bytes = try photo?.fileURL.map { try Data(contentsOf: $0) }
 /// ```
 ///
-/// A fetched record's assets are files in a temporary folder: copy what you want to keep.
+/// A fetched record's assets are files in a temporary folder: copy what you want to keep. A file is
+/// removed an hour after the last object of its asset was released, or later.
 public final class CKAsset: NSObject, @unchecked Sendable {
   // Unchecked: all mutable state is inside `state`.
 
@@ -58,11 +59,19 @@ public final class CKAsset: NSObject, @unchecked Sendable {
     state = Mutex(State(fileURL: fileURL, storedFile: storedFile))
     self.uuid = uuid
     super.init()
+    TemporaryAssets.begin(fileURL)
   }
+
+  deinit { TemporaryAssets.end(fileURL) }
 
   /// Sets the path of the downloaded file.
   package func adopt(fileURL: URL) {
-    state.withLock { $0.fileURL = fileURL }
+    TemporaryAssets.begin(fileURL)
+    let former = state.withLock { state in
+      defer { state.fileURL = fileURL }
+      return state.fileURL
+    }
+    TemporaryAssets.end(former)
   }
 
   /// The form CloudKit prints.
