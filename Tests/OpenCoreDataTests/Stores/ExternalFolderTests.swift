@@ -8,11 +8,13 @@ import Testing
 struct ExternalFolderTests {
   private let folder: ScratchFolder
   private let url: URL
+  private let backup: URL
   private let value = Data(repeating: 7, count: 200_000)
 
   init() throws {
     folder = try ScratchFolder()
     url = folder.file("Model.sqlite")
+    backup = folder.file("Model.backup")
   }
 
   private static func model(_ name: String = "Note") -> NSManagedObjectModel {
@@ -71,14 +73,24 @@ struct ExternalFolderTests {
     NSPersistentStoreCoordinator(managedObjectModel: Self.model())
   }
 
+  /// Replaces the store beside the first one, `Model.backup`, by a copy of it.
+  private func copyToBackup() throws {
+    try coordinator.replacePersistentStore(at: backup, withPersistentStoreFrom: url, type: .sqlite)
+  }
+
+  /// Migrates the store to a file beside it, and closes the new store.
+  private func migrate(to moved: URL, _ type: NSPersistentStore.StoreType) throws {
+    let coordinator = coordinator
+    let store = try coordinator.addPersistentStore(type: .sqlite, at: url)
+    let made = try coordinator.migratePersistentStore(store, to: moved, type: type)
+    try coordinator.remove(made)
+  }
+
   @Test("A store that was migrated to a binary one beside it keeps its large values")
   func migratedToBinary() throws {
     try fill(url, value)
-    let coordinator = coordinator
-    let store = try coordinator.addPersistentStore(type: .sqlite, at: url)
     let moved = folder.file("Model.xml")
-    let made = try coordinator.migratePersistentStore(store, to: moved, type: .binary)
-    try coordinator.remove(made)
+    try migrate(to: moved, .binary)
     #expect(try values(url) == [value])
     #expect(try values(moved, .binary) == [value])
   }
@@ -86,11 +98,8 @@ struct ExternalFolderTests {
   @Test("A store that was migrated to another one beside it shares no file with it")
   func migrated() throws {
     try fill(url, value)
-    let coordinator = coordinator
-    let store = try coordinator.addPersistentStore(type: .sqlite, at: url)
     let moved = folder.file("Model.store")
-    let made = try coordinator.migratePersistentStore(store, to: moved, type: .sqlite)
-    try coordinator.remove(made)
+    try migrate(to: moved, .sqlite)
     #expect(files.count == 2)
     try open(moved) { try $0.all("Note").first?.setValue(nil, forKey: "data") }
     #expect(try values(url) == [value])
@@ -100,12 +109,7 @@ struct ExternalFolderTests {
   @Test("Destroying a copy leaves the large values of its source")
   func destroyedCopy() throws {
     try fill(url, value)
-    let backup = folder.file("Model.backup")
-    try coordinator.replacePersistentStore(
-      at: backup,
-      withPersistentStoreFrom: url,
-      type: .sqlite
-    )
+    try copyToBackup()
     #expect(try values(backup) == [value])
     try coordinator.destroyPersistentStore(at: backup, type: .sqlite)
     #expect(try values(url) == [value])
@@ -118,20 +122,11 @@ struct ExternalFolderTests {
   @Test("A change of a store leaves the large values of its copy, and so does a second copy")
   func changedSource() throws {
     try fill(url, value)
-    let backup = folder.file("Model.backup")
-    let coordinator = coordinator
-    func copy() throws {
-      try coordinator.replacePersistentStore(
-        at: backup,
-        withPersistentStoreFrom: url,
-        type: .sqlite
-      )
-    }
-    try copy()
+    try copyToBackup()
     let other = Data(repeating: 8, count: 150_000)
     try open(url) { try $0.all("Note").first?.setValue(other, forKey: "data") }
     #expect(try values(backup) == [value])
-    try copy()
+    try copyToBackup()
     #expect(try values(backup) == [other])
     #expect(try values(url) == [other])
     #expect(files.count == 2)
@@ -212,12 +207,7 @@ struct ExternalFolderTests {
   @Test("A migration of a store to a newer model leaves the large values of the store beside it")
   func migratedInPlace() throws {
     try fill(url, value)
-    let backup = folder.file("Model.backup")
-    try coordinator.replacePersistentStore(
-      at: backup,
-      withPersistentStoreFrom: url,
-      type: .sqlite
-    )
+    try copyToBackup()
     let newer = Self.model("Note")
     newer.entitiesByName["Note"]?.properties = [ModelParts.text("title")]
     let stages = NSStagedMigrationManager([
