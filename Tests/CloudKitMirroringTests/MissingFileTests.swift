@@ -30,18 +30,27 @@ struct MissingFileTests {
     return model
   }
 
+  /// Two devices with one photo.
+  private func withPhoto(
+    _ body: (World, _ phone: TestDevice, _ pad: TestDevice) async throws -> Void
+  ) async throws {
+    try await World.with("phone", "pad", model: Self.model(1)) { world, devices in
+      let (phone, pad) = (devices[0], devices[1])
+      try phone.save { _ = $0.make("Photo", ["title": "a", "image": Self.image(1)]) }
+      try await world.settle(phone, pad)
+      try await body(world, phone, pad)
+    }
+  }
+
   /// Two devices with one photo; the first has quit, and the files beside its store are gone.
   private func withoutFiles(
     _ body: (World, _ phone: TestDevice, _ pad: TestDevice) async throws -> Void
   ) async throws {
-    let world = try await World(model: Self.model(1))
-    let (phone, pad) = (try await world.device("phone"), try await world.device("pad"))
-    try phone.save { _ = $0.make("Photo", ["title": "a", "image": Self.image(1)]) }
-    try await world.settle(phone, pad)
-    try await phone.quit()
-    try removeFiles(of: phone)
-    try await body(world, phone, pad)
-    try await pad.quit()
+    try await withPhoto { world, phone, pad in
+      try await phone.quit()
+      try removeFiles(of: phone)
+      try await body(world, phone, pad)
+    }
   }
 
   private func removeFiles(of device: TestDevice) throws {
@@ -88,60 +97,46 @@ struct MissingFileTests {
   @Test("The comparison after a gap in the history removes no value")
   func historyGap() async throws {
     try await withoutFiles { world, phone, pad in
-      let coordinator = NSPersistentStoreCoordinator(managedObjectModel: Self.model(1))
-      let store = try coordinator.addPersistentStore(
-        type: .sqlite,
-        at: phone.storeURL,
-        options: [NSPersistentHistoryTrackingKey: true]
-      )
-      let context = NSManagedObjectContext(.privateQueue)
-      context.persistentStoreCoordinator = coordinator
-      try await context.perform {
+      try phone.editElsewhere(Self.model(1)) { context in
         try context.first("Photo", "title", "a").setValue("b", forKey: "title")
         try context.save()
         try context.execute(
           NSPersistentHistoryChangeRequest.deleteHistory(before: Date.distantFuture)
         )
       }
-      try coordinator.remove(store)
       try phone.launch()
       try await world.settle(phone, pad, phone)
       try expectImage(1, phone, pad)
       let titles = try pad.save { try $0.all("Photo").map { $0.value(forKey: "title") as? String } }
       #expect(titles == ["b"])
-      try await phone.quit()
     }
   }
 
   @Test("An edit that was not exported before its file was lost does not remove the server's value")
   func unsentValue() async throws {
-    let world = try await World(model: Self.model(1))
-    let (phone, pad) = (try await world.device("phone"), try await world.device("pad"))
-    try phone.save { _ = $0.make("Photo", ["title": "a", "image": Self.image(1)]) }
-    try await world.settle(phone, pad)
-    phone.faults.isOnline = false
-    try phone.save { try $0.first("Photo", "title", "a").setValue(Self.image(2), forKey: "image") }
-    try await phone.quit()
-    try removeFiles(of: phone)
-    phone.faults.isOnline = true
-    try phone.launch()
-    try await world.settle(phone, pad, phone)
-    try expectImage(1, phone, pad)
-    for device in [phone, pad] { try await device.quit() }
+    try await withPhoto { world, phone, pad in
+      phone.faults.isOnline = false
+      try phone.save {
+        try $0.first("Photo", "title", "a").setValue(Self.image(2), forKey: "image")
+      }
+      try await phone.quit()
+      try removeFiles(of: phone)
+      phone.faults.isOnline = true
+      try phone.launch()
+      try await world.settle(phone, pad, phone)
+      try expectImage(1, phone, pad)
+    }
   }
 
   @Test("A value that the app sets to nil is removed on all devices")
   func removed() async throws {
-    let world = try await World(model: Self.model(1))
-    let (phone, pad) = (try await world.device("phone"), try await world.device("pad"))
-    try phone.save { _ = $0.make("Photo", ["title": "a", "image": Self.image(1)]) }
-    try await world.settle(phone, pad)
-    try phone.save { try $0.first("Photo", "title", "a").setValue(nil, forKey: "image") }
-    try await world.settle(phone, pad)
-    for device in [phone, pad] {
-      let images = try images(device)
-      #expect(images == [nil])
-      try await device.quit()
+    try await withPhoto { world, phone, pad in
+      try phone.save { try $0.first("Photo", "title", "a").setValue(nil, forKey: "image") }
+      try await world.settle(phone, pad)
+      for device in [phone, pad] {
+        let images = try images(device)
+        #expect(images == [nil])
+      }
     }
   }
 }

@@ -84,6 +84,26 @@ final class World: Sendable {
   }
 }
 
+extension TestDevice {
+  /// Runs a body with a context of another coordinator on the device's file, which keeps history and
+  /// mirrors nothing, as one of a widget or of a command-line tool.
+  func editElsewhere(
+    _ model: NSManagedObjectModel,
+    _ body: (NSManagedObjectContext) throws -> Void
+  ) throws {
+    let coordinator = NSPersistentStoreCoordinator(managedObjectModel: model)
+    let store = try coordinator.addPersistentStore(
+      type: .sqlite,
+      at: storeURL,
+      options: [NSPersistentHistoryTrackingKey: true]
+    )
+    let context = NSManagedObjectContext(.privateQueue)
+    context.persistentStoreCoordinator = coordinator
+    try context.performAndWait { try body(context) }
+    try coordinator.remove(store)
+  }
+}
+
 extension NSManagedObjectContext {
   func make(_ entity: String, _ values: [String: Any?] = [:]) -> NSManagedObject {
     let object = NSEntityDescription.insertNewObject(forEntityName: entity, into: self)
