@@ -168,4 +168,35 @@ package struct AgingTable: ~Copyable {
   package mutating func removeAll() {
     self = AgingTable()
   }
+
+  // MARK: Invariants
+
+  /// The broken invariants, a sentence each.
+  package func brokenInvariants() -> [String] {
+    var broken: [String] = []
+    var (used, recent) = (0, 0)
+    for index in 0...mask {
+      guard let found = found(index) else { continue }
+      let entry = entries[index]
+      used += 1
+      if found.isRecent { recent += 1 }
+      if place(entry.word & ~Self.ageBit, entry.key) != index {
+        broken.append("the entry at \(index) is not where a search for it ends")
+      }
+    }
+    if used != count { broken.append("\(used) entries are used, \(count) are counted") }
+    if recent != recentCount {
+      broken.append("\(recent) entries are recent, \(recentCount) are counted")
+    }
+    if used > mask { broken.append("no slot is free, so that a search would not end") }
+    return broken
+  }
+
+  /// Calls the body with all keys and what the table has for them, in no order.
+  func forEachKey(_ body: (UInt64, Int64, Found) -> Void) {
+    for index in 0...mask {
+      guard let found = found(index) else { continue }
+      body(entries[index].word & ~Self.ageBit, entries[index].key, found)
+    }
+  }
 }

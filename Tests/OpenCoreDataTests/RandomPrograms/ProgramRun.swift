@@ -19,6 +19,9 @@ enum ProgramRun {
         default: nil as String?
         }
       if let difference { return "step \(place), \(line): \(difference)" }
+      if line.step.mayWrite, let broken = try real.brokenInvariant(after: line.context) {
+        return "step \(place), \(line): \(broken)"
+      }
     }
     for index in reference.contexts.indices {
       let line = ProgramLine(index, .look)
@@ -28,7 +31,8 @@ enum ProgramRun {
         return "at the end, context \(index): \(difference)"
       }
     }
-    return try real.differenceOfStore(reference.store).map { "at the end: \($0)" }
+    let difference = try real.differenceOfStore(reference.store) ?? real.brokenInvariant(after: nil)
+    return difference.map { "at the end: \($0)" }
   }
 
   private static func agree(

@@ -106,6 +106,14 @@ extension ProgramStep {
     }
   }
 
+  /// Whether a step writes to the store, or tries to.
+  var mayWrite: Bool {
+    switch self {
+    case .save, .failingSave, .batchInsert, .batchRank, .batchDelete: true
+    default: false
+    }
+  }
+
   /// Whether a step can be undone.
   var changesObjects: Bool {
     switch self {

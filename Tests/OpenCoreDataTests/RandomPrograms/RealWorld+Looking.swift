@@ -91,6 +91,18 @@ extension RealWorld {
     }
   }
 
+  /// The first broken invariant, of row cache, history and file, of the store that a context writes
+  /// to, or of all stores; nil if there is none.
+  ///
+  /// The check empties the cache of a store whose file another coordinator has written.
+  func brokenInvariant(after writer: Int?) throws -> String? {
+    let checked = writer.map { [coordinators[$0 % coordinators.count]] } ?? coordinators
+    for store in checked.flatMap(\.persistentStores) {
+      if let broken = try (store as? SQLiteStore)?.brokenInvariants().first { return broken }
+    }
+    return nil
+  }
+
   /// The difference between the store, as a new context reads it, and its reference.
   func differenceOfStore(_ graph: ReferenceGraph) throws -> String? {
     let reader = NSManagedObjectContext(concurrencyType: .confinementConcurrencyType)

@@ -36,7 +36,7 @@ final class RealWorld {
         ofType: NSSQLiteStoreType,
         configurationName: nil,
         at: folder?.url.appendingPathComponent("Store.sqlite") ?? URL(fileURLWithPath: "/dev/null"),
-        options: layout.sharesFile ? [NSPersistentHistoryTrackingKey: true as NSNumber] : nil
+        options: [NSPersistentHistoryTrackingKey: true as NSNumber]
       )
       return coordinator
     }

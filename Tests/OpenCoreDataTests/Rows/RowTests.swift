@@ -118,6 +118,7 @@ struct AgingTableTests {
         expected[key]?.isRecent = true
       }
       #expect(table.count == expected.count)
+      if step.isMultiple(of: 500) { #expect(table.brokenInvariants().isEmpty) }
     }
     var contents: Set<UInt> = []
     table.forEach { contents.insert($0.content) }
@@ -149,6 +150,7 @@ struct RowCacheTests {
       cache.insert([row(key)], readAt: cache.epoch)
       #expect(cache.byteCount <= 100_000 + 1000)
     }
+    #expect(cache.brokenInvariants().isEmpty)
     #expect(cache.row(reference(10_000)) != nil)
     #expect(cache.row(reference(1)) == nil)
   }
@@ -221,6 +223,7 @@ struct RowCacheTests {
       cache.insert(&read, from: 0, of: reference(key), toMany: 0, readAt: cache.epoch)
       #expect(cache.byteCount <= 100_000 + 1000)
     }
+    #expect(cache.brokenInvariants().isEmpty)
     var found: [RowMember] = []
     #expect(cache.appendMembers(reference(1), toMany: 0, to: &found) == .nothing)
     #expect(cache.appendMembers(reference(2999), toMany: 0, to: &found) == .rows)

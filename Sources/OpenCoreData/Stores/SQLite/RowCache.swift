@@ -262,4 +262,60 @@ package final class RowCache: Sendable {
 
   /// The bytes that the cache takes.
   package var byteCount: Int { state.withLock { $0.recentBytes + $0.olderBytes } }
+
+  // MARK: Invariants
+
+  /// All that is cached, as it was at one moment.
+  struct Contents {
+    var rows: [Row] = []
+    var members: [(source: RowReference, index: Int, references: [RowReference])] = []
+  }
+
+  /// What is cached, to be compared with the file.
+  var contents: Contents {
+    state.withLock { state in
+      var contents = Contents()
+      state.rows.forEachKey { _, _, found in
+        contents.rows.append(Row(storage: Self.storage(found.content).takeUnretainedValue()))
+      }
+      state.links.forEachKey { word, key, found in
+        let entity = Int32(truncatingIfNeeded: word)
+        var references: [RowReference] = []
+        RowLinks(word: found.content).forEach { references.append($0) }
+        let source = RowReference(entityNumber: entity, key: key)
+        contents.members.append((source, Int(word >> 32) - 1, references))
+      }
+      return contents
+    }
+  }
+
+  /// The broken invariants of the cache alone, a sentence each.
+  package func brokenInvariants() -> [String] {
+    state.withLock { state in
+      var broken = state.rows.brokenInvariants().map { "in the table of rows, \($0)" }
+      broken += state.links.brokenInvariants().map { "in the table of members, \($0)" }
+      var (recent, older) = (0, 0)
+      func count(_ bytes: Int, _ found: AgingTable.Found) {
+        if found.isRecent { recent += bytes } else { older += bytes }
+      }
+      state.rows.forEachKey { word, key, found in
+        let row = Row(storage: Self.storage(found.content).takeUnretainedValue())
+        count(row.byteCount + Self.entryBytes, found)
+        if Self.word(row.reference) != word || row.reference.key != key {
+          broken.append("the row of \(row.reference) is cached under another key")
+        }
+      }
+      state.links.forEachKey { word, _, found in
+        count(RowLinks(word: found.content).byteCount + Self.entryBytes, found)
+        if word >> 32 == 0 { broken.append("members are cached under the key of a row") }
+      }
+      if recent != state.recentBytes || older != state.olderBytes {
+        broken.append(
+          "\(recent) recent and \(older) older bytes are cached, "
+            + "\(state.recentBytes) and \(state.olderBytes) are counted"
+        )
+      }
+      return broken
+    }
+  }
 }

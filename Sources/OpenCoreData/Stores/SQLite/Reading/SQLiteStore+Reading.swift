@@ -209,7 +209,7 @@ extension SQLiteStore {
     try fill(&members, from: start, by: reader)
   }
 
-  private func readMembers(
+  func readMembers(
     _ query: StoreConnection.MembersStatement,
     from source: RowReference,
     on connection: StoreConnection,
