@@ -22,7 +22,7 @@ struct ArchivedObject: Hashable {
   /// Counts a visited object; false if there were too many.
   func visit() -> Bool { archive.visit() }
 
-  private var node: BinaryPropertyList.Node { archive.node(index) }
+  var node: BinaryPropertyList.Node { archive.node(index) }
 
   /// The name of the archived object's class; nil for plain values.
   var className: String? {
@@ -102,6 +102,9 @@ struct ArchivedObject: Hashable {
     return nil
   }
 
+  /// Whether an archived object has a value for a key.
+  func contains(_ key: String) -> Bool { archive.entries(index)[key] != nil }
+
   /// The members of an array or a set.
   var elements: [ArchivedObject] {
     list("NS.objects")
@@ -115,6 +118,14 @@ struct ArchivedObject: Hashable {
       return zip(keys, values).map { ($0, $1) }
     }
     return zip(list("NS.keys"), list("NS.objects")).map { ($0, $1) }
+  }
+
+  /// The members under one key, or where it is absent under a numbered key for each.
+  func list(_ key: String, each prefix: String) -> [ArchivedObject] {
+    guard !contains(key) else { return list(key) }
+    var members: [ArchivedObject] = []
+    while let member = object("\(prefix)\(members.count)") { members.append(member) }
+    return members
   }
 
   private func list(_ key: String) -> [ArchivedObject] {
@@ -133,6 +144,7 @@ struct ArchivedObject: Hashable {
     switch node {
     case .boolean(let value): return NSNumber(value: value)
     case .integer(let value): return NSNumber(value: value)
+    case .unsigned(let value): return NSNumber(value: value)
     case .real(let value): return NSNumber(value: value)
     case .date(let value): return Date(timeIntervalSinceReferenceDate: value)
     case .data(let value): return value
@@ -173,7 +185,7 @@ struct ArchivedObject: Hashable {
   }
 
   /// The mantissa's words in the byte order of the archive, times a power of ten.
-  private var decimal: NSDecimalNumber? {
+  var decimal: NSDecimalNumber? {
     guard let mantissa = data("NS.mantissa"), mantissa.count <= 16,
       let length = integer("NS.length"), (0...8).contains(length),
       let exponent = integer("NS.exponent"), (-128...127).contains(exponent)

@@ -10,6 +10,8 @@ struct BinaryPropertyList {
     case null
     case boolean(Bool)
     case integer(Int64)
+    /// A number beyond `Int64`.
+    case unsigned(UInt64)
     case real(Double)
     case date(Double)
     case data(Data)
@@ -111,7 +113,7 @@ private struct BinaryPropertyListReader {
       default: return .null
       }
     case 0x1:
-      return .integer(try integer(at: offset + 1, width: 1 << low))
+      return try integer(at: offset + 1, width: 1 << low)
     case 0x2:
       return .real(try real(at: offset + 1, width: 1 << low))
     case 0x3:
@@ -193,12 +195,14 @@ private struct BinaryPropertyListReader {
     }
   }
 
-  private func integer(at offset: Int, width: Int) throws -> Int64 {
+  private func integer(at offset: Int, width: Int) throws -> BinaryPropertyList.Node {
     // Sixteen bytes contain unsigned numbers beyond Int64; the low half is the value.
-    if width == 16 {
-      return Int64(bitPattern: try unsigned(at: offset + 8, width: 8))
+    guard width == 16 else {
+      return .integer(Int64(bitPattern: try unsigned(at: offset, width: width)))
     }
-    return Int64(bitPattern: try unsigned(at: offset, width: width))
+    let value = try unsigned(at: offset + 8, width: 8)
+    let isBeyond = try unsigned(at: offset, width: 8) == 0 && value > UInt64(Int64.max)
+    return isBeyond ? .unsigned(value) : .integer(Int64(bitPattern: value))
   }
 
   private func real(at offset: Int, width: Int) throws -> Double {

@@ -50,6 +50,17 @@ final class KeyedArchive {
     return visitsLeft > 0
   }
 
+  /// The names of all classes that the archive describes.
+  var classNames: Set<String> {
+    var names: Set<String> = []
+    for index in table {
+      guard let name = entries(index)["$classname"], case .string(let text) = list.nodes[name]
+      else { continue }
+      names.insert(text)
+    }
+    return names
+  }
+
   func node(_ index: Int) -> BinaryPropertyList.Node { list.nodes[index] }
 
   func entries(_ index: Int) -> [String: Int] {

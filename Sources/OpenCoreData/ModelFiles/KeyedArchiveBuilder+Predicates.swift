@@ -222,29 +222,16 @@ extension KeyedArchiveBuilder {
   }
 
   private mutating func decimal(_ value: Decimal) -> ArchiveValue {
-    var words: [UInt16] = []
-    let digits = value.isNaN ? "" : "\(Swift.abs(value.significand))"
-    for digit in digits.compactMap(\.wholeNumberValue) {
-      var carry = digit
-      for index in words.indices {
-        let product = Int(words[index]) * 10 + carry
-        words[index] = UInt16(product & 0xFFFF)
-        carry = product >> 16
-      }
-      if carry > 0 { words.append(UInt16(carry)) }
-    }
-    let padded = (words + [UInt16](repeating: 0, count: 8)).prefix(8)
-    let mantissa = Data(padded.flatMap { [UInt8($0 & 0xFF), UInt8($0 >> 8)] })
-    return object(
+    object(
       class: [
         "NSDecimalNumberPlaceholder", "NSDecimalNumber", "NSNumber", "NSValue", "NSObject",
       ],
       [
         ("NS.exponent", .integer(value.isNaN ? 0 : Int64(value.exponent))),
-        ("NS.length", .integer(Int64(words.count))),
+        ("NS.length", .integer(Int64(value.mantissaWords.count))),
         ("NS.negative", .boolean(value.isNaN || value.sign == .minus)),
         ("NS.compact", .boolean(false)),
-        ("NS.mantissa", .data(mantissa)),
+        ("NS.mantissa", .data(value.mantissaBytes)),
         ("NS.mantissa.bo", .integer(1)),
       ]
     )

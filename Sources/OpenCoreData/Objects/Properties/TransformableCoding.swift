@@ -4,11 +4,8 @@ import Synchronization
 /// Transformable and object values to the bytes of a row and back.
 enum TransformableCoding {
   static func encode(_ value: Any, of slot: AttributeSlot) -> RowValue? {
-    if slot.type == .undefinedAttributeType {
-      return TransformableArchive.archive(value).map(RowValue.data)
-    }
-    guard let transformer = transformer(of: slot) else {
-      return TransformableArchive.archive(value).map(RowValue.data)
+    guard slot.type != .undefinedAttributeType, let transformer = transformer(of: slot) else {
+      return TransformableArchive.archive(value, classes: nil).map(RowValue.data)
     }
     // Apple's built-in transformers unarchive in the forward direction, an app's own archive.
     let bytes =
@@ -19,10 +16,7 @@ enum TransformableCoding {
 
   static func decode(_ data: Data, of slot: AttributeSlot) -> Any? {
     guard let transformer = transformer(of: slot) else {
-      return TransformableArchive.unarchive(
-        data,
-        classes: NSSecureUnarchiveFromDataTransformer.allowedTopLevelClasses
-      )
+      return TransformableArchive.unarchive(data, classes: nil)
     }
     return transformer is NSSecureUnarchiveFromDataTransformer
       ? transformer.transformedValue(data) : transformer.reverseTransformedValue(data)

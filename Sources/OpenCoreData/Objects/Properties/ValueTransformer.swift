@@ -64,9 +64,10 @@ open class ValueTransformer: NSObject, @unchecked Sendable {
     if let known = registry.withLock({ $0[name] }) { return known }
     let made: ValueTransformer?
     switch name {
-    case .secureUnarchiveFromDataTransformerName, .keyedUnarchiveFromDataTransformerName,
-      .unarchiveFromDataTransformerName:
+    case .secureUnarchiveFromDataTransformerName:
       made = NSSecureUnarchiveFromDataTransformer()
+    case .keyedUnarchiveFromDataTransformerName, .unarchiveFromDataTransformerName:
+      made = KeyedUnarchiveFromDataTransformer()
     case .negateBooleanTransformerName:
       made = NegateBooleanTransformer()
     case .isNilTransformerName:

@@ -1,0 +1,247 @@
+import Foundation
+import Testing
+import WatershedSQLite
+
+@testable import OpenCoreData
+
+/// Transformable attributes without a transformer, and with the one of secure archives.
+@Suite("Values of transformable attributes")
+struct TransformableTests {
+  private let bench: MigrationBench
+
+  init() throws {
+    bench = try MigrationBench()
+  }
+
+  private static func model(_ transformer: String?) -> NSManagedObjectModel {
+    MigrationBench.model(
+      ModelParts.entity(
+        "Note",
+        [
+          ModelParts.attribute("value", .transformableAttributeType) {
+            $0.valueTransformerName = transformer
+          }
+        ]
+      )
+    )
+  }
+
+  private static let secure = NSValueTransformerName.secureUnarchiveFromDataTransformerName.rawValue
+
+  /// Makes a note with a value the only one.
+  private func replaceNotes(_ model: NSManagedObjectModel, _ value: Any) throws {
+    try bench.open(model) { context in
+      for note in try context.all("Note") { context.delete(note) }
+      _ = context.insert("Note", ["value": value])
+    }
+  }
+
+  /// Saves a value and returns it as another context reads it.
+  private func saved(_ value: Any, _ transformer: String? = nil) throws -> Any? {
+    let model = Self.model(transformer)
+    try replaceNotes(model, value)
+    return try bench.open(model) { try $0.all("Note").first?.value(forKey: "value") }
+  }
+
+  /// The code of the error of saving a value.
+  private func failure(_ value: Any, _ transformer: String?) throws -> Int? {
+    try bench.open(Self.model(transformer)) { context in
+      let note = context.insert("Note", ["value": value])
+      defer { context.delete(note) }
+      do {
+        try context.save()
+        return nil
+      } catch {
+        return (error as NSError).code
+      }
+    }
+  }
+
+  /// Replaces the bytes of the value and returns it as a context reads it then.
+  private func read(_ bytes: Data, _ transformer: String?) throws -> Any? {
+    let model = Self.model(transformer)
+    try replaceNotes(model, "a")
+    try SQLiteConnection(path: bench.url.path, mode: .readWrite)
+      .run("UPDATE ZNOTE SET ZVALUE = ?", [.blob(bytes)])
+    return try bench.open(model) { try $0.all("Note").first?.value(forKey: "value") }
+  }
+
+  private func archive(_ value: Any) throws -> Data {
+    try NSKeyedArchiver.archivedData(withRootObject: value, requiringSecureCoding: false)
+  }
+
+  // MARK: Classes
+
+  @Test("Without a transformer an object of any class with a coding is stored, alone and in lists")
+  func ownClasses() throws {
+    #expect(try (saved(Hue("red")) as? Hue)?.name == "red")
+    let list = try #require(try saved([Hue("blue")]) as? [Hue])
+    #expect(list.map(\.name) == ["blue"])
+    #expect(try (saved(Tint(7)) as? Tint)?.number == 7)
+    let locale = try saved(NSLocale(localeIdentifier: "de_DE")) as? NSLocale
+    #expect(locale.map { ($0 as Locale).identifier } == "de_DE")
+    let ordered = try saved(NSOrderedSet(array: ["b", "a"])) as? NSOrderedSet
+    #expect(ordered?.array as? [String] == ["b", "a"])
+  }
+
+  @Test("A value that could not be read again is refused by a save")
+  func unreadableValues() throws {
+    let code = NSManagedObjectValidationError
+    #expect(try failure(NSAttributedString(string: "a"), nil) == code)
+    #expect(try failure(Hue("red"), Self.secure) == code)
+    #expect(try failure([Hue("red")], Self.secure) == code)
+    #expect(try failure(Tint(7), Self.secure) == code)
+    #expect(try failure(NSOrderedSet(array: ["a"]), Self.secure) == code)
+    #expect(try failure(NSObject(), nil) == code)
+    #expect(try failure("a", Self.secure) == nil)
+  }
+
+  @Test("A class that the transformer does not allow reads as nil, and its bytes stay")
+  func refusedClasses() throws {
+    let bytes = try archive(NSArray(array: [Hue("red")]))
+    #expect(try read(bytes, Self.secure) == nil)
+    let model = Self.model(Self.secure)
+    try bench.open(model) { _ = try $0.all("Note").first?.value(forKey: "value") }
+    let stored = try SQLiteConnection(path: bench.url.path)
+      .scalar("SELECT ZVALUE FROM ZNOTE")
+    #expect(stored == .blob(bytes))
+    #expect(try (read(bytes, nil) as? [Hue])?.map(\.name) == ["red"])
+  }
+
+  @Test("A transformer of the app's own allows its classes")
+  func ownTransformer() throws {
+    ValueTransformer.setValueTransformer(
+      HueTransformer(),
+      forName: NSValueTransformerName("HueTransformer")
+    )
+    #expect(try (saved(Hue("red"), "HueTransformer") as? Hue)?.name == "red")
+    let bytes = try archive(Tint(7))
+    #expect(try read(bytes, "HueTransformer") == nil)
+  }
+
+  // MARK: Numbers
+
+  @Test("Decimal numbers are stored, alone, in lists and in dictionaries")
+  func decimals() throws {
+    func decimal(_ value: Any?) -> Decimal? { (value as? NSDecimalNumber)?.decimalValue }
+    for text in ["1.5", "-0.000123", "0", "79228162514264337593543950335", "-3e40"] {
+      let value = try #require(Decimal(string: text))
+      #expect(try decimal(saved(NSDecimalNumber(decimal: value))) == value)
+      #expect(try decimal(saved(value, Self.secure)) == value)
+      #expect(try decimal((saved([value, "a"] as [Any]) as? NSArray)?.firstObject) == value)
+      #expect(try decimal((saved(["a": value]) as? NSDictionary)?["a"]) == value)
+    }
+    #expect(try decimal(saved(NSDecimalNumber.notANumber))?.isNaN == true)
+  }
+
+  @Test("Numbers keep their values at the limits of their types")
+  func numbers() throws {
+    #expect(try saved(NSNumber(value: UInt64.max)) as? UInt64 == .max)
+    #expect(try saved(NSNumber(value: Int64.min)) as? Int64 == .min)
+    #expect(try saved(NSNumber(value: -1.5e300)) as? Double == -1.5e300)
+    #expect(try saved(true) as? Bool == true)
+  }
+
+  // MARK: Bytes
+
+  /// An archive as Apple's platforms write one, with mutable classes.
+  private func appleArchive() -> Data {
+    var builder = KeyedArchiveBuilder()
+    let text = builder.object(
+      class: ["NSMutableString", "NSString", "NSObject"],
+      [("NS.string", .string("red"))]
+    )
+    let date = builder.object(class: ["NSDate", "NSObject"], [("NS.time", .real(5))])
+    let list = builder.array([text, date, text], isMutable: true)
+    let root = builder.reserve()
+    builder.fill(
+      root,
+      class: ["NSMutableDictionary", "NSDictionary", "NSObject"],
+      [("NS.keys", .array([builder.string("a")])), ("NS.objects", .array([list]))]
+    )
+    return builder.data(root: root)
+  }
+
+  @Test("An archive with mutable classes, as Apple's platforms write them, is read")
+  func mutableClasses() throws {
+    for transformer in [nil, Self.secure] {
+      let value = try #require(try read(appleArchive(), transformer) as? NSDictionary)
+      let list = try #require(value["a"] as? NSArray)
+      #expect(list.count == 3)
+      #expect(list[0] as? String == "red" && list[2] as? String == "red")
+      #expect((list[1] as? Date) == Date(timeIntervalSinceReferenceDate: 5))
+    }
+  }
+
+  @Test("Damaged bytes read as nil or as another value, and stop nothing")
+  func damagedBytes() throws {
+    let original = try archive(
+      ["a": 1, "b": ["c", Date(timeIntervalSinceReferenceDate: 5)], "d": NSSet(array: ["e"])]
+        as NSDictionary
+    )
+    var random = SeededNumbers(seed: 19)
+    var unreadable = 0
+    for _ in 0..<3_000 {
+      var bytes = original
+      for _ in 0..<Int.random(in: 1...3, using: &random) {
+        let place = Int.random(in: 0..<bytes.count, using: &random)
+        bytes[place] = UInt8.random(in: 0...255, using: &random)
+      }
+      let classes = NSSecureUnarchiveFromDataTransformer.allowedTopLevelClasses
+      if TransformableArchive.unarchive(bytes, classes: classes) == nil { unreadable += 1 }
+    }
+    #expect(unreadable > 0)
+    #expect(TransformableArchive.unarchive(original.prefix(100), classes: nil) == nil)
+    #expect(TransformableArchive.unarchive(Data(), classes: nil) == nil)
+  }
+
+  @Test("A list that contains itself reads as nil")
+  func cycle() throws {
+    var builder = KeyedArchiveBuilder()
+    let root = builder.reserve()
+    builder.fill(
+      root,
+      class: ["NSArray", "NSObject"],
+      [("NS.objects", .array([.reference(root)]))]
+    )
+    #expect(TransformableArchive.unarchive(builder.data(root: root), classes: nil) == nil)
+  }
+}
+
+/// A value class of an app.
+final class Hue: NSObject, NSSecureCoding {
+  static var supportsSecureCoding: Bool { true }
+
+  let name: String
+
+  init(_ name: String) {
+    self.name = name
+  }
+
+  init?(coder: NSCoder) {
+    guard let name = coder.decodeObject(of: NSString.self, forKey: "name") else { return nil }
+    self.name = name as String
+  }
+
+  func encode(with coder: NSCoder) { coder.encode(NSString(string: name), forKey: "name") }
+}
+
+/// A value class without secure coding.
+final class Tint: NSObject, NSCoding {
+  let number: Int
+
+  init(_ number: Int) {
+    self.number = number
+  }
+
+  init?(coder: NSCoder) { number = coder.decodeInteger(forKey: "number") }
+
+  func encode(with coder: NSCoder) { coder.encode(number, forKey: "number") }
+}
+
+/// The transformer of an app with a value class.
+private final class HueTransformer: NSSecureUnarchiveFromDataTransformer, @unchecked Sendable {
+  override class var allowedTopLevelClasses: [AnyClass] {
+    super.allowedTopLevelClasses + [Hue.self]
+  }
+}
