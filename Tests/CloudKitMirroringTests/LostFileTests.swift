@@ -186,28 +186,51 @@ struct LostFileTests {
       try phone.save { _ = $0.make("Post", ["title": "a"]) }
       try await world.settle(phone, pad)
       phone.faults.isOnline = false
-      let other = NSPersistentStoreCoordinator(managedObjectModel: world.model)
-      try other.addPersistentStore(
-        type: .sqlite,
-        at: phone.storeURL,
-        options: [NSPersistentHistoryTrackingKey: true]
-      )
-      let context = NSManagedObjectContext(.privateQueue)
-      context.persistentStoreCoordinator = other
       // A mirror that is offline does not fold history.
-      try await context.perform {
+      try phone.editElsewhere(world.model) { context in
         try context.first("Post", "title", "a").setValue("edited", forKey: "title")
         try context.save()
         try context.execute(
           NSPersistentHistoryChangeRequest.deleteHistory(before: Date.distantFuture)
         )
       }
-      for store in other.persistentStores { try other.remove(store) }
       phone.faults.isOnline = true
       try pad.save { try $0.all("Post").first?.setValue("pad", forKey: "content") }
       try await world.settle(pad, phone, pad)
       #expect(try titles(pad) == ["edited"])
       #expect(try phone.snapshot() == pad.snapshot())
+    }
+  }
+
+  @Test("Saves whose history another process deletes by its author reach all devices")
+  func deletedHistoryOfAuthor() async throws {
+    try await World.with("phone", "pad") { world, devices in
+      let (phone, pad) = (devices[0], devices[1])
+      try phone.save { context in
+        for title in ["kept", "edited", "deleted"] { _ = context.make("Post", ["title": title]) }
+      }
+      try await world.settle(phone, pad)
+      try await phone.quit()
+      try phone.editElsewhere(world.model) { context in
+        context.transactionAuthor = "widget"
+        try context.first("Post", "title", "edited").setValue("changed", forKey: "title")
+        try context.delete(context.first("Post", "title", "deleted"))
+        _ = context.make("Post", ["title": "made"])
+        try context.save()
+        let deletion = NSPersistentHistoryChangeRequest.deleteHistory(before: Date.distantFuture)
+        deletion.fetchRequest = NSPersistentHistoryTransaction.fetchRequest
+        deletion.fetchRequest?.predicate = NSPredicate(format: "author == 'widget'")
+        deletion.resultType = .count
+        let result = try context.execute(deletion) as? NSPersistentHistoryResult
+        #expect(result?.result as? Int == 1)
+        let left = NSPersistentHistoryChangeRequest.fetchHistory(after: Date.distantPast)
+        left.resultType = .count
+        let older = try context.execute(left) as? NSPersistentHistoryResult
+        #expect(older?.result as? Int != 0)
+      }
+      try phone.launch()
+      try await world.settle(phone, pad, phone)
+      for device in [phone, pad] { #expect(try titles(device) == ["changed", "kept", "made"]) }
     }
   }
 }

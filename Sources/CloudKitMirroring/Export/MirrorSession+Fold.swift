@@ -33,10 +33,12 @@ extension MirrorSession {
     guard let folded = try metadata.integer(.historyTransaction) else { return false }
     let last = try rows.lastTransactionNumber()
     guard last > folded else { return last < folded }
-    guard
-      case .integer(let oldest) = try rows.connection.scalar("SELECT MIN(Z_PK) FROM ATRANSACTION")
-    else { return true }
-    return oldest > folded + 1
+    // The numbers have no gaps but deleted transactions, which may be any between others.
+    let kept = try rows.connection.scalar(
+      "SELECT COUNT(*) FROM ATRANSACTION WHERE Z_PK > ?",
+      [.integer(folded)]
+    )
+    return kept != .integer(last - folded)
   }
 
   private func fold(_ change: MirrorRowChange, _ openings: StoreOpenings) throws {

@@ -55,11 +55,14 @@ struct HistoryReader {
     return number
   }
 
-  /// The number of the oldest transaction; nil if there is none.
-  func firstTransactionNumber() throws -> Int64? {
-    guard case .integer(let number)? = try connection.scalar("SELECT MIN(Z_PK) FROM ATRANSACTION")
-    else { return nil }
-    return number
+  /// How many transactions are kept after one; their numbers have no gaps but deleted ones.
+  func transactionCount(after number: Int64) throws -> Int64 {
+    let kept = try connection.scalar(
+      "SELECT COUNT(*) FROM ATRANSACTION WHERE Z_PK > ?",
+      [.integer(number)]
+    )
+    guard case .integer(let count)? = kept else { return 0 }
+    return count
   }
 
   /// The changes of up to `limit` transactions after one, in order; 0 for no limit.

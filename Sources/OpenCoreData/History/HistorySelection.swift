@@ -44,6 +44,14 @@ struct HistorySelection {
     request.fetchRequest?.entity?.name == HistoryEntities.change.name
   }
 
+  /// Whether the request's predicate or order may ask for a transaction's changes.
+  var readsChanges: Bool {
+    guard let fetch = request.fetchRequest else { return false }
+    let keys = fetch.sortDescriptors?.compactMap(\.key) ?? []
+    return fetch.predicate?.formatString.contains("changes") ?? false
+      || keys.contains { $0.hasPrefix("changes") }
+  }
+
   private var selectsTransactions: Bool { request.fetchRequest != nil && !selectsChanges }
 
   /// The transactions that match, or those with changes that match.

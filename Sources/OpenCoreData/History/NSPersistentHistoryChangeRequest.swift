@@ -125,10 +125,19 @@ public class NSPersistentHistoryChangeRequest: NSPersistentStoreRequest {
         remedy: "Use NSPersistentHistoryTransaction.fetchRequest: transactions are deleted whole."
       )
     }
+    var selected: [String: [Int64]]?
+    if fetchRequest != nil {
+      // Selected among those of all stores before the bound: a limit is one for all of them.
+      let all = try stores.flatMap {
+        try $0.transactions(before: bound, withChanges: selection.readsChanges)
+      }
+      selected = Dictionary(grouping: selection.select(all), by: \.storeID)
+        .mapValues { $0.map(\.transactionNumber) }
+    }
     var count = 0
     for store in stores {
-      let selected = fetchRequest == nil ? nil : try store.transactionNumbers(selection)
-      count += try store.deleteHistory(before: bound, among: selected)
+      let numbers = selected.map { $0[store.identifier ?? ""] ?? [] }
+      count += try store.deleteHistory(before: bound, among: numbers)
     }
     let result = resultType == .count ? NSNumber(value: count) : NSNumber(value: true)
     return NSPersistentHistoryResult(resultType: resultType, result: result)

@@ -36,13 +36,19 @@ extension SQLiteStore {
     }
   }
 
-  /// The numbers of the transactions that a request selects.
-  func transactionNumbers(_ selection: HistorySelection) throws -> [Int64] {
+  /// The transactions before a bound, with their changes or without.
+  func transactions(
+    before bound: NSPersistentHistoryChangeRequest.Bound,
+    withChanges: Bool
+  ) throws -> [NSPersistentHistoryTransaction] {
     guard hasHistoryTables else { return [] }
-    let all = try read { reader in
-      try transactions(after: 0, HistoryReader(connection: reader.connection, store: self))
+    return try read { reader in
+      let history = HistoryReader(connection: reader.connection, store: self)
+      let last = try lastTransaction(before: bound, history)
+      return withChanges
+        ? try transactions(after: 0, history).filter { $0.transactionNumber <= last }
+        : try history.transactions(after: 0, upTo: last, storeID: identifier ?? "")
     }
-    return selection.select(all).map(\.transactionNumber)
   }
 
   /// Deletes the transactions before a bound, or those of them that were selected; returns how many.
@@ -53,13 +59,7 @@ extension SQLiteStore {
     guard hasHistoryTables else { return 0 }
     let outcome = try writing(author: nil, contextName: nil) { writer in
       let history = HistoryReader(connection: writer.connection, store: self)
-      let last: Int64
-      switch bound {
-      case .date(let date):
-        last = try history.lastDeletableTransaction(before: date, now: self.effects.now)
-      case .token(let token?): last = (token.transactionNumbers[identifier ?? ""] ?? 1) - 1
-      case .token(nil): last = try history.lastTransactionNumber()
-      }
+      let last = try self.lastTransaction(before: bound, history)
       let chosen = selected?.filter { $0 <= last }
       let end = chosen.map { $0.max() ?? 0 } ?? last
       guard end > 0 else { return 0 }
@@ -69,6 +69,19 @@ extension SQLiteStore {
       return try Self.deleteTransactions(chosen, upTo: end, writer.connection)
     }
     return outcome.result
+  }
+
+  /// The number of the last transaction that a deletion before a bound may delete.
+  private func lastTransaction(
+    before bound: NSPersistentHistoryChangeRequest.Bound,
+    _ history: HistoryReader
+  ) throws -> Int64 {
+    switch bound {
+    case .date(let date):
+      try history.lastDeletableTransaction(before: date, now: effects.now)
+    case .token(let token?): (token.transactionNumbers[identifier ?? ""] ?? 1) - 1
+    case .token(nil): try history.lastTransactionNumber()
+    }
   }
 
   /// Deletes the transactions with some numbers, or else all up to a number, with their changes.
@@ -89,15 +102,14 @@ extension SQLiteStore {
   }
 
   /// Throws if a part of the history after a token was deleted, so that its reader has missed
-  /// changes.
+  /// changes: a deletion with a fetch request leaves out transactions between others.
   ///
   /// It also throws for a token that is newer than the file, which was restored from an older copy:
   /// the numbers after it are assigned again.
   private func requireKept(after token: Int64, _ history: HistoryReader) throws {
     let last = try history.lastTransactionNumber()
     guard token != last else { return }
-    let oldest = try history.firstTransactionNumber() ?? last + 1
-    guard token > last || oldest > token + 1 else { return }
+    guard try token > last || history.transactionCount(after: token) < last - token else { return }
     let reason =
       token > last
       ? "The history of the store at \(path) ends before transaction \(token): the file is of an "
@@ -232,9 +244,10 @@ extension HistoryReader {
   /// The tolerance in seconds: a clock that is ahead by less corrects itself.
   private static let clockTolerance: Double = 86_400
 
-  /// The transactions after one, without their changes.
+  /// The transactions after one, up to another, without their changes.
   func transactions(
     after number: Int64,
+    upTo last: Int64 = .max,
     storeID: String
   ) throws -> [NSPersistentHistoryTransaction] {
     try connection.query(
@@ -245,9 +258,9 @@ extension HistoryReader {
       LEFT JOIN ATRANSACTIONSTRING AS b ON b.Z_PK = t.ZBUNDLEIDTS \
       LEFT JOIN ATRANSACTIONSTRING AS c ON c.Z_PK = t.ZCONTEXTNAMETS \
       LEFT JOIN ATRANSACTIONSTRING AS p ON p.Z_PK = t.ZPROCESSIDTS \
-      WHERE t.Z_PK > ? ORDER BY t.Z_PK
+      WHERE t.Z_PK > ? AND t.Z_PK <= ? ORDER BY t.Z_PK
       """,
-      [.integer(number)]
+      [.integer(number), .integer(last)]
     ) { row in
       NSPersistentHistoryTransaction(
         timestamp: Date(timeIntervalSinceReferenceDate: row.double(1)),

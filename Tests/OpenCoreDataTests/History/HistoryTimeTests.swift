@@ -124,6 +124,32 @@ struct HistoryTimeTests {
     #expect(try authors() == ["app", nil])
   }
 
+  @Test("The limit of a deletion counts transactions before its bound alone")
+  func limitedDeletion() throws {
+    let world = try HistoryRequestWorld()
+    let request = NSPersistentHistoryChangeRequest.deleteHistory(before: world.tokens[2])
+    let fetch = try #require(NSPersistentHistoryTransaction.fetchRequest)
+    fetch.sortDescriptors = [NSSortDescriptor(key: "transactionNumber", ascending: false)]
+    fetch.fetchLimit = 1
+    request.fetchRequest = fetch
+    request.resultType = .count
+    #expect(try world.run(request) as? Int == 1)
+    let left = try world.transactions(.fetchHistory(after: .distantPast))
+    #expect(left.map(\.transactionNumber) == [1, 3])
+  }
+
+  @Test("A deletion may select transactions by their changes")
+  func deletionByChanges() throws {
+    let world = try HistoryRequestWorld()
+    let request = NSPersistentHistoryChangeRequest.deleteHistory(before: .distantFuture)
+    request.fetchRequest = NSPersistentHistoryTransaction.fetchRequest
+    request.fetchRequest?.predicate = NSPredicate(format: "changes.@count == 1")
+    request.resultType = .count
+    #expect(try world.run(request) as? Int == 1)
+    let left = try world.transactions(.fetchHistory(after: .distantPast))
+    #expect(left.map(\.author) == ["app", nil])
+  }
+
   @Test("History after a transaction's own date begins with the next one")
   func afterOwnDate() throws {
     let world = try HistoryRequestWorld()

@@ -132,4 +132,18 @@ struct HistoryTokenTests {
       #expect(error == NSPersistentHistoryTokenExpiredError)
     }
   }
+
+  @Test("A token expires when transactions after it are deleted between others")
+  func gapAfterToken() throws {
+    let world = try HistoryRequestWorld()
+    let request = NSPersistentHistoryChangeRequest.deleteHistory(before: .distantFuture)
+    request.fetchRequest = NSPersistentHistoryTransaction.fetchRequest
+    request.fetchRequest?.predicate = NSPredicate(format: "author == %@", "widget")
+    _ = try world.run(request)
+    let error = #expect(throws: NSError.self) {
+      try world.run(.fetchHistory(after: world.tokens[0]))
+    }
+    #expect(error?.code == NSPersistentHistoryTokenExpiredError)
+    #expect(try world.transactions(.fetchHistory(after: world.tokens[1])).map(\.author) == [nil])
+  }
 }
