@@ -27,6 +27,30 @@ struct ValidationTests {
     #expect(error?.code == NSValidationMissingMandatoryPropertyError)
     #expect(error?.userInfo[NSValidationKeyErrorKey] as? String == "name")
     #expect(error?.userInfo[NSValidationObjectErrorKey] is Reader)
+    #expect(error?.userInfo[NSValidationValueErrorKey] is NSNull)
+  }
+
+  @Test("A text matches a regular expression as a whole, with a line break at its end")
+  func lineBreak() throws {
+    let code = ModelParts.text("code") { $0.limits.regularExpression = "[0-9]{5}|x" }
+    let model = MigrationBench.model(ModelParts.entity("Place", [code]))
+    let failure = { (text: String) throws -> Int? in
+      try MigrationBench().open(model) { context in
+        let place = context.insert("Place", ["code": text])
+        defer { context.delete(place) }
+        do {
+          try place.validateForInsert()
+          return nil
+        } catch {
+          return (error as NSError).code
+        }
+      }
+    }
+    #expect(try failure("12345") == nil)
+    #expect(try failure("x") == nil)
+    for text in ["12345\n", "12345\r\n", "\n12345", "x\u{2028}", "123456", "12345x"] {
+      #expect(try failure(text) == NSValidationStringPatternMatchingError, "\(text)")
+    }
   }
 
   @Test(

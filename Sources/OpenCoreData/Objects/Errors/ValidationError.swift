@@ -14,8 +14,8 @@ enum ValidationError {
       NSLocalizedDescriptionKey: sentence,
       NSValidationObjectErrorKey: object,
       NSValidationKeyErrorKey: key,
+      NSValidationValueErrorKey: value ?? NSNull(),
     ]
-    if let value { userInfo[NSValidationValueErrorKey] = value }
     if let predicate { userInfo[NSValidationPredicateErrorKey] = predicate }
     return NSError(domain: NSCocoaErrorDomain, code: code, userInfo: userInfo)
   }

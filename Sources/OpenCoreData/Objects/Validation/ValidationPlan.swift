@@ -59,8 +59,9 @@ struct ValidationPlan: @unchecked Sendable {
       return nil
     }
     let pattern = limits.regularExpression.flatMap {
-      // A malformed pattern is reported where the model file is read.
-      try? NSRegularExpression(pattern: "^(?:\($0))$")
+      // The whole text, as MATCHES: `$` would match before a line break at its end too. A malformed
+      // pattern is reported where the model file is read.
+      try? NSRegularExpression(pattern: "\\A(?:\($0))\\z")
     }
     return AttributeCheck(
       index: slot.index,
