@@ -169,8 +169,11 @@ final class FetchedResults: @unchecked Sendable {
 
   private func follow(_ turn: FetchedResultsTracker.Turn, _ plan: FetchPlan) throws {
     guard var old = list else { return }
-    if plan.limit > 0 || plan.offset > 0 { return try fetchAgain(&old, touched: turn.changed) }
     let tracker = FetchedResultsTracker(plan: plan)
+    if plan.limit > 0 || plan.offset > 0 {
+      let rekeyed = tracker.rekeyed(among: turn.changed)
+      return try fetchAgain(&old, touched: turn.changed, rekeyed: rekeyed)
+    }
     guard let outcome = tracker.list(&old, after: turn) else { return }
     var new = try SectionedResults(outcome.objects, sectionNameKeyPath: sectionNameKeyPath)
     report(&old, &new, touched: outcome.touched, displaced: outcome.displaced)
@@ -187,11 +190,12 @@ final class FetchedResults: @unchecked Sendable {
   /// A list with a limit or an offset is fetched again.
   private func fetchAgain(
     _ old: inout SectionedResults,
-    touched: Set<NSManagedObject>
+    touched: Set<NSManagedObject>,
+    rekeyed: Set<NSManagedObject> = []
   ) throws {
     var new = try SectionedResults(fetch(), sectionNameKeyPath: sectionNameKeyPath)
     let difference = new.objects.difference(from: old.objects).inferringMoves()
-    var displaced: Set<NSManagedObject> = []
+    var displaced = rekeyed
     for case .insert(_, let object, _?) in difference { displaced.insert(object) }
     report(&old, &new, touched: touched, displaced: displaced)
   }

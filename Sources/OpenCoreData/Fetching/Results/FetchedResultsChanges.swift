@@ -23,7 +23,7 @@ struct FetchedResultsChanges {
   /// Compares two lists.
   ///
   /// `touched` are the objects whose values changed; `displaced` are those that changed their
-  /// position relative to the others.
+  /// position relative to the others, or a property that the list is sorted by.
   init(
     from old: inout SectionedResults,
     to new: inout SectionedResults,

@@ -11,7 +11,8 @@ struct FetchedResultsTracker {
     var objects: [NSManagedObject]
     /// The objects in the list whose values changed.
     var touched: Set<NSManagedObject>
-    /// The objects of the old list that have another position in the new one.
+    /// The objects of the old list that have another position in the new one, or whose sort keys
+    /// changed in this turn.
     var displaced: Set<NSManagedObject>
   }
 
@@ -64,7 +65,17 @@ struct FetchedResultsTracker {
     let placed = (arrivals.sorted { $0.key.precedes($1.key) } + outcome.displaced)
       .sorted(using: plan.sortDescriptors) { $0 }
     outcome.objects = merged(stayed, placed)
+    outcome.displaced.formUnion(rekeyed(among: touched))
     return outcome
+  }
+
+  /// The objects whose own properties that the list is sorted by changed in this turn: they are
+  /// reported as moves, also where their positions are as before.
+  func rekeyed(among touched: Set<NSManagedObject>) -> Set<NSManagedObject> {
+    let names = Set(plan.sortDescriptors.compactMap { $0.sortKey?.keys.first })
+    return touched.filter { object in
+      object.context != nil && !names.isDisjoint(with: object.changedValuesForCurrentEvent().keys)
+    }
   }
 
   /// The members that are still in order; the others are recorded as displaced.

@@ -4,8 +4,9 @@ public enum NSFetchedResultsChangeType: UInt, Sendable, Hashable {
   case insert = 1
   /// It was deleted.
   case delete = 2
-  /// It has another position.
+  /// It has another position, or another value of a property that the list is sorted by; both
+  /// positions may then be equal.
   case move = 3
-  /// Its values changed, and its position did not.
+  /// Other values of it changed, and its position did not.
   case update = 4
 }

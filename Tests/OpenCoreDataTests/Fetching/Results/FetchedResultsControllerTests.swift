@@ -138,10 +138,16 @@ struct FetchedResultsControllerTests {
       #expect(recorder.log == ["will", "move Z 0.0 0.3", "did"])
       recorder.log = []
 
+      // A change of a sort key is a move, also to the same place.
+      a.title = "Y"
+      context.processPendingChanges()
+      #expect(recorder.log == ["will", "move Y 0.3 0.3", "did"])
+      recorder.log = []
+
       context.delete(c)
       context.processPendingChanges()
       #expect(recorder.log == ["will", "delete C 0.1 -", "did"])
-      #expect(results.fetchedObjects?.map(\.title) == ["B", "D", "Z"])
+      #expect(results.fetchedObjects?.map(\.title) == ["B", "D", "Y"])
     }
   }
 
