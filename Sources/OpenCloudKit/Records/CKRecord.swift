@@ -244,8 +244,23 @@ open class CKRecord: NSObject, NSSecureCoding, NSCopying, CKRecordKeyValueSettin
     set { setObject(newValue, forKey: key) }
   }
 
-  /// The value of a key, as key-value coding reads it.
-  open func value(forKey key: String) -> Any? { object(forKey: key) }
+  /// The value of a key, as key-value coding reads it: a field, or else a property of the record,
+  /// such as `creationDate`.
+  open func value(forKey key: String) -> Any? {
+    if let object = object(forKey: key) { return object }
+    return switch key {
+    case "recordID": recordID
+    case "recordType": recordType
+    case "recordChangeTag": recordChangeTag
+    case "creationDate": creationDate
+    case "creatorUserRecordID": creatorUserRecordID
+    case "modificationDate": modificationDate
+    case "lastModifiedUserRecordID": lastModifiedUserRecordID
+    case "parent": parent
+    case "share": share
+    default: nil
+    }
+  }
 
   /// Sets the value of a key, as key-value coding does; `nil` removes it.
   open func setValue(_ value: Any?, forKey key: String) {
