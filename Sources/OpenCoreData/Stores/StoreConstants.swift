@@ -46,6 +46,9 @@ public let NSPersistentStoreConnectionPoolMaxSizeKey = "NSPersistentStoreConnect
 /// The metadata key of the earliest system that a store supports; it is stored, but not used.
 public let NSPersistentStoreOSCompatibility = "NSPersistentStoreOSCompatibilityKey"
 /// The option that keeps persistent history.
+///
+/// Differs from Core Data: a store that has a history is opened read-only where the option is false, and
+/// stays writable, and keeps its history, where the option is absent.
 public let NSPersistentHistoryTrackingKey = "NSPersistentHistoryTrackingKey"
 /// The option that posts a notification for each change to the store.
 public let NSPersistentStoreRemoteChangeNotificationPostOptionKey =

@@ -6,16 +6,21 @@ import Foundation
 ///
 /// Apple names these by selectors, `caseInsensitiveCompare:` and so on, which Swift on Linux does
 /// not have.
+///
+/// **Differs from Core Data:** the localized orders are the same on all machines, those of no language's
+/// alphabet: letters without their diacritics by code point, then diacritics, then case. In English
+/// Apple's collation has ø and ł beside o and l, in Swedish å, ä and ö behind z; it has hiragana and
+/// katakana interleaved, and signs before letters.
 public enum SortOrdering: String, Sendable, Hashable, CaseIterable {
   /// Code point order, as `compare:`.
   case literal = "compare:"
   /// As `caseInsensitiveCompare:`.
   case caseInsensitive = "caseInsensitiveCompare:"
-  /// The order of a language's alphabet, as `localizedCompare:`.
+  /// Letters, then diacritics, then case, in place of `localizedCompare:`.
   case localized = "localizedCompare:"
-  /// As `localizedCaseInsensitiveCompare:`.
+  /// Letters, then diacritics, in place of `localizedCaseInsensitiveCompare:`.
   case localizedCaseInsensitive = "localizedCaseInsensitiveCompare:"
-  /// The order of file managers, with numbers sorted by value, as `localizedStandardCompare:`.
+  /// The localized order with numbers sorted by value, in place of `localizedStandardCompare:`.
   case localizedStandard = "localizedStandardCompare:"
 
   /// A string whose code point order is this ordering.

@@ -139,7 +139,7 @@ struct StoreOpener: @unchecked Sendable {
       against: file.tables
     )
     // History that was begun is continued, or a mirroring that reads it would miss changes. A store
-    // whose options refuse history is opened read-only, as in Core Data.
+    // whose options refuse history is opened read-only; Core Data does so without the option too.
     let isLocked = try !FileSystem.isWritable(url.path)
     if isLocked, !settings.isReadOnly {
       StoreLog.warning(
