@@ -1,3 +1,5 @@
+import Synchronization
+
 /// The identity of an object: its entity, store, context and key; see ``SharedObjectState``.
 extension NSManagedObject {
   @inline(__always)
