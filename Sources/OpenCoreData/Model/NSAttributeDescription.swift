@@ -52,7 +52,11 @@ open class NSAttributeDescription: NSPropertyDescription, @unchecked Sendable {
   }
   /// The value that a new object starts with.
   open var defaultValue: Any? { willSet { requireEditable() } }
-  /// The name of the transformer that turns a transformable value into bytes.
+  /// The name of the transformer that turns a transformable value into bytes; with nil, objects of any
+  /// class with a coding are archived.
+  ///
+  /// Differs from Core Data: a value that Foundation on Linux could not read from its archive again, such
+  /// as an `NSAttributedString` or a set of decimal numbers, is refused when its object is saved.
   open var valueTransformerName: String? { willSet { requireEditable() } }
   /// Whether large values may be kept in files beside the store.
   open var allowsExternalBinaryDataStorage = false { willSet { requireEditable() } }
