@@ -35,8 +35,8 @@ extension CloudKitHTTPServer {
       handlers: Handlers(
         respond: { await service.respond(to: $0) },
         transfer: { await service.respondToTransfer($0, body: $1) },
-        openEvents: { try service.openEventStream(path: $0, lastEventID: $1) },
-        endEvents: { service.endListening() },
+        openEvents: { try service.devices.openEventStream(path: $0, lastEventID: $1) },
+        endEvents: { service.devices.endListening() },
         background: { await service.runMaintenance() },
         isReady: { await service.isReady() },
         metrics: { service.metricsText },

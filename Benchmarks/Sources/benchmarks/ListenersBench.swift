@@ -21,13 +21,13 @@ struct ListenersBench {
       for _ in 0..<100 {
         let path = try await bench.people[1].makeDevice()
         for _ in 0..<(listeners / 100) {
-          var stream = try service.openEventStream(path: path, lastEventID: nil)
+          var stream = try service.devices.openEventStream(path: path, lastEventID: nil)
           group.addTask { while await stream.next() != nil {} }
         }
       }
       let person = bench.people[0]
       try await person.subscribe()
-      var stream = try service.openEventStream(
+      var stream = try service.devices.openEventStream(
         path: try await person.makeDevice(),
         lastEventID: nil
       )
@@ -45,7 +45,7 @@ struct ListenersBench {
         )
       }
       waits.sort()
-      service.endListening()
+      service.devices.endListening()
       try await group.waitForAll()
       await service.shutdown()
       return [

@@ -217,7 +217,7 @@ extension CloudKitService {
         DirectoryRange(kind, owner: account, limit: .max)
       ).map(\.key)
     }
-    try endDevices(of: account, snapshot, in: &batch) { binding in
+    try devices.endDevices(of: account, snapshot, in: &batch) { binding in
       if let grant = binding.grant { return grant != keptGrant }
       return binding.session.map { !stays.contains($0) } ?? true
     }

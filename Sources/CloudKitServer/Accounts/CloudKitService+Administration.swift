@@ -153,7 +153,7 @@ extension CloudKitService {
 
   /// Expires the change tokens of all clients, because the data was replaced by an older copy.
   package func beginNewIncarnation() async throws {
-    try await writing.run { [storage] in try storage.beginNewIncarnation() }
+    try await writer.directoryLane.run { [storage] in try storage.beginNewIncarnation() }
   }
 
   // MARK: Sessions

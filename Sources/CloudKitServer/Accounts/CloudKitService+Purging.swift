@@ -97,7 +97,7 @@ extension CloudKitService {
         try snapshot.reindex(old, as: share, in: link.partition, &batch)
         batch.zones = [row]
         var note = CommitNotification(
-          process: notifications.run,
+          process: delivery.process,
           container: link.container,
           environment: link.environment,
           scope: .private,
@@ -110,11 +110,11 @@ extension CloudKitService {
           CommitNotification.TouchedShare(zone: row.number, zoneName: row.name, share: link.share)
         ]
         note.savedCount = 1
-        try post(&note, in: &batch)
+        try delivery.post(&note, in: &batch)
         return (batch, note)
       }
     }
-    if let note { announce(note) }
+    if let note { delivery.announce(note) }
   }
 
   // MARK: The account's own data

@@ -19,7 +19,7 @@ extension CloudKitService {
       throw BackupError(description: "A file or folder exists at \(folder.path) already.")
     }
     do {
-      try await bindAssetStore()
+      try await assets.bindStore()
     } catch let error as AssetStoreMismatch {
       throw BackupError(description: error.description)
     }
@@ -54,8 +54,8 @@ extension CloudKitService {
     // On another lane than the writes: copying a large database takes long.
     try await effects.lane("server backup").run { [storage] in try storage.copy(to: database) }
     var paths = [Self.databaseFileName]
-    for partition in try await assets.partitions() {
-      for file in try await assets.files(in: partition) {
+    for partition in try await assets.store.partitions() {
+      for file in try await assets.store.files(in: partition) {
         let path = "assets/\(partition.rawValue)/\(file.name.prefix(2))/\(file.name)"
         try await copy(AssetPlace(partition, file.name), file.size, to: folder, path)
         paths.append(path)
@@ -96,7 +96,7 @@ extension CloudKitService {
     }
     let handle = try FileHandle(forWritingTo: file)
     if size > 0 {
-      try await assets.read(place, 0..<size) { try handle.write(contentsOf: $0) }
+      try await assets.store.read(place, 0..<size) { try handle.write(contentsOf: $0) }
     }
     try handle.synchronize()
     try handle.close()

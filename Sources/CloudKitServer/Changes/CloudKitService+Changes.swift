@@ -14,7 +14,7 @@ extension CloudKitService {
 
   func zoneChanges(_ request: ZoneChangesRequest, _ context: RequestContext) async throws -> Data {
     _ = try context.participant()
-    try checkCount(request.zones.count)
+    try limits.checkCount(request.zones.count)
     try checkOncePerZone(request.zones.map(\.zoneID), context)
     return try await reading(context) { [self] control in
       var json = JSONWriter(capacity: 1024)
@@ -75,7 +75,7 @@ extension CloudKitService {
     try storage.read(prefetching: reads, control: control) { snapshot in
       // Remove the incomplete output of an attempt whose connection failed.
       json.takeBack(to: mark)
-      let database = try target(of: [options.zoneID], context, snapshot)
+      let database = try databases.target(of: [options.zoneID], context, snapshot)
       let zones = ZoneDirectory(database, context)
       let zone = try zones.number(of: options.zoneID)
       let view = database.views?[zone]
@@ -120,7 +120,7 @@ extension CloudKitService {
     _ bytes: Int
   ) throws -> [PrefetchedRead] {
     guard context.scope == .private else { return [] }
-    let id = try partition(context)
+    let id = try databases.partition(context)
     var reads: [PrefetchedRead] = [.zones(id, named: [options.zoneID.zoneName]), .database(id)]
     if let token, let zone = token.zone, token.partition == id, bytes > 0,
       // An invalid value is reported later, when the option is checked.

@@ -13,7 +13,7 @@ extension CloudKitService {
     guard context.scope != .public else {
       throw ErrorDictionary(.badRequest, "the public database has no changes")
     }
-    let id = try partition(context)
+    let id = try databases.partition(context)
     let token = try open(request.syncToken ?? request.metaSyncToken)
     let limit = try pageSize(request.resultsLimit)
     var response = try await reading(context) { [self] control in
@@ -98,8 +98,8 @@ extension CloudKitService {
       )
       known[zone] = ChangeNumber(numbers[index + 2])
     }
-    let links = try shareLinks(context, snapshot)
-    let zones = try linkedZones(links, user, snapshot)
+    let links = try databases.shareLinks(context, snapshot)
+    let zones = try databases.linkedZones(links, user, snapshot)
     let linked = Set(zones.map { KnownZone(partition: $0.partition, zone: $0.row.number) })
     // The zone belonged to an account that was purged so long ago that its links were removed too:
     // even its name is no longer known. Without a token the client lists the zones that are left.

@@ -32,7 +32,7 @@ extension CloudKitService {
   /// Removes commit events that every process has read.
   package func forgetOldEvents() async throws {
     let oldest = now - Int64(limits.eventLifetime * 1000)
-    try await writing.run { [storage] in try storage.forgetEvents(before: oldest) }
+    try await writer.directoryLane.run { [storage] in try storage.forgetEvents(before: oldest) }
   }
 
   /// Checks for commits of other processes every few seconds, besides the storage's notifications,
@@ -51,7 +51,7 @@ extension CloudKitService {
     while !isClosed {
       do { try await effects.clock.sleep(seconds: limits.eventPollInterval) } catch { return }
       // If the storage does not respond now, the next round may succeed; requests report the error.
-      try? await deliverEvents()
+      try? await delivery.deliverEvents()
       sinceTidying += limits.eventPollInterval
       guard sinceTidying >= 3600 else { continue }
       sinceTidying = 0

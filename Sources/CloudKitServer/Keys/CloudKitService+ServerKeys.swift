@@ -135,7 +135,7 @@ extension CloudKitService {
         userRecordName: key.userRecordName
       ),
       isExtended: request.headers[WebServiceName.capabilities] == WebServiceName.capabilitiesValue,
-      clientID: target.query["clientId"].flatMap(deviceName),
+      clientID: target.query["clientId"].flatMap(limits.deviceName),
       wantsSyncToken: false,
       signInURL: "",
       signature: SignatureMark(

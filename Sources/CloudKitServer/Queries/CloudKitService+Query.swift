@@ -14,7 +14,7 @@ extension CloudKitService {
     }
     let zoneID = request.zoneID ?? .defaultZone
     let (id, access) = try storage.read { snapshot in
-      let database = try target(of: [zoneID], context, snapshot)
+      let database = try databases.target(of: [zoneID], context, snapshot)
       // Checked first: errors about fields and indexes are no help if the zone does not exist.
       if !isWide { _ = try ZoneDirectory(database, context).number(of: zoneID) }
       return (database.id, try snapshot.access(in: database.id, context))
@@ -43,7 +43,7 @@ extension CloudKitService {
   ) throws -> Data {
     let zoneID = request.zoneID ?? .defaultZone
     return try storage.read(control) { snapshot in
-      var database = try target(of: [zoneID], context, snapshot)
+      var database = try databases.target(of: [zoneID], context, snapshot)
       if isWide { database.rows = try snapshot.livingZones(in: id) }
       let zones = ZoneDirectory(database, context)
       let rendering = RecordRendering(

@@ -6,7 +6,7 @@ extension CloudKitService {
     _ request: LookupRecordsRequest,
     _ context: RequestContext
   ) async throws -> Data {
-    try checkCount(request.records.count)
+    try limits.checkCount(request.records.count)
     return try await reading(context) { [self] control in
       try found(request, context, control)
     }
@@ -22,7 +22,7 @@ extension CloudKitService {
       // Include the request's own zone: its token may be requested, regardless of the records'
       // zones.
       let asked = named + [request.zoneID ?? .defaultZone]
-      let databases = try targets(of: asked, context, snapshot)
+      let databases = try self.databases.targets(of: asked, context, snapshot)
       var keys: [Result<RecordKey, any Error>] = []
       var found: [String: [RecordKey: StoredRecord]] = [:]
       for (record, zone) in zip(request.records, named) {

@@ -9,7 +9,7 @@ extension CloudKitService {
     bodySize: Int
   ) async throws -> Data {
     _ = try context.user()
-    try checkCount(request.operations.count)
+    try limits.checkCount(request.operations.count)
     try checkOneOperationPerRecord(request, context)
     if let parts = operationsByOwner(request, context) {
       return try await modifyRecords(of: parts, request, context, bodySize: bodySize)
@@ -36,10 +36,11 @@ extension CloudKitService {
     let zones = call.namedZones
     let id =
       context.scope == .shared
-      ? try storage.read { try target(of: zones, context, $0).id } : try partition(context)
+      ? try storage.read { try databases.target(of: zones, context, $0).id }
+      : try databases.partition(context)
     let isSaving = request.operations.contains { !$0.operationType.isDelete }
     if isSaving {
-      try await checkQuota(context, id, adding: Int64(bodySize))
+      try await quotas.check(context, id, adding: Int64(bodySize))
       try throttleLinkedRows(context)
     }
     let outcome = try await afterErasing(context.container) {
@@ -52,7 +53,7 @@ extension CloudKitService {
       // A batch that was refused takes no room.
       if isSaving { quotas.add(Int64(bodySize), in: id) }
       countLinkedRows(outcome.linkedRows, context)
-      announce(note)
+      delivery.announce(note)
     }
     return outcome.reply
   }
@@ -118,7 +119,7 @@ struct ModifyCall: Sendable {
 
   mutating func decide() throws -> (WriteBatch?, Outcome) {
     let loaded = try service.storage.read { snapshot -> Loaded in
-      database = try service.target(of: namedZones, context, snapshot)
+      database = try service.databases.target(of: namedZones, context, snapshot)
       if let reply = try storedReply(snapshot) { return .answered(reply) }
       let (input, zones) = try load(snapshot)
       return .loaded(input, zones)
@@ -198,7 +199,7 @@ struct ModifyCall: Sendable {
     let reply = json.finished()
     try keep(reply, in: &batch)
     var note = try self.note(of: plan, &batch, input, zones: names)
-    try service.post(&note, in: &batch, hasSubscribers: !input.subscriptions.isEmpty)
+    try service.delivery.post(&note, in: &batch, hasSubscribers: !input.subscriptions.isEmpty)
     return (batch, Outcome(reply: reply, note: note, linkedRows: batch.linkedRowCount))
   }
 

@@ -81,10 +81,10 @@ extension StorageSnapshot {
   }
 }
 
-extension CloudKitService {
+extension Storage {
   func canRead(_ record: StoredRecord, in id: PartitionID, _ context: RequestContext) -> Bool {
     guard context.scope == .public else { return true }
-    guard let access = try? storage.read({ try $0.access(in: id, context) }) else { return false }
+    guard let access = try? read({ try $0.access(in: id, context) }) else { return false }
     return access.allows(.read, type: record.type, creator: record.created.userRecordName)
   }
 }

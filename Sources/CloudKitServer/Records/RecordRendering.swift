@@ -274,7 +274,7 @@ struct RecordRendering {
     let source =
       context.scope == .shared ? SharedSource(record.key, reader: context.reader) : nil
     func complete(_ asset: AssetValue) throws -> AssetValue {
-      try service.downloadable(asset, partition, for: credential, from: source)
+      try service.assets.downloadable(asset, partition, for: credential, from: source)
     }
     var value = value
     switch value.content {

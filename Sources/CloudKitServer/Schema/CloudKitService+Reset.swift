@@ -40,7 +40,7 @@ extension CloudKitService {
         batch.savedEntries = [entry]
         return (batch, note)
       }
-      if let note { announce(note) }
+      if let note { delivery.announce(note) }
     }
   }
 
@@ -69,7 +69,7 @@ extension CloudKitService {
     batch.counter = counter
     guard !living.isEmpty else { return (batch, nil) }
     var note = CommitNotification(
-      process: notifications.run,
+      process: delivery.process,
       container: key.container,
       environment: key.environment,
       scope: .private,
@@ -79,7 +79,7 @@ extension CloudKitService {
     )
     note.zones = living.map(\.name)
     note.guests = guests
-    try post(&note, in: &batch)
+    try delivery.post(&note, in: &batch)
     return (batch, note)
   }
 

@@ -140,6 +140,6 @@ extension CloudKitService {
       var call = call
       return try call.decide()
     }
-    if let note = outcome.note { announce(note) }
+    if let note = outcome.note { delivery.announce(note) }
   }
 }

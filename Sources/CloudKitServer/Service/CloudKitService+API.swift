@@ -87,20 +87,20 @@ extension CloudKitService {
     case .listZones: return try await listZones(context)
     case .lookupZones: return try await lookupZones(try call.read(), context)
     case .modifyZones: return try await modifyZones(try call.read(), context)
-    case .listSubscriptions: return try await listSubscriptions(context)
-    case .lookupSubscriptions: return try await lookupSubscriptions(try call.read(), context)
-    case .modifySubscriptions: return try await modifySubscriptions(try call.read(), context)
+    case .listSubscriptions: return try await subscriptions.list(context)
+    case .lookupSubscriptions: return try await subscriptions.lookup(try call.read(), context)
+    case .modifySubscriptions: return try await subscriptions.modify(try call.read(), context)
     case .caller, .currentUser: return try await currentUser(context)
     case .discoverUsers: return try await discoverUsers(try call.readOrEmpty(), context)
     case .lookupUsersByEmail, .lookupUsersByID:
       return try await lookupUsers(try call.read(), context)
     case .lookupContacts: return try await lookupContacts(context)
-    case .uploadAssets: return try await uploadAssets(try call.read(), context)
-    case .rereferenceAssets: return try await rereferenceAssets(try call.read(), context)
+    case .uploadAssets: return try await assets.uploadURLs(try call.read(), context)
+    case .rereferenceAssets: return try await assets.rereference(try call.read(), context)
     case .resolveShares: return try await resolveShares(try call.read(), context)
     case .acceptShares: return try await acceptShares(try call.read(), context)
     case .requestAccess: return try await requestAccess(try call.read(), context)
-    case .createToken, .registerToken: return try await registerDevice(try call.read(), context)
+    case .createToken, .registerToken: return try await devices.register(try call.read(), context)
     }
   }
 }

@@ -14,10 +14,10 @@ extension CloudKitService {
       batch.sweepsExpiredBefore = time
       return (batch, ())
     }
-    endUnboundListeners()
+    devices.endUnboundListeners()
     try await finishErasings()
     try await purgeDeletedAccounts()
     try await forgetPurgedPartitions()
-    try await collectAssetGarbage()
+    try await assets.collectGarbage()
   }
 }

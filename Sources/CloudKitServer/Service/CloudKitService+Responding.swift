@@ -66,7 +66,7 @@ extension CloudKitService {
     case .admin: return try await respondToAdministrator(request, target)
     case .webcourier:
       return try await countingFailures(of: request) {
-        try await respondToWebcourier(request, target)
+        try await devices.poll(request, target)
       }
     case .share: return try await respondToSharePage(request, target)
     case .accountData, .assets:
@@ -75,13 +75,14 @@ extension CloudKitService {
         if !body.isEmpty { try await sink(body) }
       }.collected()
     // A stream is opened at its connection; a request that arrives here could not be opened.
-    case .events: return try await countingFailures(of: request) { throw refusalOfEvents(target) }
+    case .events:
+      return try await countingFailures(of: request) { throw devices.refusalOfEvents(target) }
     // The HTTP adapter handles these: they need a process.
     case .landing, .health, .healthz, .metrics, .ready, .readyz: throw Self.noHandler
     }
   }
 
-  private static let noHandler = ErrorDictionary(
+  static let noHandler = ErrorDictionary(
     .notFound,
     "could not find handler for endpoint"
   )

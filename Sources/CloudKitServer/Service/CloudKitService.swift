@@ -14,36 +14,23 @@ package final class CloudKitService: Sendable {
   let configuration: ServiceConfiguration
   let effects: Effects
   package let storage: any Storage
-  let assets: any AssetStore
+  /// All writes of this process.
+  let writer: StorageWriter
+  let databases: DatabaseLookup
+  let quotas: DatabaseQuotas
+  package let assets: AssetService
   let signer: Signer
   let vault: FieldVault
-  let notifications: NotificationHub
-  /// The lanes in which the sizes of databases are counted.
-  let counting: [Lane]
+  package let delivery: NotificationDelivery
+  package let devices: DeviceService
+  let subscriptions: SubscriptionService
   let sessions = SessionCache()
   let signatures = SignatureLedger()
   let requests = RequestThrottle()
-  let quotas = QuotaLedger()
-  let uploads = UploadLedger()
   let exports = RunningExports()
-  let matchers = SubscriptionMatchers()
   let sequenceDevices = SequenceDevices()
   /// Reads that may examine many records run on threads of their own.
   let reads: ReadQueue
-  /// The lane of writes, so that threads of the pool do not block on the disk.
-  var writing: Lane { writers[0] }
-  /// As many lanes as the storage can use at a time; a partition's writes are queued in one of
-  /// them.
-  private let writers: [Lane]
-  /// The event up to which this process's listeners were notified.
-  let deliveredPosition: Mutex<EventPosition>
-  /// The incarnation of the storage to which this position belongs.
-  let deliveredIncarnation: Mutex<String>
-  /// Delivers events to listeners, one at a time.
-  let deliveryLane: Lane
-  let announcements = AnnouncementLedger()
-  /// Notifications of this process's commits whose delivery failed.
-  let undelivered = Mutex<[CommitNotification]>([])
   /// Passwords are hashed one at a time, from a bounded queue.
   let hashing: HashingQueue
   /// Queued mails; nil if the server sends none.
@@ -51,23 +38,21 @@ package final class CloudKitService: Sendable {
   /// The bearer token of the admin API; it can be renewed while the server runs.
   let administratorToken: Mutex<String?>
   let auditedFailures = Mutex(AuditedFailures())
-  private let address: Mutex<String>
-  private let closed = Atomic<Bool>(false)
+  private let address: ServerAddress
+  private let shutdownFlag = ShutdownFlag()
 
   var logger: Logger { configuration.logger }
 
-  var isClosed: Bool { closed.load(ordering: .acquiring) }
+  var isClosed: Bool { shutdownFlag.isSet }
 
   /// The URL at which clients reach the server, without a trailing slash.
   package var baseURL: String {
-    get { address.withLock { $0 } }
-    set {
-      address.withLock { $0 = newValue.hasSuffix("/") ? String(newValue.dropLast()) : newValue }
-    }
+    get { address.url }
+    set { address.url = newValue }
   }
 
   /// The host of that URL, for users.
-  var host: String { URLComponents(string: baseURL)?.host ?? "localhost" }
+  var host: String { address.host }
 
   /// Opens the data, and throws if the asset store belongs to other data.
   package static func open(
@@ -75,7 +60,7 @@ package final class CloudKitService: Sendable {
   ) async throws -> CloudKitService {
     let service = try CloudKitService(configuration)
     do {
-      try await service.bindAssetStore()
+      try await service.assets.bindStore()
       return service
     } catch {
       await service.shutdown()
@@ -97,12 +82,16 @@ package final class CloudKitService: Sendable {
         try SQLiteStorage(folder: configuration.dataFolder, effects: configuration.effects)
       }
     storage = configuration.storage?(opened) ?? opened
+    writer = StorageWriter(storage, effects)
+    databases = DatabaseLookup(storage, limits)
+    address = ServerAddress(configuration.baseURL)
+    let assetStore: any AssetStore
     if let store = configuration.assetStore {
-      assets = store
+      assetStore = store
     } else if let folder = configuration.dataFolder {
-      assets = try FolderAssetStore(folder: folder.appendingPathComponent(Self.assetFolderName))
+      assetStore = try FolderAssetStore(folder: folder.appendingPathComponent(Self.assetFolderName))
     } else {
-      assets = MemoryAssetStore { [effects = configuration.effects] in effects.now }
+      assetStore = MemoryAssetStore { [effects] in effects.now }
     }
     vault = try FieldVault(
       file: configuration.fieldKeyFile,
@@ -116,17 +105,45 @@ package final class CloudKitService: Sendable {
       clock: configuration.effects.clock,
       reread: { [vault] in try? vault.reread() }
     )
-    notifications = NotificationHub(
-      effects: configuration.effects,
-      timeout: configuration.limits.longPollTimeout
+    quotas = DatabaseQuotas(storage, assetStore, limits, effects)
+    assets = AssetService(
+      store: assetStore,
+      storage: storage,
+      writer: writer,
+      databases: databases,
+      quotas: quotas,
+      requests: requests,
+      signer: signer,
+      address: address,
+      downloadURL: configuration.assetURL,
+      limits: limits,
+      effects: effects
     )
-    deliveredIncarnation = Mutex(storage.incarnation)
-    deliveredPosition = Mutex(try storage.newestEvent())
-    deliveryLane = configuration.effects.lane("server notifications")
-    writers = (0..<storage.writerCount).map {
-      configuration.effects.waitingLane("server storage \($0)")
-    }
-    counting = (0..<4).map { configuration.effects.waitingLane("server quotas \($0)") }
+    let hub = NotificationHub(effects: effects, timeout: limits.longPollTimeout)
+    delivery = try NotificationDelivery(
+      storage: storage,
+      hub: hub,
+      effects: effects,
+      onCommit: configuration.onCommit
+    )
+    devices = DeviceService(
+      storage: storage,
+      writer: writer,
+      hub: hub,
+      signer: signer,
+      address: address,
+      shutdownFlag: shutdownFlag,
+      limits: limits,
+      effects: effects,
+      logger: configuration.logger
+    )
+    subscriptions = SubscriptionService(
+      storage: storage,
+      writer: writer,
+      databases: databases,
+      limits: limits,
+      effects: effects
+    )
     reads = ReadQueue(
       threads: configuration.limits.readThreads,
       waiting: configuration.limits.waitingReads,
@@ -136,18 +153,16 @@ package final class CloudKitService: Sendable {
     hashing = HashingQueue(configuration.effects.lane("server passwords"))
     mail = Self.makeMailQueue(configuration)
     administratorToken = Mutex(configuration.administratorToken)
-    address = Mutex("")
-    baseURL = configuration.baseURL
     storage.listen { [weak self] event in self?.handle(event) }
   }
 
   /// Ends long polls with `null` and closes the storage; later requests get TRY_AGAIN_LATER.
   package func shutdown() async {
-    closed.store(true, ordering: .releasing)
-    notifications.close()
+    shutdownFlag.set()
+    devices.endListening()
     // Mails look up recipients in the storage.
     await mail?.close()
-    _ = try? await writing.run { [storage] in storage.close() }
+    _ = try? await writer.directoryLane.run { [storage] in storage.close() }
   }
 
   /// Handles a commit notification of the storage; commits of this process were delivered already.
@@ -156,13 +171,13 @@ package final class CloudKitService: Sendable {
     case .directory:
       sessions.forgetSessions()
       // A commit of this process is followed by the same call, outside the writer's lane.
-      guard !writers.contains(where: \.isCurrent) else { return }
-      deliveryLane.async { [weak self] in self?.endUnboundListeners() }
+      guard !writer.isCurrent else { return }
+      delivery.lane.async { [weak self] in self?.devices.endUnboundListeners() }
     case .events:
-      guard !writers.contains(where: \.isCurrent) else { return }
+      guard !writer.isCurrent else { return }
       // If the storage does not respond now, the next notification or the next maintenance delivers
       // the events.
-      deliveryLane.async { [weak self] in try? self?.deliverEventsInLane() }
+      delivery.lane.async { [weak self] in try? self?.delivery.deliverEventsInLane() }
     }
   }
 
@@ -170,47 +185,19 @@ package final class CloudKitService: Sendable {
   var now: Int64 { effects.now.wireMilliseconds }
 
   /// Loads, decides and commits; repeated if the loaded rows were changed in between.
-  ///
-  /// Writes to the same partition are serialized within this process.
   func write<Result: Sendable>(
     to partition: PartitionID? = nil,
     _ decide: @escaping @Sendable () throws -> (WriteBatch?, Result)
   ) async throws -> Result {
-    try await writers[Self.lane(of: partition, count: writers.count)].run { [storage] in
-      for _ in 0..<16 {
-        let (batch, result) = try decide()
-        guard let batch else { return result }
-        do {
-          try storage.commit(batch)
-          return result
-        } catch is ExpectationFailed {
-          continue
-        }
-      }
-      throw ErrorDictionary(.tryAgainLater, "the database is busy", retryAfter: 1)
-    }
+    try await writer.write(to: partition, decide)
   }
+}
 
-  /// The writers' lane of a partition; the first one is the directory's alone, if there are others.
-  static func lane(of partition: PartitionID?, count: Int) -> Int {
-    guard let partition, count > 1 else { return 0 }
-    // All numbers of partitions are odd.
-    return 1 + Int((partition.rawValue.magnitude >> 1) % UInt64(count - 1))
-  }
+/// Whether the server is shutting down, for those who answer requests.
+final class ShutdownFlag: Sendable {
+  private let flag = Atomic<Bool>(false)
 
-  func partition(_ context: RequestContext) throws -> PartitionID {
-    if let visit = context.visit { return PartitionID(rawValue: visit.partition) }
-    let key = PartitionKey(
-      container: context.container,
-      environment: context.environment,
-      scope: context.scope,
-      owner: try context.owner()
-    )
-    // An API token may be for all containers: for a name that its bearer made up, no rows are
-    // created.
-    guard context.principal != nil || context.signature != nil else {
-      return try storage.knownPartition(key) ?? .empty
-    }
-    return try storage.partition(key)
-  }
+  var isSet: Bool { flag.load(ordering: .acquiring) }
+
+  func set() { flag.store(true, ordering: .releasing) }
 }

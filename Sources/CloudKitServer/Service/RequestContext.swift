@@ -75,10 +75,3 @@ struct Principal: Hashable, Sendable {
   /// The device's grant to which the user token belongs; nil for a page's.
   var grant: String?
 }
-
-extension CloudKitService {
-  /// A device's own name, which is stored with every record that it saves; nil if it is too long.
-  func deviceName(_ text: String) -> String? {
-    text.utf8.count <= limits.nameLength ? text : nil
-  }
-}

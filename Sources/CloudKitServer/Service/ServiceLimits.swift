@@ -1,3 +1,5 @@
+import CloudKitWebServices
+
 /// All limits of the service, with the documented figures as defaults.
 package struct ServiceLimits: Hashable, Sendable {
   /// Operations of one `records/modify`, items of one look-up, tokens of one `assets/upload`.
@@ -289,4 +291,19 @@ package struct ServiceLimits: Hashable, Sendable {
   package var assetGrace = 30.0 * 24 * 60 * 60
 
   package init() {}
+}
+
+extension ServiceLimits {
+  func checkCount(_ count: Int) throws(ErrorDictionary) {
+    guard count <= itemsPerRequest else {
+      throw ErrorDictionary(
+        .badRequest,
+        "a request has at most \(itemsPerRequest) items, this one has \(count)",
+        extension: ErrorExtension(code: .limitExceeded)
+      )
+    }
+  }
+
+  /// A device's own name, which is stored with every record that it saves; nil if it is too long.
+  func deviceName(_ text: String) -> String? { text.utf8.count <= nameLength ? text : nil }
 }

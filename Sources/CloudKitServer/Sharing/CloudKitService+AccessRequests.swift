@@ -29,6 +29,6 @@ extension CloudKitService {
       // A request changes nothing that participants can see.
       return try change(located, to: state, by: user, stamped: nil, context)
     }
-    if let note { announce(note) }
+    if let note { delivery.announce(note) }
   }
 }

@@ -60,7 +60,7 @@ extension CloudKitService {
     _ request: ShortGUIDsRequest,
     _ context: RequestContext
   ) throws(ErrorDictionary) {
-    try checkCount(request.shortGUIDs.count)
+    try limits.checkCount(request.shortGUIDs.count)
     guard context.scope == .public else {
       throw ErrorDictionary(
         .badRequest,
@@ -175,7 +175,7 @@ extension CloudKitService {
       }
       return try self.change(located, to: state, by: user, stamped: user, context)
     }
-    if let note { announce(note) }
+    if let note { delivery.announce(note) }
   }
 
   /// Refuses a share beyond those that one user may have joined; those that ended are kept, since a
@@ -253,7 +253,7 @@ extension CloudKitService {
       try snapshot.reindex(located.share, as: record, in: located.guid.partition, &batch)
     }
     batch.zones = [row]
-    var note = self.note(
+    var note = delivery.note(
       context,
       partition: located.guid.partition,
       owner: located.guid.owner,
@@ -269,7 +269,7 @@ extension CloudKitService {
       )
     ]
     note.savedCount = 1
-    try post(&note, in: &batch)
+    try delivery.post(&note, in: &batch)
     return (batch, note)
   }
 

@@ -9,7 +9,7 @@ extension ModifyCall {
     _ input: ModifyInput,
     zones: [String]
   ) throws -> CommitNotification {
-    var note = service.note(context, partition: id, owner: database.owner, device: device)
+    var note = service.delivery.note(context, partition: id, owner: database.owner, device: device)
     note.zones = zones
     note.savedCount = plan.savedCount
     note.deletedCount = plan.deletedCount
@@ -57,7 +57,7 @@ extension ModifyCall {
         guard !spent.contains(key) else { continue }
         // One that cannot be read or no longer fits the schema does not fire.
         guard let type = schema[recordType: event.type],
-          let matcher = service.matchers.matcher(of: owned, type, context)
+          let matcher = service.delivery.matchers.matcher(of: owned, type, context)
         else { continue }
         // A user who has more filters had them before their number was limited.
         let count = tested[owned.user, default: 0] + matcher.filterCount

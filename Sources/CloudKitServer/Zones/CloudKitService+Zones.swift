@@ -17,7 +17,7 @@ extension CloudKitService {
     switch context.scope {
     case .public: zones = [defaultZone(context)]
     case .private:
-      let id = try partition(context)
+      let id = try databases.partition(context)
       zones = [defaultZone(context)]
       let (rows, shared) = try storage.read(control) { snapshot in
         let rows = try snapshot.livingZones(in: id)
@@ -35,7 +35,7 @@ extension CloudKitService {
     case .shared:
       let user = try context.participant()
       zones = try storage.read(control) { snapshot in
-        try openZones(shareLinks(context, snapshot), user, snapshot).map {
+        try databases.openZones(databases.shareLinks(context, snapshot), user, snapshot).map {
           try dictionary(
             $0.row,
             $0.partition,
@@ -51,7 +51,7 @@ extension CloudKitService {
   }
 
   func lookupZones(_ request: LookupZonesRequest, _ context: RequestContext) async throws -> Data {
-    try checkCount(request.zones.count)
+    try limits.checkCount(request.zones.count)
     return try await reading(context) { [self] control in
       try zones(request, context, control)
     }
@@ -63,7 +63,7 @@ extension CloudKitService {
     _ control: ReadControl
   ) throws -> Data {
     let (databases, shared) = try storage.read(control) { snapshot in
-      let databases = try targets(of: request.zones, context, snapshot)
+      let databases = try self.databases.targets(of: request.zones, context, snapshot)
       let own = context.scope == .private ? databases.byOwner.values.first : nil
       return (databases, try own.map { try wholeShares(of: $0.rows, $0.id, snapshot) } ?? [])
     }
@@ -93,7 +93,7 @@ extension CloudKitService {
   }
 
   func modifyZones(_ request: ModifyZonesRequest, _ context: RequestContext) async throws -> Data {
-    try checkCount(request.operations.count)
+    try limits.checkCount(request.operations.count)
     _ = try context.user()
     guard context.scope == .private else {
       throw ErrorDictionary(
@@ -101,10 +101,10 @@ extension CloudKitService {
         "zones cannot be modified in the \(context.scope.rawValue) database"
       )
     }
-    let id = try partition(context)
+    let id = try databases.partition(context)
     let creations = request.operations.count { $0.operationType == .create }
     if creations > 0 {
-      try await checkQuota(context, id)
+      try await quotas.check(context, id)
       quotas.add(200 * Int64(creations), in: id)
     }
     let limits = limits
@@ -130,13 +130,13 @@ extension CloudKitService {
       )
       let results = request.operations.map { plan.apply($0, context) }
       guard var batch = plan.batch else { return (nil, (results, nil)) }
-      var note = self.note(context, partition: id, owner: context.reader, device: nil)
+      var note = delivery.note(context, partition: id, owner: context.reader, device: nil)
       note.zones = plan.changedNames
       note.guests = guests
-      try post(&note, in: &batch)
+      try delivery.post(&note, in: &batch)
       return (batch, (results, note))
     }
-    if let note { announce(note) }
+    if let note { delivery.announce(note) }
     let saved = results.compactMap { if case .saved(let row) = $0 { row } else { nil } }
     let shared = try storage.read { try wholeShares(of: saved, id, $0) }
     let items = try results.map { result -> ItemResult<ZoneDictionary> in
@@ -217,7 +217,7 @@ extension CloudKitService {
       batch.emptiedZones = [row.number]
       batch.zones = [row]
       var note = CommitNotification(
-        process: notifications.run,
+        process: delivery.process,
         container: container,
         environment: environment,
         scope: .private,
@@ -227,20 +227,10 @@ extension CloudKitService {
       )
       note.zones = [name]
       note.guests = guests
-      try post(&note, in: &batch)
+      try delivery.post(&note, in: &batch)
       return (batch, note)
     }
-    if let note { announce(note) }
-  }
-
-  func checkCount(_ count: Int) throws(ErrorDictionary) {
-    guard count <= limits.itemsPerRequest else {
-      throw ErrorDictionary(
-        .badRequest,
-        "a request has at most \(limits.itemsPerRequest) items, this one has \(count)",
-        extension: ErrorExtension(code: .limitExceeded)
-      )
-    }
+    if let note { delivery.announce(note) }
   }
 
   private func defaultZone(_ context: RequestContext) -> ZoneDictionary {

@@ -170,7 +170,7 @@ struct PathMatrixWorld {
     }
     guard capability != .events else {
       do {
-        _ = try server.service.openEventStream(path: path, lastEventID: nil)
+        _ = try server.service.devices.openEventStream(path: path, lastEventID: nil)
         return 200
       } catch let error as ErrorDictionary {
         return error.serverErrorCode.httpStatus

@@ -117,7 +117,10 @@ struct OwnAccountTests {
     #expect(await opens(phone.webAuthToken, server))
     #expect(await !opens(page.webAuthToken, server))
     #expect(await !opens(tablet.webAuthToken, server))
-    _ = try server.service.openEventStream(path: "/events/\(events.apnsToken)", lastEventID: nil)
+    _ = try server.service.devices.openEventStream(
+      path: "/events/\(events.apnsToken)",
+      lastEventID: nil
+    )
     _ = try await server.service.refresh(phone.refreshToken)
     await #expect(throws: ErrorDictionary.self) {
       try await server.service.refresh(tablet.refreshToken)

@@ -51,7 +51,7 @@ struct RevocationTests {
   /// 200 if the URL is valid, immediately because the timeout is zero.
   private func listens(_ server: TestServer, _ token: String) throws -> Bool {
     do {
-      _ = try server.service.openEventStream(path: "/events/\(token)", lastEventID: nil)
+      _ = try server.service.devices.openEventStream(path: "/events/\(token)", lastEventID: nil)
       return true
     } catch let error as ErrorDictionary where error.serverErrorCode == .notFound {
       return false
@@ -297,7 +297,10 @@ struct RevocationTests {
     let ada = try await server.person().extended
     let token = try await register(ada)
     #expect(try listens(server, token))
-    var stream = try server.service.openEventStream(path: "/events/\(token)", lastEventID: nil)
+    var stream = try server.service.devices.openEventStream(
+      path: "/events/\(token)",
+      lastEventID: nil
+    )
     #expect(await stream.next() != nil)
     async let end = stream.next()
     try await server.service.changeAccount("ada", .init(isDisabled: true))

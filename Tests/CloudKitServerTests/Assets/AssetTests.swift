@@ -258,22 +258,22 @@ struct AssetTests {
     _ = try await person.upload(Data("never saved".utf8))
     try await person.save(.create, "a", ["file": .asset(kept)])
     try await person.save(.create, "b", ["file": .asset(dropped)])
-    #expect(try await service.assetFileCount() == 3)
+    #expect(try await service.assets.fileCount() == 3)
     // After a day the unused upload is recorded; it is removed a month later.
     person.server.clock.advance(seconds: day + 1)
     try await service.housekeep()
-    #expect(try await service.assetFileCount() == 3)
+    #expect(try await service.assets.fileCount() == 3)
     let token = try await person.server.person()
     try await token.save(.forceDelete, "b")
     person.server.clock.advance(seconds: 29 * day)
     try await service.housekeep()
-    #expect(try await service.assetFileCount() == 3)
+    #expect(try await service.assets.fileCount() == 3)
     person.server.clock.advance(seconds: 2 * day)
     try await service.housekeep()
-    #expect(try await service.assetFileCount() == 2)
+    #expect(try await service.assets.fileCount() == 2)
     person.server.clock.advance(seconds: 30 * day)
     try await service.housekeep()
-    #expect(try await service.assetFileCount() == 1)
+    #expect(try await service.assets.fileCount() == 1)
   }
 
   @Test(
@@ -305,7 +305,7 @@ struct AssetTests {
     let other = await send("two")
     let error = try WireCoding.decode(ErrorDictionary.self, from: other.body)
     #expect(error.serverErrorCode == .accessDenied)
-    #expect(try await person.server.service.assetFileCount() == 1)
+    #expect(try await person.server.service.assets.fileCount() == 1)
     let file = try WireCoding.decode(UploadedFileResponse.self, from: again.body).singleFile
     try await person.save(.create, "a", ["file": .asset(file)])
     let saved = try await person.lookup("a").content("file")?.assets.first
@@ -337,6 +337,6 @@ struct AssetTests {
       statuses.append(response.status)
     }
     #expect(statuses == [200, over > 0 ? 413 : 200])
-    #expect(try await person.server.service.assetFileCount() == (over > 0 ? 1 : 2))
+    #expect(try await person.server.service.assets.fileCount() == (over > 0 ? 1 : 2))
   }
 }

@@ -217,7 +217,7 @@ final class RequestWorld {
         // Concurrent notifications are merged: pending ones are delivered before events are
         // checked.
         while try await device.listener.next() != nil { count += 1 }
-        try await device.listener.server.service.deliverEvents()
+        try await device.listener.server.service.delivery.deliverEvents()
         while try await device.listener.next() != nil { count += 1 }
         // Another server's event is visible after earlier transactions have ended.
       } while due == true && count == 0 && servers.count > 1 && looks < Self.looks

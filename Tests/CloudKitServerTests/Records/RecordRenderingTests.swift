@@ -215,7 +215,7 @@ struct RecordRenderingTests {
             shape,
             zone: zones.id(named: "notes"),
             isExtended: isExtended
-          ) { try service.downloadable($0, id, for: IssuingCredential(context)) }
+          ) { try service.assets.downloadable($0, id, for: IssuingCredential(context)) }
           var fromRow = JSONWriter()
           var fromRecord = JSONWriter()
           try rendering.write(row, shape, to: &fromRow)

@@ -66,8 +66,8 @@ struct QuotaCountTests {
     let server = try await TestServer(assetStore: store)
     let service = server.service
     let id = try service.storage.partition(.somebodys)
-    let requests = (0..<8).map { _ in Task { try await service.usedBytes(in: id) } }
-    while store.listings + service.quotas.waitingCount < 8 { await Task.yield() }
+    let requests = (0..<8).map { _ in Task { try await service.quotas.usedBytes(in: id) } }
+    while store.listings + service.quotas.ledger.waitingCount < 8 { await Task.yield() }
     #expect(store.listings == 1)
     store.set(isOpen: true)
     var sizes: Set<Int64> = []
@@ -77,9 +77,9 @@ struct QuotaCountTests {
     // The count is old: one request counts again, the others do not wait for it.
     store.set(isOpen: false)
     server.clock.advance(seconds: 61)
-    let counting = Task { try await service.usedBytes(in: id) }
+    let counting = Task { try await service.quotas.usedBytes(in: id) }
     while store.listings < 2 { await Task.yield() }
-    #expect(try await service.usedBytes(in: id) == sizes.first)
+    #expect(try await service.quotas.usedBytes(in: id) == sizes.first)
     store.set(isOpen: true)
     #expect(try await counting.value == sizes.first)
     #expect(store.listings == 2)
@@ -171,10 +171,10 @@ struct QuotaCountTests {
     let numbers = (0..<1000).map { Int64($0) << 1 | 1 }
     for count in [1, 2, 8, 16] {
       let lanes = Set(
-        numbers.map { CloudKitService.lane(of: PartitionID(rawValue: $0), count: count) }
+        numbers.map { StorageWriter.lane(of: PartitionID(rawValue: $0), count: count) }
       )
       #expect(lanes == (count == 1 ? [0] : Set(1..<count)))
-      #expect(CloudKitService.lane(of: nil, count: count) == 0)
+      #expect(StorageWriter.lane(of: nil, count: count) == 0)
     }
   }
 }

@@ -188,11 +188,11 @@ struct PostgreSQLFailureTests {
     let service = server.service
     try administrator.execute("ALTER DATABASE \(name) WITH ALLOW_CONNECTIONS false")
     try endConnections()
-    service.announce(note)
-    #expect(service.undelivered.withLock { $0.count } == 1)
+    service.delivery.announce(note)
+    #expect(service.delivery.undelivered.withLock { $0.count } == 1)
     try administrator.execute("ALTER DATABASE \(name) WITH ALLOW_CONNECTIONS true")
-    try await service.deliverEvents()
-    #expect(service.undelivered.withLock { $0.count } == 0)
+    try await service.delivery.deliverEvents()
+    #expect(service.delivery.undelivered.withLock { $0.count } == 0)
     #expect(try await listener.next()?.ck?.met?.sid == "db")
   }
 

@@ -25,7 +25,7 @@ struct DeliveryTests {
     )
     listener = try await Listener(person.on("tablet"))
     _ = try await listener.next()
-    try await server.service.deliverEvents()
+    try await server.service.delivery.deliverEvents()
     _ = try await listener.next()
   }
 
@@ -35,7 +35,7 @@ struct DeliveryTests {
     var events: [StoredEvent] = []
     repeat {
       events = try storage.events(
-        after: position ?? server.service.deliveredPosition.withLock { $0 },
+        after: position ?? server.service.delivery.position.withLock { $0 },
         limit: 10
       )
     } while events.isEmpty
@@ -45,11 +45,11 @@ struct DeliveryTests {
   @Test("A commit with an unknown outcome reaches the listeners of its own server")
   func unknownOutcome() async throws {
     let batch = try await person.decide([.make(.create, "r")], zone: TestServer.zone)
-    let position = server.service.deliveredPosition.withLock { $0 }
+    let position = server.service.delivery.position.withLock { $0 }
     // Written, but the database's reply was lost: only the event announces it.
     try server.service.storage.commit(batch)
     _ = try settledEvents(after: position)
-    try await server.service.deliverEvents()
+    try await server.service.delivery.deliverEvents()
     #expect(try await listener.next()?.ck?.met?.sid == "db")
     #expect(try await listener.next() == nil)
   }
@@ -59,7 +59,7 @@ struct DeliveryTests {
     try await person.save(.create, "r")
     #expect(try await listener.next()?.ck?.met?.sid == "db")
     _ = try settledEvents()
-    try await server.service.deliverEvents()
+    try await server.service.delivery.deliverEvents()
     #expect(try await listener.next() == nil)
   }
 
@@ -67,15 +67,15 @@ struct DeliveryTests {
   func otherHistory() async throws {
     let service = server.service
     // The lost history had a later position.
-    service.deliveredPosition.withLock { $0 = EventPosition(transaction: .max, number: .max) }
+    service.delivery.position.withLock { $0 = EventPosition(transaction: .max, number: .max) }
     try service.storage.beginNewIncarnation()
-    try await service.deliverEvents()
+    try await service.delivery.deliverEvents()
     let newest = try service.storage.newestEvent()
-    try #require(service.deliveredPosition.withLock { $0 } <= newest)
+    try #require(service.delivery.position.withLock { $0 } <= newest)
     let batch = try await person.decide([.make(.create, "r")], zone: TestServer.zone)
     try service.storage.commit(batch)
     _ = try settledEvents()
-    try await service.deliverEvents()
+    try await service.delivery.deliverEvents()
     #expect(try await listener.next()?.ck?.met?.sid == "db")
   }
 
@@ -102,7 +102,7 @@ struct DeliveryTests {
     _ = try settledEvents()
     let service = server.service
     try await withThrowingTaskGroup(of: Void.self) { group in
-      for _ in 0..<16 { group.addTask { try await service.deliverEvents() } }
+      for _ in 0..<16 { group.addTask { try await service.delivery.deliverEvents() } }
       try await group.waitForAll()
     }
     var alerts = 0

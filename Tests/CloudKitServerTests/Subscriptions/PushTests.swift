@@ -31,7 +31,7 @@ struct Listener {
   }
 
   func stream(after id: String? = nil) throws -> EventStream {
-    try server.service.openEventStream(
+    try server.service.devices.openEventStream(
       path: path(try #require(device.eventStreamURL)),
       lastEventID: id
     )
@@ -352,9 +352,9 @@ struct PushTests {
       _ = try await listener.next()
       try await person.save(.create, "r")
       #expect(try await listener.next() == nil)
-      try await second.service.deliverEvents()
+      try await second.service.delivery.deliverEvents()
       #expect(try await listener.next()?.ck?.met?.sid == "db")
-      try await second.service.deliverEvents()
+      try await second.service.delivery.deliverEvents()
       #expect(try await listener.next() == nil)
       await first.service.shutdown()
       await second.service.shutdown()

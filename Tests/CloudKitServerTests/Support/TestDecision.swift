@@ -23,7 +23,7 @@ extension Person {
     var call = try await modifyCall(operations, zone: zone)
     let service = server.service
     return try service.storage.read { snapshot in
-      call.database = try service.target(of: call.namedZones, call.context, snapshot)
+      call.database = try service.databases.target(of: call.namedZones, call.context, snapshot)
       return try ModifyPlanner.plan(try call.load(snapshot).0)
     }
   }

@@ -160,7 +160,7 @@ extension CloudKitService {
     // Names sort by time, and no two are equal.
     let name = "\(Self.name(ofLinesAt: line.time))-\(effects.randomness.bytes(4).hexadecimal)"
     let expires = line.time + Int64(lifetime * 1000)
-    writing.async { [storage] in
+    writer.directoryLane.async { [storage] in
       // A line that cannot be written must not undo the action that it records.
       guard let body = try? WireCoding.encode(line) else { return }
       let actor = isOperator ? nil : try? storage.read { try $0.account(userName: line.by) }
@@ -195,7 +195,7 @@ extension CloudKitService {
     while looked < Self.linesPerCall {
       // In the lane, after the lines that are still queued.
       let range = DirectoryRange(.audit, after: after, isReversed: true, limit: query.size)
-      let entries = try await writing.run { [storage] in
+      let entries = try await writer.directoryLane.run { [storage] in
         try storage.read { try $0.entries(range) }
       }
       for entry in entries {

@@ -73,7 +73,9 @@ extension CloudKitService {
     batch.removedEntries += ended.map(\.key)
     batch.endedSessions += ended.flatMap(\.grant.sessions)
     let names = Set(ended.map(\.key.name))
-    try endDevices(of: account, snapshot, in: &batch) { $0.grant.map(names.contains) ?? false }
+    try devices.endDevices(of: account, snapshot, in: &batch) {
+      $0.grant.map(names.contains) ?? false
+    }
   }
 
   private func entry(_ id: String, _ grant: RefreshGrant, revision: Int64) throws -> DirectoryEntry
@@ -185,7 +187,7 @@ extension CloudKitService {
         var batch = WriteBatch()
         batch.removedEntries = [entry.key]
         batch.endedSessions = grant.sessions
-        try self.endDevices(of: grant.account, snapshot, in: &batch) { $0.grant == id }
+        try self.devices.endDevices(of: grant.account, snapshot, in: &batch) { $0.grant == id }
         return (batch, grant)
       }
     }

@@ -302,12 +302,12 @@ struct AccountExport: Sendable {
   ) async throws {
     try checkAccount()
     let place = AssetPlace(partition, file)
-    guard let size = try await service.assets.size(of: place) else {
+    guard let size = try await service.assets.store.size(of: place) else {
       return note(["The file \(file) is not there."], in: &summary)
     }
     let name = "\(path)/assets/\(file)"
     try await sink(TarArchive.header(path: name, size: size, modified: service.effects.now))
-    if size > 0 { try await service.assets.read(place, 0..<size, into: sink) }
+    if size > 0 { try await service.assets.store.read(place, 0..<size, into: sink) }
     try await sink(TarArchive.padding(size))
     summary.files += 1
   }

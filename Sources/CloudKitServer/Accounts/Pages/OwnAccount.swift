@@ -129,7 +129,9 @@ extension CloudKitService {
         }
         var batch = WriteBatch()
         batch.endedSessions = [session.digest]
-        try self.endDevices(of: account, snapshot, in: &batch) { $0.session == session.digest }
+        try self.devices.endDevices(of: account, snapshot, in: &batch) {
+          $0.session == session.digest
+        }
         return (batch, ())
       }
     }

@@ -39,7 +39,7 @@ extension CloudKitService {
       visit: principal == nil ? visit : nil,
       apiToken: text,
       isExtended: request.headers[WebServiceName.capabilities] == WebServiceName.capabilitiesValue,
-      clientID: target.query["clientId"].flatMap(deviceName),
+      clientID: target.query["clientId"].flatMap(limits.deviceName),
       wantsSyncToken: target.query[WebServiceName.currentSyncToken]?.lowercased() == "true",
       signInURL: principal == nil
         ? try signInURL(
@@ -57,6 +57,13 @@ extension CloudKitService {
       return (batch, ())
     }
     sessions.note(container: container)
+  }
+
+  /// Clears cached credentials and ends the polls and streams bound to ended ones, after this
+  /// process has ended some.
+  func credentialsEnded() {
+    sessions.forgetSessions()
+    devices.endUnboundListeners()
   }
 
   static func digest(_ token: String) -> String {

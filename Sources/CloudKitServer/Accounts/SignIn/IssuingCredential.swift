@@ -53,15 +53,4 @@ extension CloudKitService {
       try WireCoding.decode(RefreshGrant.self, from: entry.body).sessions.contains(digest)
     }?.key.name
   }
-
-  /// Throws for a URL whose credential has ended; a URL of an earlier version only expires.
-  func checkHolds(_ credential: IssuingCredential?) throws {
-    guard let credential else { return }
-    guard try storage.read({ try credential.holds(in: $0, now: now) }) else {
-      throw ErrorDictionary(
-        .accessDenied,
-        "the credential that requested this URL has ended; request another"
-      )
-    }
-  }
 }

@@ -1,22 +1,7 @@
 import CloudKitWebServices
 import Foundation
 
-/// The credential to which a device's event URL is bound.
-///
-/// The URL is a capability: any client that has it can read notifications, which contain fields of
-/// records. So it becomes invalid with the sign-in that it was issued to, or after long disuse.
-struct DeviceBinding: Codable, Hashable, Sendable {
-  /// The grant of a device that stays signed in; its sessions are replaced.
-  var grant: String?
-  /// The digest of the user token, without a grant.
-  var session: String?
-
-  static func key(_ device: String) -> DirectoryEntry.Key {
-    DirectoryEntry.Key(.deviceBinding, device)
-  }
-}
-
-extension CloudKitService {
+extension DeviceService {
   /// The binding of a device that registers now; a server key has neither grant nor session.
   func binding(of principal: Principal) -> DeviceBinding {
     principal.grant.map { DeviceBinding(grant: $0) } ?? DeviceBinding(session: principal.session)
@@ -62,7 +47,7 @@ extension CloudKitService {
     next.revision += 1
     next.expires = now + Int64(limits.deviceLifetime * 1000)
     let saved = next
-    writing.async { [storage] in
+    writer.directoryLane.async { [storage] in
       var batch = WriteBatch()
       batch.expectedEntries[saved.key] = .some(entry.revision)
       batch.savedEntries = [saved]
@@ -88,16 +73,9 @@ extension CloudKitService {
     }
   }
 
-  /// Clears cached credentials and ends the polls and streams bound to ended ones, after this
-  /// process has ended some.
-  func credentialsEnded() {
-    sessions.forgetSessions()
-    endUnboundListeners()
-  }
-
   /// Ends polls and streams of devices whose binding has ended.
   func endUnboundListeners() {
-    let listening = notifications.ownedDevices
+    let listening = hub.ownedDevices
     guard !listening.isEmpty else { return }
     let ended = try? storage.read { snapshot in
       try listening.filter { token in
@@ -106,6 +84,6 @@ extension CloudKitService {
       }
     }
     // If the storage does not respond, the next check ends them.
-    for token in ended ?? [] { notifications.end(token) }
+    for token in ended ?? [] { hub.end(token) }
   }
 }

@@ -1,18 +1,18 @@
 import Foundation
 
 /// The asset store that belongs to the data.
-extension CloudKitService {
+extension AssetService {
   /// Records the asset store's identity if the data has none; throws for another store than the
   /// data's.
   ///
   /// The store gets its identity first: after a crash between the two steps, the next start records
   /// it.
-  func bindAssetStore() async throws {
+  func bindStore() async throws {
     let known = try storage.changeFingerprints { $0.assetStore }
-    var found = try await assets.identity()
+    var found = try await store.identity()
     if found == nil, known == nil {
-      try await assets.keep(identity: effects.randomness.bytes(16).hexadecimal)
-      found = try await assets.identity()
+      try await store.keep(identity: effects.randomness.bytes(16).hexadecimal)
+      found = try await store.identity()
     }
     guard let found else { throw AssetStoreMismatch(isEmpty: true) }
     let bound = try storage.changeFingerprints { fingerprints in

@@ -1,11 +1,53 @@
 import CloudKitWebServices
-import Crypto
+import Effects
 import Foundation
 
 /// Asset endpoints and the capability URLs that they return.
-extension CloudKitService {
-  func uploadAssets(_ request: UploadTokensRequest, _ context: RequestContext) async throws -> Data
-  {
+package final class AssetService: Sendable {
+  let store: any AssetStore
+  let storage: any Storage
+  let writer: StorageWriter
+  let quotas: DatabaseQuotas
+  let requests: RequestThrottle
+  let limits: ServiceLimits
+  let effects: Effects
+  let uploads = UploadLedger()
+  private let databases: DatabaseLookup
+  let signer: Signer
+  private let address: ServerAddress
+  /// The origin of downloads; nil: the server's address.
+  private let downloadURL: String?
+
+  init(
+    store: any AssetStore,
+    storage: any Storage,
+    writer: StorageWriter,
+    databases: DatabaseLookup,
+    quotas: DatabaseQuotas,
+    requests: RequestThrottle,
+    signer: Signer,
+    address: ServerAddress,
+    downloadURL: String?,
+    limits: ServiceLimits,
+    effects: Effects
+  ) {
+    self.store = store
+    self.storage = storage
+    self.writer = writer
+    self.databases = databases
+    self.quotas = quotas
+    self.requests = requests
+    self.signer = signer
+    self.address = address
+    self.downloadURL = downloadURL
+    self.limits = limits
+    self.effects = effects
+  }
+
+  /// Milliseconds since 1970.
+  var now: Int64 { effects.now.wireMilliseconds }
+
+  func uploadURLs(_ request: UploadTokensRequest, _ context: RequestContext) async throws -> Data {
     let principal = try context.user()
     let user = principal.userRecordName
     guard request.tokens.count <= limits.itemsPerRequest else {
@@ -16,7 +58,7 @@ extension CloudKitService {
       )
     }
     let id = try uploadPartition(request.zoneID, context)
-    try await checkQuota(context, id)
+    try await quotas.check(context, id)
     let credential = IssuingCredential(context)
     let tokens = try request.tokens.map { token in
       let permit = UploadPermit(
@@ -37,7 +79,7 @@ extension CloudKitService {
     return try WireCoding.encode(UploadTokensResponse(tokens: tokens.map { .success($0) }))
   }
 
-  func rereferenceAssets(
+  func rereference(
     _ request: RereferenceAssetsRequest,
     _ context: RequestContext
   ) async throws -> Data {
@@ -47,7 +89,7 @@ extension CloudKitService {
     }
     let zone = request.zoneID ?? .defaultZone
     let (id, number, found) = try storage.read { snapshot in
-      let database = try target(of: [zone], context, snapshot)
+      let database = try databases.target(of: [zone], context, snapshot)
       let number = try ZoneDirectory(database, context).number(of: zone)
       let found = try snapshot.records(
         in: database.id,
@@ -57,7 +99,8 @@ extension CloudKitService {
     }
     let results = try request.assets.map { location -> ItemResult<AssetValue> in
       let key = RecordKey(zone: number, name: location.recordName)
-      guard let record = found[key], !record.isDeleted, canRead(record, in: id, context) else {
+      guard let record = found[key], !record.isDeleted, storage.canRead(record, in: id, context)
+      else {
         return .failure(
           ErrorDictionary(.notFound, "Record not found", recordName: location.recordName)
         )
@@ -83,7 +126,7 @@ extension CloudKitService {
   private func uploadPartition(_ zone: ZoneID?, _ context: RequestContext) throws -> PartitionID {
     let zone = zone ?? .defaultZone
     return try storage.read { snapshot in
-      let database = try target(of: [zone], context, snapshot)
+      let database = try databases.target(of: [zone], context, snapshot)
       let number = try ZoneDirectory(database, context).number(of: zone)
       // In another owner's database the shares determine the write permission.
       if let views = database.views,
@@ -132,5 +175,5 @@ extension CloudKitService {
   }
 
   /// The base URL of downloads: an origin of their own, if the configuration has one.
-  private var assetURL: String { configuration.assetURL ?? baseURL }
+  private var assetURL: String { downloadURL ?? address.url }
 }

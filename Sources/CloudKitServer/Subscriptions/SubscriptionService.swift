@@ -1,14 +1,30 @@
 import CloudKitWebServices
+import Effects
 import Foundation
 
-extension StoredSubscription {
-  func subscription() throws -> Subscription {
-    try WireCoding.decode(Subscription.self, from: body)
-  }
-}
+/// The subscriptions of users.
+final class SubscriptionService: Sendable {
+  private let storage: any Storage
+  private let writer: StorageWriter
+  private let databases: DatabaseLookup
+  private let limits: ServiceLimits
+  private let effects: Effects
 
-extension CloudKitService {
-  func listSubscriptions(_ context: RequestContext) async throws -> Data {
+  init(
+    storage: any Storage,
+    writer: StorageWriter,
+    databases: DatabaseLookup,
+    limits: ServiceLimits,
+    effects: Effects
+  ) {
+    self.storage = storage
+    self.writer = writer
+    self.databases = databases
+    self.limits = limits
+    self.effects = effects
+  }
+
+  func list(_ context: RequestContext) async throws -> Data {
     let known = try subscriptions(context)
     return try WireCoding.encode(
       SubscriptionsResponse(
@@ -17,11 +33,11 @@ extension CloudKitService {
     )
   }
 
-  func lookupSubscriptions(
+  func lookup(
     _ request: LookupSubscriptionsRequest,
     _ context: RequestContext
   ) async throws -> Data {
-    try checkCount(request.subscriptions.count)
+    try limits.checkCount(request.subscriptions.count)
     let known = try subscriptions(context)
     let results = try request.subscriptions.map { wanted -> ItemResult<Subscription> in
       let id = wanted.subscriptionID ?? ""
@@ -35,19 +51,19 @@ extension CloudKitService {
 
   private func subscriptions(_ context: RequestContext) throws -> [StoredSubscription] {
     let user = try context.user().userRecordName
-    let id = try partition(context)
+    let id = try databases.partition(context)
     return try storage.read { try $0.subscriptions(in: id, user: user) }
   }
 
-  func modifySubscriptions(
+  func modify(
     _ request: ModifySubscriptionsRequest,
     _ context: RequestContext
   ) async throws -> Data {
-    try checkCount(request.operations.count)
+    try limits.checkCount(request.operations.count)
     let user = try context.user().userRecordName
-    let id = try partition(context)
+    let id = try databases.partition(context)
     let fresh = request.operations.map { _ in effects.uuid().uuidString }
-    let results = try await write {
+    let results = try await writer.write {
       [limits, storage] () -> (WriteBatch?, [ItemResult<Subscription>]) in
       let named = request.operations.compactMap(\.subscription.zoneID?.zoneName)
       let (stored, rows) = try storage.read { snapshot in

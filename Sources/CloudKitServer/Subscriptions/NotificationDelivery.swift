@@ -1,8 +1,44 @@
 import CloudKitWebServices
+import Effects
 import Foundation
+import Synchronization
 
 /// Delivers commits to the listeners that wait for them.
-extension CloudKitService {
+package final class NotificationDelivery: Sendable {
+  let matchers = SubscriptionMatchers()
+  /// Delivers events to listeners, one at a time.
+  let lane: Lane
+  /// The event up to which this process's listeners were notified.
+  let position: Mutex<EventPosition>
+  /// Notifications of this process's commits whose delivery failed.
+  let undelivered = Mutex<[CommitNotification]>([])
+  private let storage: any Storage
+  private let hub: NotificationHub
+  private let effects: Effects
+  private let onCommit: (@Sendable (CommitEvent) -> Void)?
+  private let announcements = AnnouncementLedger()
+  /// The incarnation of the storage to which the position belongs.
+  private let incarnation: Mutex<String>
+
+  /// `onCommit` is called after every commit of this process to records and zones.
+  init(
+    storage: any Storage,
+    hub: NotificationHub,
+    effects: Effects,
+    onCommit: (@Sendable (CommitEvent) -> Void)?
+  ) throws {
+    self.storage = storage
+    self.hub = hub
+    self.effects = effects
+    self.onCommit = onCommit
+    lane = effects.lane("server notifications")
+    incarnation = Mutex(storage.incarnation)
+    position = Mutex(try storage.newestEvent())
+  }
+
+  /// The identifier of this process in its notifications.
+  var process: String { hub.run }
+
   /// A notification with the author and the database of a commit.
   func note(
     _ context: RequestContext,
@@ -11,7 +47,7 @@ extension CloudKitService {
     device: String?
   ) -> CommitNotification {
     CommitNotification(
-      process: notifications.run,
+      process: process,
       container: context.container,
       environment: context.environment,
       scope: context.scope == .public ? .public : .private,
@@ -34,12 +70,15 @@ extension CloudKitService {
       && note.zones.contains { $0 != ZoneID.defaultZoneName }
     guard concernsOwner || !note.isQuiet else { return }
     note.number = announcements.nextNumber()
-    batch.event = WriteBatch.EventWrite(time: now, body: try WireCoding.encode(note))
+    batch.event = WriteBatch.EventWrite(
+      time: effects.now.wireMilliseconds,
+      body: try WireCoding.encode(note)
+    )
   }
 
   /// Reports a commit of this process to its observers and listeners.
   func announce(_ note: CommitNotification) {
-    configuration.onCommit?(
+    onCommit?(
       CommitEvent(
         container: note.container,
         environment: note.environment,
@@ -75,7 +114,7 @@ extension CloudKitService {
   /// Called after the storage's commit notifications, and by the maintenance. Runs in one lane, so
   /// that no event is delivered twice.
   package func deliverEvents() async throws {
-    try await deliveryLane.run { [self] in try deliverEventsInLane() }
+    try await lane.run { [self] in try deliverEventsInLane() }
   }
 
   func deliverEventsInLane() throws {
@@ -88,7 +127,7 @@ extension CloudKitService {
     }
     try followIncarnation()
     while true {
-      let events = try storage.events(after: deliveredPosition.withLock { $0 }, limit: 500)
+      let events = try storage.events(after: position.withLock { $0 }, limit: 500)
       guard !events.isEmpty else { return }
       for event in events {
         // An unreadable event is of another version: its listeners fetch changes at their next
@@ -97,7 +136,7 @@ extension CloudKitService {
           try deliver(note, of: event)
         }
         // Advanced after the delivery: a failed one is retried.
-        deliveredPosition.withLock { $0 = max($0, event.position) }
+        position.withLock { $0 = max($0, event.position) }
       }
     }
   }
@@ -105,15 +144,15 @@ extension CloudKitService {
   /// Continues with the events of another history if the storage was restored: a position of the
   /// old history may be greater than all new positions.
   private func followIncarnation() throws {
-    let incarnation = storage.incarnation
-    guard deliveredIncarnation.withLock({ $0 }) != incarnation else { return }
+    let current = storage.incarnation
+    guard incarnation.withLock({ $0 }) != current else { return }
     let newest = try storage.newestEvent()
-    deliveredPosition.withLock { $0 = min($0, newest) }
-    deliveredIncarnation.withLock { $0 = incarnation }
+    position.withLock { $0 = min($0, newest) }
+    incarnation.withLock { $0 = current }
   }
 
   private func deliver(_ note: CommitNotification, of event: StoredEvent) throws {
-    guard note.process == notifications.run, let number = note.number else {
+    guard note.process == process, let number = note.number else {
       return try deliver(note)
     }
     guard announcements.claim(number) else { return }
@@ -149,7 +188,7 @@ extension CloudKitService {
   private func ownerDeliveries(_ note: CommitNotification) throws -> [Delivery] {
     let zones = note.zones.filter { $0 != ZoneID.defaultZoneName }
     guard let first = zones.first, hasListeners(note.owner, note) else { return [] }
-    return try subscriptions(of: note.owner, .private, note.container, note.environment)
+    return try storage.subscriptions(of: note.owner, .private, note.container, note.environment)
       .compactMap { stored in
         guard let subscription = try? stored.subscription() else { return nil }
         let notification: PushNotification
@@ -187,7 +226,12 @@ extension CloudKitService {
     for (user, zoneName) in zones.sorted(by: { $0.key < $1.key }) where user != note.owner {
       guard hasListeners(user, note) else { continue }
       let zone = ZoneID(zoneName: zoneName, ownerRecordName: note.owner)
-      for stored in try subscriptions(of: user, .shared, note.container, note.environment) {
+      for stored in try storage.subscriptions(
+        of: user,
+        .shared,
+        note.container,
+        note.environment
+      ) {
         guard let subscription = try? stored.subscription(),
           subscription.watched == .database
         else { continue }
@@ -204,7 +248,7 @@ extension CloudKitService {
   }
 
   private func hasListeners(_ user: String, _ note: CommitNotification) -> Bool {
-    notifications.hasDevices(of: owner(user, note))
+    hub.hasDevices(of: owner(user, note))
   }
 
   private func owner(_ user: String, _ note: CommitNotification) -> NotificationHub.Owner {
@@ -217,8 +261,8 @@ extension CloudKitService {
     to user: String,
     _ note: CommitNotification
   ) {
-    notifications.post(
-      notification.addressed(to: user, container: note.container, id: notificationID()),
+    hub.post(
+      notification.addressed(to: user, container: note.container, id: effects.notificationID()),
       key: key,
       to: owner(user, note),
       // A user chooses the client ID: another user's may be equal.

@@ -2,62 +2,9 @@ import CloudKitWebServices
 import Foundation
 import Synchronization
 
-/// The uploads in progress: their reserved bytes, and their number per user.
-final class UploadLedger: Sendable {
-  private struct State {
-    var bytes: [PartitionID: Int64] = [:]
-    var open: [String: Int] = [:]
-  }
-
-  private let state = Mutex(State())
-
-  enum Refusal: Error {
-    case tooMany
-    case full
-  }
-
-  /// Counts a starting upload.
-  func open(_ permit: UploadPermit, limit: Int) throws(Refusal) {
-    let isRefused = state.withLock { state in
-      guard state.open[permit.uploader, default: 0] < limit else { return true }
-      state.open[permit.uploader, default: 0] += 1
-      return false
-    }
-    if isRefused { throw .tooMany }
-  }
-
-  /// Reserves bytes of the remaining quota besides other uploads; nil: no limit.
-  func take(_ bytes: Int64, _ permit: UploadPermit, left: Int64?) throws(Refusal) {
-    let isRefused = state.withLock { state in
-      if let left, state.bytes[permit.partition, default: 0] + bytes > left { return true }
-      state.bytes[permit.partition, default: 0] += bytes
-      return false
-    }
-    if isRefused { throw .full }
-  }
-
-  /// Ends an upload and releases its reserved bytes.
-  func close(_ permit: UploadPermit, _ bytes: Int64) {
-    state.withLock { state in
-      let open = state.open[permit.uploader, default: 1] - 1
-      state.open[permit.uploader] = open > 0 ? open : nil
-      let left = state.bytes[permit.partition, default: 0] - bytes
-      state.bytes[permit.partition] = left > 0 ? left : nil
-    }
-  }
-}
-
-/// The bytes that one upload has reserved of its database's quota.
-final class UploadRoom: Sendable {
-  let permit: UploadPermit
-  fileprivate let taken = Mutex<Int64>(0)
-
-  init(_ permit: UploadPermit) { self.permit = permit }
-}
-
 /// An upload URL is valid for one file: its bytes are reserved when the upload begins, and the
 /// stored file is recorded under the permit's ID.
-extension CloudKitService {
+extension AssetService {
   /// Begins an upload; its bytes are reserved at once if its size is known, else as they are
   /// received.
   func beginUpload(announced: Int64?, _ permit: UploadPermit) async throws -> UploadRoom {
@@ -68,7 +15,7 @@ extension CloudKitService {
     }
     let room = UploadRoom(permit)
     do {
-      try await take(Self.room(of: announced ?? 0), room)
+      try await take(DatabaseQuotas.room(of: announced ?? 0), room)
     } catch {
       endUpload(room)
       throw error
@@ -80,7 +27,7 @@ extension CloudKitService {
 
   /// Reserves bytes for the given total of an upload.
   func extend(_ room: UploadRoom, to bytes: Int64) async throws {
-    let missing = Self.room(of: bytes) - room.taken.withLock { $0 }
+    let missing = DatabaseQuotas.room(of: bytes) - room.taken.withLock { $0 }
     guard missing > 0 else { return }
     do {
       // In blocks, so that few pieces need a reservation.
@@ -93,7 +40,7 @@ extension CloudKitService {
   private func take(_ bytes: Int64, _ room: UploadRoom) async throws {
     let quota = room.permit.scope == .public ? limits.publicQuota : limits.userQuota
     var left: Int64?
-    if let quota { left = quota - (try await usedBytes(in: room.permit.partition)) }
+    if let quota { left = quota - (try await quotas.usedBytes(in: room.permit.partition)) }
     do throws(UploadLedger.Refusal) {
       try uploads.take(bytes, room.permit, left: left)
     } catch {
@@ -165,7 +112,7 @@ extension CloudKitService {
       burst: share.bytes,
       now: now
     )
-    if delay != nil { throw Self.shareIsFull(Int64(share.bytes), in: permit.scope) }
+    if delay != nil { throw DatabaseQuotas.shareIsFull(Int64(share.bytes), in: permit.scope) }
   }
 
   private struct UploadShare {
@@ -242,7 +189,7 @@ extension CloudKitService {
       throw error
     }
     let body = try WireCoding.encode(value)
-    let first = try await write { [storage] () -> (WriteBatch?, DirectoryEntry?) in
+    let first = try await writer.write { [storage] () -> (WriteBatch?, DirectoryEntry?) in
       if let known = try storage.read({ try $0.entry(key) }) { return (nil, known) }
       var batch = WriteBatch()
       batch.expectedEntries[key] = .some(nil)
@@ -250,11 +197,11 @@ extension CloudKitService {
       return (batch, nil)
     }
     guard let first else {
-      quotas.add(Self.room(of: value.size ?? 0), in: permit.partition)
+      quotas.add(DatabaseQuotas.room(of: value.size ?? 0), in: permit.partition)
       return value
     }
     // Two uploads ran at once.
-    try await assets.remove(place)
+    try await store.remove(place)
     return try same(value, as: first)
   }
 

@@ -1,111 +1,31 @@
 import CloudKitWebServices
 import Crypto
 import Foundation
-import Synchronization
-
-/// A reply whose body may be streamed.
-package struct StreamedResponse: Sendable {
-  package enum Body: Sendable {
-    case whole(Data)
-    /// The length in bytes, or nil if it is unknown until the end; the closure writes to its sink.
-    case stream(
-      Int64?,
-      @Sendable (_ sink: @escaping @Sendable (Data) async throws -> Void) async throws -> Void
-    )
-  }
-
-  package var status: Int
-  /// By lower-case name.
-  package var headers: [String: String]
-  package var body: Body
-
-  package init(_ response: WebServiceResponse) {
-    status = response.status
-    headers = response.headers
-    body = .whole(response.body)
-  }
-
-  package init(status: Int, headers: [String: String], body: Body) {
-    self.status = status
-    self.headers = headers
-    self.body = body
-  }
-
-  /// Whether the length of the body is unknown until its end.
-  package var isUnbounded: Bool {
-    if case .stream(nil, _) = body { true } else { false }
-  }
-
-  /// The reply with its whole body in memory, for callers without a stream.
-  func collected() async throws -> WebServiceResponse {
-    var response = WebServiceResponse(status: status, headers: headers)
-    switch body {
-    case .whole(let data): response.body = data
-    case .stream(_, let read):
-      let box = DataBox()
-      try await read { box.append($0) }
-      response.body = box.data
-    }
-    return response
-  }
-}
-
-/// Collects the pieces of a stream.
-private final class DataBox: Sendable {
-  private let content = Mutex(Data())
-
-  var data: Data { content.withLock { $0 } }
-
-  func append(_ more: Data) { content.withLock { $0.append(more) } }
-}
-
-/// Passes the pieces of a request's body to its sink.
-package typealias BodySource =
-  @Sendable (_ sink: @escaping @Sendable (Data) async throws -> Void) async throws -> Void
 
 /// Serves the capability URLs: no file is ever in memory as a whole.
-extension CloudKitService {
-  /// Responds to a request below `/assets/` or `/account-data/`; the body is read from the source.
-  package func respondToTransfer(
+extension AssetService {
+  /// Responds to a request below `/assets/`; the body is read from the source.
+  func transfer(
     _ request: WebServiceRequest,
-    body: @escaping BodySource
-  ) async -> StreamedResponse {
-    let uuid = effects.uuid().uuidString.lowercased()
-    let route = Route(path: request.path)
-    var response: StreamedResponse
-    do {
-      guard !isClosed else {
-        throw ErrorDictionary(.tryAgainLater, "the server is stopping", retryAfter: 1)
-      }
-      response = try await countingFailures(of: request) {
-        route == .section(.accountData)
-          ? try await exportAccount(request) : try await transfer(request, body)
-      }
-    } catch {
-      let refusal = failure(error, uuid: uuid)
-      logRefusal(refusal, of: request, route, uuid: uuid)
-      response = StreamedResponse(refusal)
-    }
-    var head = WebServiceResponse(status: response.status, headers: response.headers)
-    addCommonHeaders(to: &head, for: request, route, uuid: uuid)
-    response.headers = head.headers
-    return response
-  }
-
-  private func transfer(
-    _ request: WebServiceRequest,
+    _ target: RequestTarget,
     _ body: @escaping BodySource
   ) async throws -> StreamedResponse {
-    let target = RequestTarget(request.path)
-    guard target.parts.count >= 3 else {
-      throw ErrorDictionary(.notFound, "could not find handler for endpoint")
-    }
     switch (target.parts[1], request.method) {
-    case (_, "OPTIONS"): return StreamedResponse(preflight(request))
     case ("upload", "POST"), ("upload", "PUT"):
       return StreamedResponse(try await upload(body, request, target.parts[2]))
     case ("download", "GET"): return try await download(request, target.parts[2])
-    default: throw ErrorDictionary(.notFound, "could not find handler for endpoint")
+    default: throw CloudKitService.noHandler
+    }
+  }
+
+  /// Throws for a URL whose credential has ended; a URL of an earlier version only expires.
+  private func check(_ credential: IssuingCredential?) throws {
+    guard let credential else { return }
+    guard try storage.read({ try credential.holds(in: $0, now: now) }) else {
+      throw ErrorDictionary(
+        .accessDenied,
+        "the credential that requested this URL has ended; request another"
+      )
     }
   }
 
@@ -122,7 +42,7 @@ extension CloudKitService {
     guard permit.expires > now else {
       throw ErrorDictionary(.accessDenied, "the upload URL has expired")
     }
-    try checkHolds(permit.credential)
+    try check(permit.credential)
     let tooLarge = ErrorDictionary(
       .quotaExceeded,
       "an asset has at most \(limits.assetSize) bytes"
@@ -145,7 +65,7 @@ extension CloudKitService {
     )
     defer { endUpload(room) }
     let place = AssetPlace(permit.partition, effects.randomness.bytes(20).hexadecimal)
-    let upload = try await assets.begin(place)
+    let upload = try await store.begin(place)
     let arrival = AssetArrival(limit: limits.assetSize, form: form)
     do {
       try await body { [self] data in
@@ -229,14 +149,14 @@ extension CloudKitService {
     guard permit.expires > now else {
       throw ErrorDictionary(.accessDenied, "the download URL has expired")
     }
-    try checkHolds(permit.credential)
+    try check(permit.credential)
     if let source = permit.source,
       try !storage.read({ try source.isReadable(in: permit.partition, $0) })
     {
       throw ErrorDictionary(.accessDenied, "the record is not shared with you any more")
     }
     let place = AssetPlace(permit.partition, permit.file)
-    guard let size = try await assets.size(of: place) else {
+    guard let size = try await store.size(of: place) else {
       throw ErrorDictionary(.notFound, "the asset is no longer there")
     }
     // A file never changes, so its name is its entity tag.
@@ -279,60 +199,10 @@ extension CloudKitService {
     return StreamedResponse(
       status: status,
       headers: headers,
-      body: .stream(Int64(range.count)) { [assets] sink in
+      body: .stream(Int64(range.count)) { [store] sink in
         guard !range.isEmpty else { return }
-        try await assets.read(place, range, into: sink)
+        try await store.read(place, range, into: sink)
       }
     )
-  }
-}
-
-/// Counts and hashes the file in the received body.
-private final class AssetArrival: Sendable {
-  private struct State {
-    var form: MultipartFile?
-    var hash = SHA256()
-    var size = 0
-
-    /// The bytes, if there are any within the limit.
-    mutating func add(_ data: Data, limit: Int) -> Data? {
-      size = min(size + data.count, limit + 1)
-      guard size <= limit, !data.isEmpty else { return nil }
-      hash.update(data: data)
-      return data
-    }
-  }
-
-  private let limit: Int
-  private let state: Mutex<State>
-
-  init(limit: Int, form: MultipartFile?) {
-    self.limit = limit
-    state = Mutex(State(form: form))
-  }
-
-  /// The received bytes of the file.
-  var size: Int { state.withLock { $0.size } }
-
-  var fits: Bool { state.withLock { $0.size <= limit } }
-
-  /// The bytes of a piece to be written.
-  func take(_ data: Data) throws -> Data? {
-    try state.withLock { state in
-      let part = try state.form?.take(data) ?? data
-      return state.add(part, limit: limit)
-    }
-  }
-
-  /// The remaining bytes after the whole body was received.
-  func finish() throws -> Data? {
-    try state.withLock { state in
-      guard let rest = try state.form?.finish() else { return nil }
-      return state.add(rest, limit: limit)
-    }
-  }
-
-  func result() -> (AssetDigest, Int64) {
-    state.withLock { (AssetDigest($0.hash.finalize()), Int64($0.size)) }
   }
 }

@@ -6,19 +6,19 @@ import Foundation
 /// A file is removed only after it was seen unused for a grace period that is longer than any URL
 /// to it is valid and any backup that refers to it is kept. The time when it was first seen unused
 /// is recorded, and removed by a use. A new file is kept as long as its receipt is valid.
-extension CloudKitService {
+extension AssetService {
   /// Checks every file once.
   ///
   /// Safe to run in several processes at once, and again after a crash.
-  package func collectAssetGarbage() async throws {
-    try await assets.removeRemains(before: effects.now - limits.receiptLifetime)
-    for partition in try await assets.partitions() {
+  package func collectGarbage() async throws {
+    try await store.removeRemains(before: effects.now - limits.receiptLifetime)
+    for partition in try await store.partitions() {
       try await collectGarbage(in: partition)
     }
   }
 
   private func collectGarbage(in partition: PartitionID) async throws {
-    let files = try await assets.files(in: partition)
+    let files = try await store.files(in: partition)
     let owner = "\(partition.rawValue)"
     let (used, marks) = try storage.read { snapshot in
       (
@@ -38,7 +38,7 @@ extension CloudKitService {
         if marked != nil { batch.removedEntries.append(key) }
       } else if let marked {
         guard marked <= due else { continue }
-        try await assets.remove(AssetPlace(partition, file.name))
+        try await store.remove(AssetPlace(partition, file.name))
         batch.removedEntries.append(key)
       } else if file.written < fresh {
         // The entry's revision is the time: it has no other content.
@@ -48,14 +48,14 @@ extension CloudKitService {
     batch.removedEntries += since.keys.map { DirectoryEntry.Key(.assetGarbage, $0) }
     guard !batch.savedEntries.isEmpty || !batch.removedEntries.isEmpty else { return }
     let written = batch
-    try await write { (written, ()) }
+    try await writer.write { (written, ()) }
   }
 
   /// The number of files, used or not.
-  package func assetFileCount() async throws -> Int {
+  package func fileCount() async throws -> Int {
     var count = 0
-    for partition in try await assets.partitions() {
-      count += try await assets.files(in: partition).count
+    for partition in try await store.partitions() {
+      count += try await store.files(in: partition).count
     }
     return count
   }

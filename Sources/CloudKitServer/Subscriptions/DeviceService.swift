@@ -1,10 +1,47 @@
 import CloudKitWebServices
+import Effects
 import Foundation
+import Logging
 
 /// Device tokens, the long poll and the event stream.
-extension CloudKitService {
+package final class DeviceService: Sendable {
+  let storage: any Storage
+  let writer: StorageWriter
+  let hub: NotificationHub
+  let limits: ServiceLimits
+  private let signer: Signer
+  private let address: ServerAddress
+  private let shutdownFlag: ShutdownFlag
+  private let effects: Effects
+  private let logger: Logger
+
+  init(
+    storage: any Storage,
+    writer: StorageWriter,
+    hub: NotificationHub,
+    signer: Signer,
+    address: ServerAddress,
+    shutdownFlag: ShutdownFlag,
+    limits: ServiceLimits,
+    effects: Effects,
+    logger: Logger
+  ) {
+    self.storage = storage
+    self.writer = writer
+    self.hub = hub
+    self.signer = signer
+    self.address = address
+    self.shutdownFlag = shutdownFlag
+    self.limits = limits
+    self.effects = effects
+    self.logger = logger
+  }
+
+  /// Milliseconds since 1970.
+  var now: Int64 { effects.now.wireMilliseconds }
+
   /// `tokens/create` and `tokens/register`: both reply with the same three keys.
-  func registerDevice(
+  func register(
     _ request: DeviceTokenRequest,
     _ context: RequestContext
   ) async throws -> Data {
@@ -12,10 +49,10 @@ extension CloudKitService {
     guard ContainerEnvironment(rawValue: environment) != nil else {
       throw ErrorDictionary(.badRequest, "invalid value for 'apnsEnvironment'")
     }
-    let name = request.clientId.flatMap(deviceName) ?? context.clientID
+    let name = request.clientId.flatMap(limits.deviceName) ?? context.clientID
     let token: String
     if let principal = context.principal {
-      token = try await registerDevice(
+      token = try await register(
         of: principal,
         known: request.apnsToken,
         name: name,
@@ -37,8 +74,8 @@ extension CloudKitService {
       DeviceTokenResponse(
         apnsEnvironment: environment,
         apnsToken: token,
-        webcourierURL: "\(baseURL)/webcourier/\(token)",
-        eventStreamURL: context.isExtended ? "\(baseURL)/events/\(token)" : nil
+        webcourierURL: "\(address.url)/webcourier/\(token)",
+        eventStreamURL: context.isExtended ? "\(address.url)/events/\(token)" : nil
       )
     )
   }
@@ -53,7 +90,7 @@ extension CloudKitService {
   }
 
   /// Issues a token to a user's device, or keeps its own.
-  private func registerDevice(
+  private func register(
     of principal: Principal,
     known sent: String?,
     name: String?,
@@ -61,17 +98,17 @@ extension CloudKitService {
   ) async throws -> String {
     let fresh = effects.randomness.bytes(32).hexadecimal
     typealias Registered = (token: String, device: StoredDevice)
-    let (token, device) = try await write { [self] () -> (WriteBatch?, Registered) in
+    let (token, device) = try await writer.write { [self] () -> (WriteBatch?, Registered) in
       try storage.read { snapshot in
-        let known = try sent.flatMap { try snapshot.device(token: Self.digest($0)) }
+        let known = try sent.flatMap { try snapshot.device(token: CloudKitService.digest($0)) }
         // A token of another container, or one that this server did not issue, is replaced; so is
-        // another user's token, whose holder would receive this user's notifications.
+        // another user's token, whose holder would receive this user's hub.
         let isUsable =
           known?.container == context.container && known?.environment == context.environment
           && known?.userRecordName == principal.userRecordName
         let token = isUsable ? sent ?? fresh : fresh
         let device = StoredDevice(
-          token: Self.digest(token),
+          token: CloudKitService.digest(token),
           container: context.container,
           environment: context.environment,
           userRecordName: principal.userRecordName,
@@ -90,10 +127,10 @@ extension CloudKitService {
         return (batch, (token, device))
       }
     }
-    notifications.note(device)
+    hub.note(device)
     // A page receives only later commits, as from Apple's service; our own clients are notified to
     // fetch first.
-    if token == fresh, !context.isExtended { notifications.noteNothingMissed(by: device.token) }
+    if token == fresh, !context.isExtended { hub.noteNothingMissed(by: device.token) }
     return token
   }
 
@@ -121,7 +158,7 @@ extension CloudKitService {
   }
 
   /// The long poll: one notification, or `null` if there was none for a while.
-  func respondToWebcourier(
+  func poll(
     _ request: WebServiceRequest,
     _ target: RequestTarget
   ) async throws -> WebServiceResponse {
@@ -131,7 +168,7 @@ extension CloudKitService {
     }
     let token = try listen(target)
     var body = Data("null".utf8)
-    if case .entries(let entries) = await notifications.poll(token), let entry = entries.first {
+    if case .entries(let entries) = await hub.poll(token), let entry = entries.first {
       body = try WireCoding.encode(entry.notification)
     }
     return WebServiceResponse(status: 200, headers: ["cache-control": "no-store"], body: body)
@@ -139,11 +176,11 @@ extension CloudKitService {
 
   /// The event stream of a device; `path` is that of the URL issued with its token.
   package func openEventStream(path: String, lastEventID: String?) throws -> EventStream {
-    guard !isClosed else {
+    guard !shutdownFlag.isSet else {
       throw ErrorDictionary(.tryAgainLater, "the server is stopping", retryAfter: 1)
     }
     let token = try listen(RequestTarget(path))
-    return EventStream(notifications, token: token, lastEventID: lastEventID)
+    return EventStream(hub, token: token, lastEventID: lastEventID)
   }
 
   /// The error for a client whose event stream could not be opened.
@@ -162,7 +199,7 @@ extension CloudKitService {
   }
 
   /// Ends every poll and stream, because the server is stopping.
-  package func endListening() { notifications.close() }
+  package func endListening() { hub.close() }
 
   /// The digest of the token of a capability URL's device.
   private func listen(_ target: RequestTarget) throws -> String {
@@ -170,12 +207,12 @@ extension CloudKitService {
       throw ErrorDictionary(.notFound, "could not find handler for endpoint")
     }
     let token = target.parts[1]
-    let digest = Self.digest(token)
-    guard !isClosed else { return digest }
+    let digest = CloudKitService.digest(token)
+    guard !shutdownFlag.isSet else { return digest }
     let unknown = ErrorDictionary(.notFound, "this is not a webcourier URL of the server")
     if let unowned = signer.open(token, as: UnownedDevice.self, for: .unownedDevice) {
       guard unowned.expires > now else { throw unknown }
-      notifications.note(
+      hub.note(
         StoredDevice(
           token: digest,
           container: unowned.container,
@@ -193,11 +230,11 @@ extension CloudKitService {
       return device
     }
     guard let device = found else { throw unknown }
-    notifications.note(device)
-    if notifications.isFirstListening(of: digest) {
+    hub.note(device)
+    if hub.isFirstListening(of: digest) {
       try remind(device)
       // Only now: if the storage did not respond, it is read again with the next poll.
-      notifications.noteListening(of: digest)
+      hub.noteListening(of: digest)
     }
     return digest
   }
@@ -207,7 +244,7 @@ extension CloudKitService {
   private func remind(_ device: StoredDevice) throws {
     guard let user = device.userRecordName else { return }
     for scope in [DatabaseScope.private, .shared] {
-      for stored in try subscriptions(
+      for stored in try storage.subscriptions(
         of: user,
         scope,
         device.container,
@@ -222,26 +259,12 @@ extension CloudKitService {
           payload = .zone(subscription, ZoneDirectory.id(named: name, owner: user))
         case .query, nil: continue
         }
-        notifications.post(
-          payload.addressed(to: user, container: device.container, id: notificationID()),
+        hub.post(
+          payload.addressed(to: user, container: device.container, id: effects.notificationID()),
           key: stored.id,
           to: device.token
         )
       }
     }
-  }
-
-  func notificationID() -> String { effects.uuid().uuidString.lowercased() }
-
-  func subscriptions(
-    of user: String,
-    _ scope: DatabaseScope,
-    _ container: String,
-    _ environment: ContainerEnvironment
-  ) throws -> [StoredSubscription] {
-    let id = try storage.partition(
-      PartitionKey(container: container, environment: environment, scope: scope, owner: user)
-    )
-    return try storage.read { try $0.subscriptions(in: id, user: user) }
   }
 }

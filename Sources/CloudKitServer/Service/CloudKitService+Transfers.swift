@@ -1,0 +1,42 @@
+import CloudKitWebServices
+import Foundation
+
+/// Requests whose bodies or replies are streamed.
+extension CloudKitService {
+  /// Responds to a request below `/assets/` or `/account-data/`; the body is read from the source.
+  package func respondToTransfer(
+    _ request: WebServiceRequest,
+    body: @escaping BodySource
+  ) async -> StreamedResponse {
+    let uuid = effects.uuid().uuidString.lowercased()
+    let route = Route(path: request.path)
+    var response: StreamedResponse
+    do {
+      guard !isClosed else {
+        throw ErrorDictionary(.tryAgainLater, "the server is stopping", retryAfter: 1)
+      }
+      response = try await countingFailures(of: request) {
+        route == .section(.accountData)
+          ? try await exportAccount(request) : try await transfer(request, body)
+      }
+    } catch {
+      let refusal = failure(error, uuid: uuid)
+      logRefusal(refusal, of: request, route, uuid: uuid)
+      response = StreamedResponse(refusal)
+    }
+    var head = WebServiceResponse(status: response.status, headers: response.headers)
+    addCommonHeaders(to: &head, for: request, route, uuid: uuid)
+    response.headers = head.headers
+    return response
+  }
+
+  private func transfer(
+    _ request: WebServiceRequest,
+    _ body: @escaping BodySource
+  ) async throws -> StreamedResponse {
+    let target = RequestTarget(request.path)
+    guard target.parts.count >= 3 else { throw Self.noHandler }
+    if request.method == "OPTIONS" { return StreamedResponse(preflight(request)) }
+    return try await assets.transfer(request, target, body)
+  }
+}
