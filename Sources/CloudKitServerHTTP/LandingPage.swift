@@ -37,7 +37,7 @@ package struct LandingPage: Hashable, Sendable {
       <p>This server keeps CloudKit records and answers CloudKit's web services.
       Apps reach it through the address of this page, a container and an API token.</p>
       \(containerSection)
-      <p><a href="/my-account">Your account</a></p>
+      <p><a href="\(Route.Section.myAccount.path)">Your account</a></p>
       <p class="quiet">No record is shown here: reading one takes an API token and, for private data,
       a signed-in person.</p>
       """

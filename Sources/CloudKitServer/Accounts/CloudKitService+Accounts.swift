@@ -311,7 +311,7 @@ extension CloudKitService {
   }
 
   package static func signUpPath(invitation code: String) -> String {
-    "/sign-up?invitation=\(code)"
+    "\(Route.Section.signUp.path)?invitation=\(code)"
   }
 
   /// Creates an account at a user's request, if the policy allows.

@@ -107,7 +107,7 @@ package enum AdminEndpoint: Hashable, Sendable {
     }
   }
 
-  package var path: String { "/admin/1/\(noun)/\(verb)" }
+  package var path: String { "\(Route.Section.admin.path)/1/\(noun)/\(verb)" }
 
   package static let all: [AdminEndpoint] =
     Audit.allCases.map(Self.audit) + Backup.allCases.map(Self.backup)

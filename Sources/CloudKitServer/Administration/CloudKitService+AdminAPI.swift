@@ -6,9 +6,6 @@ import Foundation
 /// It requires a bearer token in a header, which no browser sends by itself, and answers only under
 /// the server's own names, so that no foreign page can use it.
 extension CloudKitService {
-  /// The container in sessions of administrators; no real container has this name.
-  private static let administration = "/admin"
-
   func respondToAdministrator(
     _ request: WebServiceRequest,
     _ target: RequestTarget
@@ -83,7 +80,8 @@ extension CloudKitService {
       return ("operator", true)
     }
     let session = try storage.read { try $0.session(digest: Self.digest(token)) }
-    guard let session, session.container == Self.administration, session.expires > now,
+    guard let session, session.container == PageSession.administration.rawValue,
+      session.expires > now,
       let account = try storage.read({ try $0.account(id: session.account) })
     else {
       logRefusal(of: SenderAddress(request.clientAddress))
@@ -115,7 +113,7 @@ extension CloudKitService {
     let token = effects.randomness.bytes(32).base64URL
     let session = StoredSession(
       digest: Self.digest(token),
-      container: Self.administration,
+      container: PageSession.administration.rawValue,
       account: account.id,
       userRecordName: "",
       expires: now + Int64(limits.sessionLifetime * 1000),

@@ -73,7 +73,7 @@ package final class AssetService: Sendable {
       return UploadToken(
         recordName: token.recordName ?? effects.uuid().uuidString,
         fieldName: token.fieldName,
-        url: "\(assetURL)/assets/upload/\(try signer.seal(permit, for: .upload))"
+        url: "\(assetURL)/upload/\(try signer.seal(permit, for: .upload))"
       )
     }
     return try WireCoding.encode(UploadTokensResponse(tokens: tokens.map { .success($0) }))
@@ -170,10 +170,12 @@ package final class AssetService: Sendable {
       credential: credential,
       source: source
     )
-    value.downloadURL = "\(assetURL)/assets/download/\(try signer.seal(permit, for: .download))"
+    value.downloadURL = "\(assetURL)/download/\(try signer.seal(permit, for: .download))"
     return value
   }
 
   /// The base URL of downloads: an origin of their own, if the configuration has one.
-  private var assetURL: String { downloadURL ?? address.url }
+  private var assetURL: String {
+    (downloadURL ?? address.url) + Route.Section.assets.path
+  }
 }

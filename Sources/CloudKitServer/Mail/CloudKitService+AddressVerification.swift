@@ -46,7 +46,7 @@ extension CloudKitService {
     }
     let message = makeMail(
       .confirmAddress(
-        link: "\(baseURL)\(Self.verificationPath)?code=\(code)",
+        link: "\(baseURL)\(Route.Section.verifyAddress.path)?code=\(code)",
         hours: Int((lifetime / 3600).rounded())
       ),
       to: address,

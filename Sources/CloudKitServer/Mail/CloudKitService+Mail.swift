@@ -114,7 +114,7 @@ extension CloudKitService {
         notice,
         time: effects.now,
         address: sender?.shown,
-        resetLink: baseURL + Self.forgottenPasswordPath
+        resetLink: baseURL + Route.Section.forgotPassword.path
       ),
       to: address,
       of: account

@@ -3,9 +3,6 @@ import Foundation
 
 /// The pages that request a mail, and those that a mail's link opens.
 extension CloudKitService {
-  static let forgottenPasswordPath = "/forgot-password"
-  static let verificationPath = "/verify-address"
-
   private static let forgottenTitle = "Forgotten password"
 
   /// `/forgot-password`: requests a link to a new password.

@@ -41,6 +41,9 @@ package enum Route: Hashable, Sendable {
     case metrics
     case ready
     case readyz
+
+    /// The path of the section: pages, mails and URLs in replies are made of it.
+    package var path: String { "/" + rawValue }
   }
 
   package init(_ target: RequestTarget) {

@@ -11,8 +11,6 @@ extension CloudKitService {
   }
 
   private static let sealLifetime: Int64 = 10 * 60 * 1000
-  /// The container of such sessions; no real container has this name.
-  static let sharePage = "/share"
 
   func respondToSharePage(
     _ request: WebServiceRequest,
@@ -65,7 +63,7 @@ extension CloudKitService {
     let user = try await user(account: account.id, container: guid.container)
     let session = StoredSession(
       digest: Self.digest(effects.randomness.bytes(32).base64URL),
-      container: Self.sharePage,
+      container: PageSession.share.rawValue,
       account: account.id,
       userRecordName: user.recordName,
       expires: now + Self.sealLifetime,
@@ -105,7 +103,7 @@ extension CloudKitService {
     guard let signedIn = signer.open(seal, as: SignedIn.self, for: .shareAcceptance),
       signedIn.guid == guid.guid,
       let session = try storage.read({ try $0.session(digest: signedIn.session) }),
-      session.container == Self.sharePage, session.expires > now
+      session.container == PageSession.share.rawValue, session.expires > now
     else {
       throw ErrorDictionary(.authenticationRequired, "Please sign in again.")
     }

@@ -366,5 +366,7 @@ extension CloudKitService {
     return [PotentialMatch(participantId: participant.id, contactInformation: info)]
   }
 
-  func shareURL(_ guid: String) -> String { "\(baseURL)/share/\(WebServicePath.escape(guid))" }
+  func shareURL(_ guid: String) -> String {
+    "\(baseURL)\(Route.Section.share.path)/\(WebServicePath.escape(guid))"
+  }
 }

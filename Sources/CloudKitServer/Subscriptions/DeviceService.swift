@@ -74,8 +74,9 @@ package final class DeviceService: Sendable {
       DeviceTokenResponse(
         apnsEnvironment: environment,
         apnsToken: token,
-        webcourierURL: "\(address.url)/webcourier/\(token)",
-        eventStreamURL: context.isExtended ? "\(address.url)/events/\(token)" : nil
+        webcourierURL: "\(address.url)\(Route.Section.webcourier.path)/\(token)",
+        eventStreamURL: context.isExtended
+          ? "\(address.url)\(Route.Section.events.path)/\(token)" : nil
       )
     )
   }

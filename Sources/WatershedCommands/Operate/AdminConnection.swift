@@ -11,22 +11,25 @@ struct AdminConnection: Sendable {
   /// The token in the data folder of a server on this machine.
   var ownToken: String?
 
-  /// Calls `noun/verb` and reads the reply.
+  /// Calls an endpoint and reads the reply.
   func call<Reply: Decodable>(
-    _ path: String,
+    _ endpoint: AdminEndpoint,
     _ body: some Encodable,
     as type: Reply.Type = Reply.self
   ) async throws -> Reply {
-    try WireCoding.decode(type, from: try await call(path, try WireCoding.encode(body)))
+    try WireCoding.decode(type, from: try await call(endpoint, try WireCoding.encode(body)))
   }
 
-  /// Calls `noun/verb` with a body of JSON.
+  /// Calls an endpoint with a body of JSON.
   @discardableResult
-  func call(_ path: String, _ body: Data = Data("{}".utf8)) async throws -> Data {
+  func call(
+    _ endpoint: AdminEndpoint,
+    _ body: Data = Data("{}".utf8)
+  ) async throws -> Data {
     try await send(
       WebServiceRequest(
         method: "POST",
-        path: "/admin/1/\(path)",
+        path: endpoint.path,
         headers: [
           "authorization": "Bearer \(token)", WebServiceName.contentType: "application/json",
         ],

@@ -64,7 +64,7 @@ struct AuditCommand: AsyncParsableCommand {
     )
     while lines.count < limit {
       query.limit = min(limit - lines.count, 1000)
-      let reply: Reply = try await server.call("audit/list", query)
+      let reply: Reply = try await server.call(.audit(.list), query)
       lines += reply.lines
       guard let next = reply.last, next != query.after else { break }
       query.after = next

@@ -28,7 +28,7 @@ struct BackupCommand: AsyncParsableCommand {
       try await perform("no backup was made") {
         let path = URL(fileURLWithPath: folder).standardizedFileURL.path
         let summary: BackupSummary = try await server.connect {
-          try await $0.call("backup/create", ["path": path])
+          try await $0.call(.backup(.create), ["path": path])
         }
         try output.write(
           summary,

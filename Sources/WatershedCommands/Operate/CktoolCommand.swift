@@ -43,7 +43,7 @@ struct CktoolCommand: AsyncParsableCommand {
     func run() async throws {
       try await perform("the teams cannot be listed") {
         let status: CloudKitService.ServerStatus = try await server.connect {
-          try await $0.call("server/status", NoReply())
+          try await $0.call(.server(.status), NoReply())
         }
         let team = Team(teamId: Self.identifier, name: "Watershed at \(status.baseURL)")
         guard output.output == nil else {

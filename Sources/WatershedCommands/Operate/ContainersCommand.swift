@@ -46,7 +46,7 @@ struct ContainersCommand: AsyncParsableCommand {
     func run() async throws {
       try await perform("no container was created") {
         let _: NoReply = try await server.connect {
-          try await $0.call("containers/create", ["container": container])
+          try await $0.call(.containers(.create), ["container": container])
         }
         output.remark("Created \(container).")
       }
@@ -58,7 +58,7 @@ extension AdminConnection {
   private struct Containers: Decodable { var containers: [String] }
 
   func containers() async throws -> [String] {
-    let reply: Containers = try await call("containers/list", NoReply())
+    let reply: Containers = try await call(.containers(.list), NoReply())
     return reply.containers
   }
 

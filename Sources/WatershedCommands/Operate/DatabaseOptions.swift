@@ -50,7 +50,7 @@ struct DatabaseOptions: ParsableArguments {
     }
     if token == nil, let user {
       let reply: UserToken = try await connection.call(
-        "users/sign-in",
+        .users(.signIn),
         ["userName": user, "container": containerId]
       )
       token = reply.webAuthToken
@@ -59,7 +59,7 @@ struct DatabaseOptions: ParsableArguments {
       // An administrator's management token opens the public database as that user; the operator's
       // token belongs to no account, and can read what a visitor may.
       let reply: UserToken? = try? await connection.call(
-        "users/sign-in",
+        .users(.signIn),
         ["container": containerId]
       )
       token = reply?.webAuthToken
@@ -87,7 +87,7 @@ struct DatabaseOptions: ParsableArguments {
   private func isAdministrator(_ connection: AdminConnection) async throws -> Bool {
     guard !connection.token.isEmpty, connection.token != connection.ownToken else { return true }
     do {
-      let _: CloudKitService.ServerStatus = try await connection.call("server/status", NoReply())
+      let _: CloudKitService.ServerStatus = try await connection.call(.server(.status), NoReply())
       return true
     } catch let error as ErrorDictionary where error.serverErrorCode == .authenticationFailed {
       return false
@@ -113,7 +113,7 @@ struct DatabaseOptions: ParsableArguments {
     }
     // Tokens of apps cannot be read; the server has a token of its own for commands.
     let own: [String: String] = try await connection.call(
-      "tokens/own",
+      .tokens(.own),
       Body(container: containerId, environment: environment)
     )
     return own["token"] ?? ""

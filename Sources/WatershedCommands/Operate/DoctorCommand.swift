@@ -165,7 +165,7 @@ struct DoctorCommand: AsyncParsableCommand {
   private func admin() async -> Finding {
     do {
       let status: CloudKitService.ServerStatus = try await server.connect {
-        try await $0.call("server/status", NoReply())
+        try await $0.call(.server(.status), NoReply())
       }
       return Finding(
         check: "admin API",

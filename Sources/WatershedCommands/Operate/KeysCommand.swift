@@ -23,7 +23,7 @@ struct KeysCommand: AsyncParsableCommand {
 
     func run() async throws {
       try await perform("the keys cannot be listed") {
-        let reply: Reply = try await server.connect { try await $0.call("keys/list", NoReply()) }
+        let reply: Reply = try await server.connect { try await $0.call(.keys(.list), NoReply()) }
         try output.write(
           "keys",
           reply.keys,
@@ -85,7 +85,7 @@ struct KeysCommand: AsyncParsableCommand {
           environment: environment,
           keyID: keyId
         )
-        let key: Key = try await server.connect { try await $0.call("keys/add", body) }
+        let key: Key = try await server.connect { try await $0.call(.keys(.add), body) }
         try output.write(key, text: key.keyID)
       }
     }
@@ -107,7 +107,7 @@ struct KeysCommand: AsyncParsableCommand {
           return
         }
         let _: NoReply = try await server.connect {
-          try await $0.call("keys/remove", ["keyID": keyId])
+          try await $0.call(.keys(.remove), ["keyID": keyId])
         }
         try output.done("Removed.", ["keyID": keyId])
       }

@@ -35,7 +35,7 @@ struct LoginCommand: AsyncParsableCommand {
       guard let password = try PasswordPrompt.read(fromInput: passwordStdin), !password.isEmpty
       else { throw ValidationError("There is no password to sign in with.") }
       let session: AdminSession = try await server.connect {
-        try await $0.call("session/start", Body(userName: name, password: password, code: code))
+        try await $0.call(.session(.start), Body(userName: name, password: password, code: code))
       }
       var saved = SavedTokens.read()
       saved[.management] = session.token

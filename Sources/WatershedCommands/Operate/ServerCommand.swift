@@ -19,7 +19,7 @@ struct ServerCommand: AsyncParsableCommand {
     func run() async throws {
       try await perform("the status cannot be shown") {
         let status: CloudKitService.ServerStatus = try await server.connect {
-          try await $0.call("server/status", NoReply())
+          try await $0.call(.server(.status), NoReply())
         }
         try output.write(
           status,
@@ -56,7 +56,7 @@ struct ServerCommand: AsyncParsableCommand {
           return
         }
         let reply: [String: String] = try await server.connect {
-          try await $0.call("server/new-incarnation", NoReply())
+          try await $0.call(.server(.newIncarnation), NoReply())
         }
         try output.write(reply, text: reply["incarnation"] ?? "")
       }
@@ -89,7 +89,7 @@ struct ServerCommand: AsyncParsableCommand {
           guard try consent.isGiven(to: deed, output) else { return }
         }
         let reply: [String: String] = try await server.connect {
-          try await $0.call("server/rotate-key", ["leaked": leaked])
+          try await $0.call(.server(.rotateKey), ["leaked": leaked])
         }
         try output.write(reply, text: reply["keyID"] ?? "")
       }
@@ -112,7 +112,7 @@ struct ServerCommand: AsyncParsableCommand {
     func run() async throws {
       try await perform("no token was created") {
         let _: NoReply = try await server.connect {
-          try await $0.call("server/renew-token", NoReply())
+          try await $0.call(.server(.renewToken), NoReply())
         }
         try output.done("The operator's token is new.", [String: String]())
       }

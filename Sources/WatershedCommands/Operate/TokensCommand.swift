@@ -24,7 +24,7 @@ struct TokensCommand: AsyncParsableCommand {
     func run() async throws {
       try await perform("the tokens cannot be listed") {
         let reply: Reply = try await server.connect {
-          try await $0.call("tokens/list", NoReply())
+          try await $0.call(.tokens(.list), NoReply())
         }
         try output.write(
           "tokens",
@@ -65,7 +65,7 @@ struct TokensCommand: AsyncParsableCommand {
       try await perform("the token cannot be shown") {
         let body = Body(container: containerId, environment: environment)
         let reply: [String: String] = try await server.connect {
-          try await $0.call("tokens/own", body)
+          try await $0.call(.tokens(.own), body)
         }
         try output.write(reply, text: reply["token"] ?? "")
       }
@@ -113,7 +113,7 @@ struct TokensCommand: AsyncParsableCommand {
           redirectURL: redirectURL
         )
         let reply: [String: String] = try await server.connect {
-          try await $0.call("tokens/create", body)
+          try await $0.call(.tokens(.create), body)
         }
         try output.write(reply, text: reply["token"] ?? "")
       }
@@ -136,7 +136,7 @@ struct TokensCommand: AsyncParsableCommand {
         guard try consent.isGiven(to: "revoke the API token of every app that uses it", output)
         else { return }
         let _: NoReply = try await server.connect {
-          try await $0.call("tokens/remove", ["token": apiToken])
+          try await $0.call(.tokens(.remove), ["token": apiToken])
         }
         try output.done("Removed.", ["token": apiToken])
       }

@@ -15,7 +15,7 @@ extension UsersCommand {
     func run() async throws {
       try await perform("no link was created for \(person.name)") {
         let reply: [String: String] = try await person.server.connect {
-          try await $0.call("users/reset-password", ["userName": person.name])
+          try await $0.call(.users(.resetPassword), ["userName": person.name])
         }
         try person.output.write(reply, text: reply["url"] ?? "")
       }
@@ -38,7 +38,7 @@ extension UsersCommand {
         let deed = "allow \(person.name) to sign in with the password alone"
         guard try consent.isGiven(to: deed, person.output) else { return }
         let _: NoReply = try await person.server.connect {
-          try await $0.call("users/remove-factor", ["userName": person.name])
+          try await $0.call(.users(.removeFactor), ["userName": person.name])
         }
         try person.output.done(
           "\(person.name) signs in with the password alone.",
@@ -60,7 +60,7 @@ extension UsersCommand {
     func run() async throws {
       try await perform("no invitation was created") {
         let reply: [String: String] = try await server.connect {
-          try await $0.call("invitations/create", ["isAdministrator": administrator])
+          try await $0.call(.invitations(.create), ["isAdministrator": administrator])
         }
         try output.write(reply, text: reply["url"] ?? "")
       }
@@ -97,7 +97,7 @@ extension UsersCommand {
       try await perform("\(person.name) was not signed in") {
         let body = Body(userName: person.name, container: containerId, device: device, isKept: keep)
         let reply: Reply = try await person.server.connect {
-          try await $0.call("users/sign-in", body)
+          try await $0.call(.users(.signIn), body)
         }
         let lines = [reply.webAuthToken, reply.refreshToken].compactMap(\.self)
         try person.output.write(reply, text: lines.joined(separator: "\n"))
@@ -116,7 +116,7 @@ extension UsersCommand {
     func run() async throws {
       try await perform("\(person.name) was not signed out") {
         let _: NoReply = try await person.server.connect {
-          try await $0.call("users/sign-out", ["userName": person.name])
+          try await $0.call(.users(.signOut), ["userName": person.name])
         }
         try person.output.done(
           "\(person.name) has to sign in again on every device.",
@@ -138,7 +138,7 @@ extension UsersCommand {
     func run() async throws {
       try await perform("the devices of \(person.name) cannot be listed") {
         let reply: Reply = try await person.server.connect {
-          try await $0.call("users/devices", ["userName": person.name])
+          try await $0.call(.users(.devices), ["userName": person.name])
         }
         try person.output.write(
           "devices",
@@ -169,7 +169,7 @@ extension UsersCommand {
     func run() async throws {
       try await perform("the device was not revoked") {
         let _: NoReply = try await server.connect {
-          try await $0.call("users/revoke-device", ["id": id])
+          try await $0.call(.users(.revokeDevice), ["id": id])
         }
         try output.done("The device has to sign in again.", ["id": id])
       }

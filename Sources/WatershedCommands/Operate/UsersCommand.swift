@@ -56,7 +56,7 @@ struct UsersCommand: AsyncParsableCommand {
       var users: [CloudKitService.AccountDescription] = []
       while true {
         let page = AdminPage(after: users.last?.userName, limit: 1000)
-        let reply: Reply = try await server.call("users/list", page)
+        let reply: Reply = try await server.call(.users(.list), page)
         guard !reply.users.isEmpty else { return users }
         users += reply.users
       }
@@ -103,7 +103,7 @@ struct UsersCommand: AsyncParsableCommand {
           isAdministrator: administrator
         )
         let _: [String: String] = try await person.server.connect {
-          try await $0.call("users/create", body)
+          try await $0.call(.users(.create), body)
         }
         let added = Added(userName: person.name, password: typed == nil ? password : nil)
         try person.output.write(
@@ -147,7 +147,9 @@ struct UsersCommand: AsyncParsableCommand {
             isDisabled: account.map { !$0 }
           )
         )
-        let _: NoReply = try await person.server.connect { try await $0.call("users/update", body) }
+        let _: NoReply = try await person.server.connect {
+          try await $0.call(.users(.update), body)
+        }
         try person.output.done("Changed \(person.name).", ["userName": person.name])
       }
     }
@@ -175,7 +177,9 @@ struct UsersCommand: AsyncParsableCommand {
           ? "remove \(person.name) and all data for good" : "disable the account \(person.name)"
         guard try consent.isGiven(to: deed, person.output) else { return }
         let body = Body(userName: person.name, purge: purge)
-        let _: NoReply = try await person.server.connect { try await $0.call("users/delete", body) }
+        let _: NoReply = try await person.server.connect {
+          try await $0.call(.users(.delete), body)
+        }
         try person.output.done(
           purge
             ? "Removed \(person.name)." : "Disabled \(person.name); `users restore` reverses it.",
@@ -195,7 +199,7 @@ struct UsersCommand: AsyncParsableCommand {
     func run() async throws {
       try await perform("\(person.name) was not restored") {
         let _: NoReply = try await person.server.connect {
-          try await $0.call("users/restore", ["userName": person.name])
+          try await $0.call(.users(.restore), ["userName": person.name])
         }
         try person.output.done("\(person.name) may sign in again.", ["userName": person.name])
       }

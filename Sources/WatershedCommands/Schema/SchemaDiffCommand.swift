@@ -49,7 +49,7 @@ struct SchemaDiffCommand: AsyncParsableCommand {
       )
       let reply: SchemaChanges = try await server.connect {
         try await $0.requireContainer(container.containerID)
-        return try await $0.call("schema/diff", body)
+        return try await $0.call(.schema(.diff), body)
       }
       try output.write(reply, text: reply.text)
       if !reply.changes.isEmpty { throw ExitCode(ExitCodes.found) }

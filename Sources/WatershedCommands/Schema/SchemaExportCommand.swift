@@ -35,7 +35,7 @@ struct SchemaExportCommand: AsyncParsableCommand {
       let body = Body(container: container.containerID, environment: environment)
       let reply: Reply = try await server.connect {
         try await $0.requireContainer(container.containerID)
-        return try await $0.call("schema/export", body)
+        return try await $0.call(.schema(.export), body)
       }
       if let outputFile {
         try OutputFile.write(reply.schema, to: outputFile)

@@ -1,4 +1,5 @@
 import ArgumentParser
+import CloudKitServer
 import CloudKitWebServices
 import Foundation
 
@@ -29,8 +30,11 @@ struct SchemaImportCommand: AsyncParsableCommand {
 
   @OptionGroup var consent: ConsentOptions
 
-  private func send(_ body: NewSchemaBody, to verb: String) async throws -> SchemaChanges {
-    try await server.connect { try await $0.call("schema/\(verb)", body) }
+  private func send(
+    _ body: NewSchemaBody,
+    to verb: AdminEndpoint.Schema
+  ) async throws -> SchemaChanges {
+    try await server.connect { try await $0.call(.schema(verb), body) }
   }
 
   func run() async throws {
@@ -40,7 +44,7 @@ struct SchemaImportCommand: AsyncParsableCommand {
         environment: environment,
         schema: try InputFile.text(file)
       )
-      let planned = try await send(body, to: "validate")
+      let planned = try await send(body, to: .validate)
       let count = Count.of(planned.changes.count, "change")
       let lost = planned.lostTypesAndFields
       if consent.dryRun || !lost.isEmpty {
@@ -51,7 +55,7 @@ struct SchemaImportCommand: AsyncParsableCommand {
           return try output.write(planned, text: planned.text)
         }
       }
-      let reply = try await send(body, to: "import")
+      let reply = try await send(body, to: .importSchema)
       try output.write(reply, text: reply.text)
       output.remark("Imported: \(Count.of(reply.changes.count, "change")).")
     }

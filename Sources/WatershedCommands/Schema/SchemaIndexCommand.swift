@@ -46,7 +46,7 @@ enum SchemaIndexCommand {
     )
     let reply: SchemaChanges = try await server.connect {
       try await $0.requireContainer(container.containerID)
-      return try await $0.call("schema/set-index", body)
+      return try await $0.call(.schema(.setIndex), body)
     }
     try output.write(reply, text: reply.text)
   }

@@ -47,7 +47,7 @@ struct SchemaPromoteCommand: AsyncParsableCommand {
     let body = Body(container: container.containerID, isDryRun: isDryRun)
     return try await server.connect {
       try await $0.requireContainer(container.containerID)
-      return try await $0.call("schema/promote", body)
+      return try await $0.call(.schema(.promote), body)
     }
   }
 }
@@ -76,7 +76,7 @@ struct SchemaResetCommand: AsyncParsableCommand {
       else { return }
       let _: NoReply = try await server.connect {
         try await $0.requireContainer(name)
-        return try await $0.call("schema/reset-development", ["container": name])
+        return try await $0.call(.schema(.resetDevelopment), ["container": name])
       }
       output.remark("Development has production's schema and no data.")
     }

@@ -39,7 +39,7 @@ struct SchemaRolesCommand: AsyncParsableCommand {
       )
       let _: NoReply = try await server.connect {
         try await $0.requireContainer(container.containerID)
-        return try await $0.call("schema/set-roles", body)
+        return try await $0.call(.schema(.setRoles), body)
       }
       output.remark(
         roles.isEmpty

@@ -35,7 +35,7 @@ struct SchemaValidateCommand: AsyncParsableCommand {
       )
       do {
         let _: SchemaChanges = try await server.connect {
-          try await $0.call("schema/validate", body)
+          try await $0.call(.schema(.validate), body)
         }
       } catch let error as ErrorDictionary where error.serverErrorCode == .badRequest {
         let reason = error.reason ?? error.serverErrorCode.rawValue

@@ -19,7 +19,7 @@ struct ServeBanner {
 
   /// The path of the sign-in page.
   static func signInPath(container: String, apiToken: String) -> String {
-    "/sign-in?ckAPIToken=\(WebServicePath.escape(apiToken))"
+    "\(Route.Section.signIn.path)?ckAPIToken=\(WebServicePath.escape(apiToken))"
       + "&container=\(WebServicePath.escape(container))"
   }
 

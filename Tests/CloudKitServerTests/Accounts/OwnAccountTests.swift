@@ -296,7 +296,7 @@ struct OwnAccountTests {
     let token = "a token of the page that an issuer opened"
     let session = StoredSession(
       digest: CloudKitService.digest(token),
-      container: CloudKitService.ownPageOfIssuer,
+      container: PageSession.ownPageOfIssuer.rawValue,
       account: account.id,
       userRecordName: "",
       expires: server.service.now + 60_000,

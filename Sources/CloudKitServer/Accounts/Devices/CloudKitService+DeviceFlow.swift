@@ -46,12 +46,13 @@ extension CloudKitService {
       return (batch, ())
     }
     let shown = DeviceAuthorization.shown(userCode)
+    let page = baseURL + Route.Section.activate.path
     return try oauthReply(
       DeviceCodeReply(
         device_code: "\(userCode).\(secret)",
         user_code: shown,
-        verification_uri: "\(baseURL)/activate",
-        verification_uri_complete: "\(baseURL)/activate?user_code=\(shown)",
+        verification_uri: page,
+        verification_uri_complete: "\(page)?user_code=\(shown)",
         expires_in: Int(DeviceAuthorization.lifetime),
         interval: Int(DeviceAuthorization.firstInterval)
       )

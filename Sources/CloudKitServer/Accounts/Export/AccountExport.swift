@@ -81,7 +81,7 @@ struct AccountExport: Sendable {
   private func facts() throws -> Data {
     let session = StoredSession(
       digest: "",
-      container: CloudKitService.ownPage,
+      container: PageSession.ownPage.rawValue,
       account: account.id,
       userRecordName: "",
       expires: 0,

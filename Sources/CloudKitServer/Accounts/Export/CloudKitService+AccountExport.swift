@@ -10,8 +10,6 @@ package struct AccountExportLink: Codable, Hashable, Sendable {
 
 /// The download of what an account owns: asked for with the password, fetched once.
 extension CloudKitService {
-  static let accountDataPath = "/account-data"
-
   /// A link to the person's data, good once and for a quarter of an hour.
   func beginExport(
     of own: OwnAccount,
@@ -42,7 +40,7 @@ extension CloudKitService {
       from: own.sender
     )
     return AccountExportLink(
-      url: "\(baseURL)\(Self.accountDataPath)/\(secret)",
+      url: "\(baseURL)\(Route.Section.accountData.path)/\(secret)",
       expires: expires
     )
   }

@@ -54,7 +54,7 @@ extension CloudKitService {
       message: "This is the account \(account.userName). It is disabled at once on every device. "
         + purgeNotice,
       fields: [try ticketField(for: account, attempt)],
-      action: "/delete-account",
+      action: Route.Section.deleteAccount.path,
       button: "Delete the account"
     ).response(nonce: nonce)
   }

@@ -95,7 +95,7 @@ extension CloudKitService {
     page.message = "You are \(account.userName). " + (page.message ?? "")
     page.fields = [page.fields[0], try ticketField(for: account, attempt)]
     page.otherButton = nil
-    page.action = "/activate"
+    page.action = Route.Section.activate.path
     return page.response(nonce: nonce)
   }
 

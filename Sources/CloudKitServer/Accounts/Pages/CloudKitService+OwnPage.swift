@@ -14,7 +14,7 @@ extension CloudKitService {
       button: "Sign in",
       otherButton: identityOffer("Sign in")
     )
-    if mail != nil { page.links.append((Self.forgottenPasswordPath, "Forgotten password")) }
+    if mail != nil { page.links.append((Route.Section.forgotPassword.path, "Forgotten password")) }
     guard request.method == "POST" else { return page.response(nonce: nonce) }
     if form["with"] == Self.identityButton {
       try throttleAnonymous(request)
@@ -26,7 +26,7 @@ extension CloudKitService {
         page.message = "This took too long. Please start again."
         return page.response(status: 400, nonce: nonce)
       }
-      return try await openOwnPage(of: account, by: Self.ownPageOfIssuer, from: sender)
+      return try await openOwnPage(of: account, by: .ownPageOfIssuer, from: sender)
     }
     if let token = form["session"] {
       guard let own = try ownAccount(token, from: sender), own.isOfOwnPage else {
@@ -42,7 +42,7 @@ extension CloudKitService {
         code: form["code"],
         from: sender
       )
-      return try await openOwnPage(of: account, by: Self.ownPage, from: sender)
+      return try await openOwnPage(of: account, by: .ownPage, from: sender)
     } catch let error as ErrorDictionary {
       page.message = wrongPasswordMessage(error)
       return page.response(status: error.serverErrorCode.httpStatus, nonce: nonce)
@@ -59,7 +59,7 @@ extension CloudKitService {
       title: Self.ownPageTitle,
       message: "You are \(account.userName).",
       fields: [try ticketField(for: account, attempt)],
-      action: "/my-account",
+      action: Route.Section.myAccount.path,
       button: "Open the account"
     ).response(nonce: nonce)
   }
@@ -68,13 +68,13 @@ extension CloudKitService {
   /// expires soon.
   private func openOwnPage(
     of account: StoredAccount,
-    by page: String,
+    by page: PageSession,
     from sender: SenderAddress?
   ) async throws -> WebServiceResponse {
     let token = effects.randomness.bytes(32).base64URL
     let session = StoredSession(
       digest: Self.digest(token),
-      container: page,
+      container: page.rawValue,
       account: account.id,
       userRecordName: "",
       expires: now + Int64(limits.ownPageLifetime * 1000),

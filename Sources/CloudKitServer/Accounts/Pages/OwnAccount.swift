@@ -7,15 +7,15 @@ struct OwnAccount: Sendable {
   var session: StoredSession
   var sender: SenderAddress?
   /// Whether the session belongs to the account page, and began moments ago.
-  var isOfOwnPage: Bool { CloudKitService.ownPages.contains(session.container) }
+  var isOfOwnPage: Bool { PageSession.ownPages.contains(session.container) }
   /// Whether the session began with password and code.
   ///
   /// A change requires the password again, but no second code. An authentication at another service
   /// is no code of this account.
-  var hasGivenCode: Bool { session.container == CloudKitService.ownPage }
+  var hasGivenCode: Bool { session.container == PageSession.ownPage.rawValue }
   /// Whether the page was opened by an authentication at another service: the user may have no
   /// password here.
-  var isProvenElsewhere: Bool { session.container == CloudKitService.ownPageOfIssuer }
+  var isProvenElsewhere: Bool { session.container == PageSession.ownPageOfIssuer.rawValue }
 }
 
 /// Calls with a user token about the user's own account: `POST /account/…`.
@@ -61,17 +61,11 @@ package struct AccountOverview: Codable, Hashable, Sendable {
 }
 
 extension CloudKitService {
-  /// The container in sessions of the account page; no real container has this name.
-  static let ownPage = "/account"
-  /// The same, for a user that an OpenID issuer has just authenticated.
-  static let ownPageOfIssuer = "/account-of-issuer"
-  static let ownPages = [ownPage, ownPageOfIssuer]
-
   /// The account of a user token; nil if it is invalid, or an administrator's session.
   func ownAccount(_ token: String, from sender: SenderAddress?) throws -> OwnAccount? {
     try storage.read { snapshot in
       guard let session = try snapshot.session(digest: Self.digest(token)), session.expires > now,
-        Self.ownPages.contains(session.container) || !session.container.hasPrefix("/"),
+        PageSession.ownPages.contains(session.container) || !session.container.hasPrefix("/"),
         let account = try snapshot.account(id: session.account),
         try !snapshot.state(of: account.id).0.isDisabled
       else { return nil }
@@ -89,7 +83,8 @@ extension CloudKitService {
         try grants.flatMap { try WireCoding.decode(RefreshGrant.self, from: $0.body).sessions }
       )
       let sessions = try snapshot.sessions(account: id).filter {
-        $0.expires > now && !(Self.ownPages + [Self.sharePage]).contains($0.container)
+        $0.expires > now
+          && !(PageSession.ownPages + [PageSession.share.rawValue]).contains($0.container)
           && !ofDevices.contains($0.digest)
       }
       return AccountOverview(

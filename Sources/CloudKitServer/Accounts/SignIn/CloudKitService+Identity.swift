@@ -81,7 +81,7 @@ extension CloudKitService {
   }
 
   /// The path to which the other service sends browsers back.
-  static let identityReturn = "/sign-in/return"
+  static let identityReturn = Route.Section.signIn.path + "/return"
   /// Milliseconds between the start and the return.
   private static let attemptLifetime: Int64 = 10 * 60 * 1000
 
@@ -296,7 +296,10 @@ extension CloudKitService {
     case .activate(let code):
       page.title = Self.activationTitle
       page.links = [
-        ("/activate?user_code=\(DeviceAuthorization.shown(code))", "Back to the code")
+        (
+          "\(Route.Section.activate.path)?user_code=\(DeviceAuthorization.shown(code))",
+          "Back to the code"
+        )
       ]
     case .deleteAccount: page.title = Self.deletionTitle
     case .ownAccount: page.title = Self.ownPageTitle

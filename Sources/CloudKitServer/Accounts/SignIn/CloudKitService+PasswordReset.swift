@@ -33,7 +33,7 @@ extension CloudKitService {
       batch.savedEntries = [entry]
       return (batch, ())
     }
-    return "\(baseURL)/reset-password?code=\(code)"
+    return "\(baseURL)\(Route.Section.resetPassword.path)?code=\(code)"
   }
 
   /// Sets the password that the holder of a reset link chose.

@@ -26,7 +26,7 @@ extension CloudKitService {
       items += [("origin", origin), ("request", try signer.seal(request, for: .signIn))]
     }
     let query = items.map { "\($0.0)=\(WebServicePath.escape($0.1))" }.joined(separator: "&")
-    return "\(baseURL)/sign-in?\(query)"
+    return "\(baseURL)\(Route.Section.signIn.path)?\(query)"
   }
 
   func respondToSignIn(
@@ -64,9 +64,9 @@ extension CloudKitService {
       offersToKeep: true
     )
     if configuration.registration == .open {
-      page.links.append(("/sign-up", "Create an account"))
+      page.links.append((Route.Section.signUp.path, "Create an account"))
     }
-    if mail != nil { page.links.append((Self.forgottenPasswordPath, "Forgotten password")) }
+    if mail != nil { page.links.append((Route.Section.forgotPassword.path, "Forgotten password")) }
     guard isPost else { return page.response(nonce: nonce) }
     if form["with"] == Self.identityButton {
       return try await beginIdentity(
