@@ -1,7 +1,6 @@
 import CloudKitWebServices
 import Foundation
 import Logging
-import WatershedSQLite
 
 extension CloudKitService {
   /// Answers one request; every failure becomes an error dictionary.
@@ -150,8 +149,8 @@ extension CloudKitService {
     let file = error as NSError
     let isOfFiles = [NSCocoaErrorDomain, NSPOSIXErrorDomain].contains(file.domain)
     let isFull =
-      (error as? SQLiteError)?.isFull
-      ?? (isOfFiles && file.code == CocoaError.Code.fileWriteOutOfSpace.rawValue)
+      (error as? StorageFailure)?.kind == .full
+      || (isOfFiles && file.code == CocoaError.Code.fileWriteOutOfSpace.rawValue)
     if isFull {
       return ErrorDictionary(
         .tryAgainLater,

@@ -58,7 +58,7 @@ package final class CloudKitService: Sendable {
   package static func open(
     _ configuration: ServiceConfiguration
   ) async throws -> CloudKitService {
-    let service = try CloudKitService(configuration)
+    let service = try CloudKitService(configuration, storage: try configuration.openStorage())
     do {
       try await service.assets.bindStore()
       return service
@@ -68,20 +68,19 @@ package final class CloudKitService: Sendable {
     }
   }
 
-  /// Opens the data folder, or starts empty in memory; `open` checks whether the asset store
-  /// belongs to the data.
-  package init(_ configuration: ServiceConfiguration) throws {
+  /// Opens the storage of the configuration; `open` checks whether the asset store belongs to the
+  /// data.
+  package convenience init(_ configuration: ServiceConfiguration) throws {
+    try self.init(configuration, storage: try configuration.openStorage())
+  }
+
+  /// Serves the data of a storage.
+  package init(_ configuration: ServiceConfiguration, storage: any Storage) throws {
     self.configuration = configuration
+    self.storage = storage
     limits = configuration.limits
     bodyBounds = BodyBounds(limits)
     effects = configuration.effects
-    let opened: any Storage =
-      if let database = configuration.database {
-        try PostgreSQLStorage(url: database, effects: configuration.effects)
-      } else {
-        try SQLiteStorage(folder: configuration.dataFolder, effects: configuration.effects)
-      }
-    storage = configuration.storage?(opened) ?? opened
     writer = StorageWriter(storage, effects)
     databases = DatabaseLookup(storage, limits)
     address = ServerAddress(configuration.baseURL)

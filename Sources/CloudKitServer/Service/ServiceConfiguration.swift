@@ -46,8 +46,6 @@ package struct ServiceConfiguration: Sendable {
   package var fieldKeyFile: URL? {
     keyFile ?? dataFolder?.appendingPathComponent(CloudKitService.keyFileName)
   }
-  /// Wraps the storage that the service opens: a test makes commits fail there.
-  var storage: (@Sendable (any Storage) -> any Storage)?
   /// Called after every commit to records and zones.
   package var onCommit: (@Sendable (CommitEvent) -> Void)?
 

@@ -51,12 +51,7 @@ package struct StorageAdoption: Sendable {
   }
 
   private func open() throws -> Opened {
-    if let database = configuration.database {
-      return Opened(try PostgreSQLStorage(url: database, effects: configuration.effects))
-    }
-    return Opened(
-      try SQLiteStorage(folder: configuration.dataFolder, effects: configuration.effects)
-    )
+    Opened(try configuration.openStorage())
   }
 
   /// A storage that is closed after one use.

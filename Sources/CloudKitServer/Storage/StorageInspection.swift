@@ -1,6 +1,4 @@
 import Foundation
-import WatershedPostgreSQL
-import WatershedSQLite
 
 /// An inspection of a stopped server's data that creates and changes nothing.
 package struct StorageInspection: Sendable {
@@ -23,12 +21,12 @@ package struct StorageInspection: Sendable {
     do {
       known = try Self.fingerprints(configuration)
       findings.append(Finding(subject: "database", problem: nil))
-    } catch let error as SQLiteError where error.isBusy {
+    } catch let error as StorageFailure where error.kind == .locked {
       let problem = "another program has the database locked, such as a server that starts"
       findings.append(Finding(subject: "database", problem: problem))
       return
     } catch {
-      let isDamage = error is BackupError || (error as? SQLiteError)?.isNotADatabase == true
+      let isDamage = error is BackupError || (error as? StorageFailure)?.kind == .damaged
       findings.append(Finding(subject: "database", problem: "\(error)", isDamage: isDamage))
       return
     }
@@ -49,31 +47,9 @@ package struct StorageInspection: Sendable {
   private static func fingerprints(
     _ configuration: ServiceConfiguration
   ) throws -> StorageFingerprints {
-    if let url = configuration.database {
-      let pool = PostgreSQLPool(url: url)
-      defer { pool.close() }
-      return try pool.use { connection in
-        try connection.transaction(.snapshot) {
-          try fingerprints(PostgreSQLSession(connection: connection))
-        }
-      }
-    }
+    if let url = configuration.database { return try PostgreSQLStorage.inspect(url) }
     guard let folder = configuration.dataFolder else { return StorageFingerprints() }
-    let file = folder.appendingPathComponent(CloudKitService.databaseFileName)
-    // A server that was killed leaves a log behind, which contains its last commits.
-    let log = try? FileManager.default.attributesOfItem(atPath: file.path + "-wal")
-    let hasLog = (log?[.size] as? NSNumber)?.int64Value ?? 0 > 0
-    let connection = try SQLiteConnection(path: file.path, mode: hasLog ? .alone : .immutable)
-    let problems = try BackupFolder.integrityProblems(connection)
-    guard problems.isEmpty else {
-      throw BackupError(description: problems.joined(separator: "; "))
-    }
-    return try fingerprints(SQLiteSession(connection: connection))
-  }
-
-  private static func fingerprints(_ session: some SQLSession) throws -> StorageFingerprints {
-    try StorageFormat.current.check(session)
-    return try ServiceFacts(session: session).fingerprints
+    return try SQLiteStorage.inspect(folder)
   }
 
   private static func keyProblem(_ file: URL, _ known: [String: String]) -> String? {
@@ -95,21 +71,5 @@ package struct StorageInspection: Sendable {
     return try FolderAssetStore.identity(
       of: folder.appendingPathComponent(CloudKitService.assetFolderName)
     )
-  }
-}
-
-extension ServiceConfiguration {
-  /// Whether there is data to open; it creates none.
-  package func hasData() throws -> Bool {
-    guard let database else {
-      guard let dataFolder else { return false }
-      let file = dataFolder.appendingPathComponent(CloudKitService.databaseFileName)
-      return FileManager.default.fileExists(atPath: file.path)
-    }
-    let pool = PostgreSQLPool(url: database)
-    defer { pool.close() }
-    return try pool.use {
-      try $0.query("SELECT 1 WHERE to_regclass('service') IS NOT NULL").count > 0
-    }
   }
 }

@@ -73,9 +73,9 @@ struct TestServer {
       assetStore: assetStore,
       onCommit: onCommit
     )
-    configuration.storage = storage
     configuration.discovery = discovery
-    service = try CloudKitService(configuration)
+    let opened = try configuration.openStorage()
+    service = try CloudKitService(configuration, storage: storage?(opened) ?? opened)
     let made = service
     if TestEngine.current == .postgreSQL {
       TestEngine.lease.services.withLock { $0.append(made) }

@@ -251,7 +251,7 @@ package final class PostgreSQLStorage: Storage {
         if error.isUniqueViolation { throw ExpectationFailed(what: error.message) }
         if error.isConnectionLoss || error.isReadOnly { isOriginOpen.withLock { $0 = true } }
         guard !retries.repeats(after: error) else { continue }
-        throw PostgreSQLRetries.reply(to: error) ?? error
+        throw PostgreSQLRetries.reply(to: error) ?? StorageFailure(kind: .other, cause: error)
       }
     }
   }

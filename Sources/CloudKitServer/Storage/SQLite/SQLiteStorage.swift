@@ -123,12 +123,7 @@ package final class SQLiteStorage: Storage {
     control: ReadControl?,
     _ body: (any StorageSnapshot) throws -> Result
   ) throws -> Result {
-    guard readers != nil else {
-      return try writing.withLock {
-        try Self.controlled(writer, control) { try body(snapshot(writer)) }
-      }
-    }
-    return try reading { reader in
+    try reading { reader in
       try Self.controlled(reader, control) { try body(snapshot(reader)) }
     }
   }
@@ -152,13 +147,19 @@ package final class SQLiteStorage: Storage {
   }
 
   private func reading<Result>(_ body: (SQLiteConnection) throws -> Result) throws -> Result {
-    guard let readers else { return try writing.withLock { try body(writer) } }
-    return try readers.read { reader in
-      try reader.transaction(.deferred) { try body(reader) }
+    try StorageFailure.converting {
+      guard let readers else { return try writing.withLock { try body(writer) } }
+      return try readers.read { reader in
+        try reader.transaction(.deferred) { try body(reader) }
+      }
     }
   }
 
   private func write<Result>(_ body: (SQLiteSession) throws -> Result) throws -> Result {
+    try StorageFailure.converting { try writeInLock(body) }
+  }
+
+  private func writeInLock<Result>(_ body: (SQLiteSession) throws -> Result) throws -> Result {
     try writing.withLock {
       var count: Int64 = 0
       let result = try writer.transaction {
