@@ -49,6 +49,25 @@ struct FeedExpiryTests {
     #expect(said?.reason == "the sync token has expired, start again without one")
   }
 
+  /// With another cause a client would send the deleted objects again.
+  @Test("A token older than tombstones has expired by age, also after a failover each week")
+  func failovers() async throws {
+    let server = try await TestServer(limits: longSessions)
+    let person = try await server.person().extended
+    try await person.makeZone()
+    for name in ["a", "b"] { try await person.save(.create, name) }
+    let old = try await person.changes().syncToken
+    try await person.save(.forceDelete, "a", recordType: nil)
+    for _ in 0..<17 {
+      server.clock.advance(seconds: 7 * day)
+      try server.service.storage.branchOff()
+    }
+    try await server.service.collectTraces()
+    let expired = await error { _ = try await person.changes(since: old) }
+    #expect(expired?.extension?.code == .changeTokenExpired)
+    #expect(expired?.extension?.cause == .tooOld)
+  }
+
   @Test("A first listing in progress continues when tombstones are collected")
   func listing() async throws {
     let server = try await TestServer(limits: longSessions)

@@ -46,8 +46,13 @@ struct IncarnationBranch {
 }
 
 extension ServiceFacts {
-  /// The most incarnations that are kept; clients of older ones have to compare.
-  private static var branchLimit: Int { 8 }
+  /// The most incarnations that are kept, 16 bytes for each partition and incarnation: more than
+  /// a year of weekly failovers.
+  ///
+  /// A token of an older one is treated as one of another server, whose client keeps and sends what
+  /// is missing here. So a device that was away for longer than that brings deleted objects back;
+  /// the opposite would remove objects that a restore has lost.
+  static var branchLimit: Int { 64 }
 
   private static func name(ofBranch incarnation: String) -> String { "branch \(incarnation)" }
 
