@@ -52,6 +52,7 @@ extension CloudKitService {
     if let note = outcome.note {
       // A batch that was refused takes no room.
       if isSaving { quotas.add(Int64(bodySize), in: id) }
+      if note.deletedCount > 0 { quotas.noteDeletion(context, id) }
       countLinkedRows(outcome.linkedRows, context)
       delivery.announce(note)
     }

@@ -25,7 +25,8 @@ final class DatabaseQuotas: Sendable {
     lanes = (0..<4).map { effects.waitingLane("server quotas \($0)") }
   }
 
-  private var now: Int64 { effects.now.wireMilliseconds }
+  /// Milliseconds of the monotonic clock.
+  private var now: Int64 { Int64(effects.clock.uptime * 1000) }
 
   /// Refuses writes that grow a full database; deletions are always accepted.
   func check(
@@ -34,8 +35,7 @@ final class DatabaseQuotas: Sendable {
     adding bytes: Int64 = 0
   ) async throws {
     try await checkShare(context, partition, adding: bytes)
-    let quota = context.scope == .public ? limits.publicQuota : limits.userQuota
-    guard let quota else { return }
+    guard let quota = quota(context) else { return }
     guard try await usedBytes(in: partition) < quota else {
       throw ErrorDictionary(
         .quotaExceeded,
@@ -80,6 +80,16 @@ final class DatabaseQuotas: Sendable {
         : "your records take the \(share) bytes that one person may have in this public database",
       extension: ErrorExtension(code: .limitExceeded)
     )
+  }
+
+  private func quota(_ context: RequestContext) -> Int64? {
+    context.scope == .public ? limits.publicQuota : limits.userQuota
+  }
+
+  /// Counts a full database again a minute after its last count, not after the longer time for
+  /// which a slow count is used: rows of it were deleted.
+  func noteDeletion(_ context: RequestContext, _ partition: PartitionID) {
+    if let quota = quota(context) { ledger.noteDeletion(in: partition, quota: quota) }
   }
 
   /// Counts what is added until the next count.

@@ -3,10 +3,14 @@ import Foundation
 import Synchronization
 
 /// The size of databases, as of a recent count.
+///
+/// Times are milliseconds of a monotonic clock: a wall clock that is set back must not extend the
+/// use of a count.
 final class QuotaLedger: Sendable {
   private struct Usage {
     var bytes: Int64
-    /// Until when the count is used, in milliseconds since 1970.
+    var counted: Int64
+    /// Until when the count is used.
     var isFreshUntil: Int64
   }
 
@@ -31,7 +35,6 @@ final class QuotaLedger: Sendable {
   /// The people whose records in a public database take their whole share.
   private struct Creators {
     var full: Set<String>
-    /// Milliseconds since 1970.
     var counted: Int64
     /// Bytes that each person has added since.
     var added: [String: Int64] = [:]
@@ -76,7 +79,7 @@ final class QuotaLedger: Sendable {
       if let bytes {
         if state.usages.count >= Self.limit { state.usages.removeAll() }
         let fresh = min(max(Self.freshness, took * Self.leisure), Self.longestFreshness)
-        state.usages[partition] = Usage(bytes: bytes, isFreshUntil: now + fresh)
+        state.usages[partition] = Usage(bytes: bytes, counted: now, isFreshUntil: now + fresh)
       }
       return state.counting.removeValue(forKey: partition) ?? []
     }
@@ -115,6 +118,15 @@ final class QuotaLedger: Sendable {
     creators.withLock { creators in
       if creators.count >= Self.limit { creators.removeAll() }
       creators[partition] = Creators(full: users, counted: now)
+    }
+  }
+
+  /// Counts a full database again soon, because rows of it were deleted.
+  func noteDeletion(in partition: PartitionID, quota: Int64) {
+    state.withLock { state in
+      guard let usage = state.usages[partition], usage.bytes >= quota else { return }
+      state.usages[partition]?.isFreshUntil =
+        min(usage.isFreshUntil, usage.counted + Self.freshness)
     }
   }
 

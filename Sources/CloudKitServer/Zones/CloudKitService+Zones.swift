@@ -136,7 +136,10 @@ extension CloudKitService {
       try delivery.post(&note, in: &batch)
       return (batch, (results, note))
     }
-    if let note { delivery.announce(note) }
+    if let note {
+      if creations < request.operations.count { quotas.noteDeletion(context, id) }
+      delivery.announce(note)
+    }
     let saved = results.compactMap { if case .saved(let row) = $0 { row } else { nil } }
     let shared = try storage.read { try wholeShares(of: saved, id, $0) }
     let items = try results.map { result -> ItemResult<ZoneDictionary> in

@@ -1,4 +1,5 @@
 import CloudKitWebServices
+import Effects
 import Foundation
 import Synchronization
 import Testing
@@ -107,6 +108,89 @@ struct QuotaCountTests {
     else {
       Issue.record("the count is used too long or too short")
       return
+    }
+  }
+
+  @Test("A full database is counted again a minute after its count if rows were deleted")
+  func countAfterDeletion() async {
+    let ledger = QuotaLedger()
+    let place = PartitionID(rawValue: 1)
+    for (quota, again) in [(Int64(8), Int64(3_600_000)), (7, 60_000)] {
+      _ = await ledger.claim(place, now: 0)
+      // A count that took so long is used for an hour.
+      ledger.finish(place, 7, now: 0, took: 100_000)
+      ledger.noteDeletion(in: place, quota: quota)
+      guard case .known(7) = await ledger.claim(place, now: again - 1),
+        case .count = await ledger.claim(place, now: again)
+      else {
+        Issue.record("the count is used too long or too short with the quota \(quota)")
+        return
+      }
+      ledger.finish(place, nil, now: again)
+    }
+  }
+
+  @Test("A user whose database is full can save again after deleting, also if counting is slow")
+  func deletionMakesRoom() async throws {
+    let store = GatedAssetStore()
+    store.set(isOpen: true)
+    let server = try await TestServer(limits: { $0.userQuota = 60_000 }, assetStore: store)
+    let ada = try await server.person()
+    try await ada.makeZone()
+    let text = String(repeating: "x", count: 40_000)
+    try await ada.save(.create, "large", ["text": .string(text)])
+    server.clock.advance(seconds: 61)
+    store.set(isOpen: false)
+    let listings = store.listings
+    let slow = Task { try await ada.save(.create, "more", ["text": .string(text)]) }
+    while store.listings == listings { await Task.yield() }
+    // The count takes two minutes.
+    server.clock.advance(seconds: 120)
+    store.set(isOpen: true)
+    _ = try await slow.value
+    try await ada.save(.forceDelete, "more", recordType: nil)
+    try await ada.save(.forceDelete, "large", recordType: nil)
+    server.clock.advance(seconds: 61)
+    try await ada.save(.create, "after", ["text": .string(text)])
+  }
+
+  @Test("A count is not used for longer when the wall clock is set back")
+  func clockSetBack() async throws {
+    let clock = TurnedClock()
+    let store = GatedAssetStore()
+    store.set(isOpen: true)
+    let effects = Effects(
+      clock: clock,
+      randomness: SeededRandomness(seed: 1),
+      tasks: PoolTaskSpawner()
+    )
+    let quotas = DatabaseQuotas(
+      try TestEngine.storage(effects),
+      store,
+      ServiceLimits(),
+      effects
+    )
+    let place = PartitionID(rawValue: 1)
+    _ = try await quotas.usedBytes(in: place)
+    #expect(store.listings == 1)
+    clock.turnBack(seconds: 86_400, after: 61)
+    _ = try await quotas.usedBytes(in: place)
+    #expect(store.listings == 2)
+  }
+
+  /// A wall clock that can be set back beside a monotonic one.
+  private final class TurnedClock: EffectClock {
+    private let state = Mutex((uptime: 1000.0, date: Date(timeIntervalSince1970: 1_700_000_000)))
+
+    var now: Date { state.withLock { $0.date } }
+    var uptime: Double { state.withLock { $0.uptime } }
+    func sleep(seconds: Double) async throws {}
+
+    func turnBack(seconds: Double, after passed: Double) {
+      state.withLock {
+        $0.uptime += passed
+        $0.date -= seconds
+      }
     }
   }
 
