@@ -116,6 +116,7 @@ package struct BackupFolder: Sendable {
         description: "The backup cannot be restored: \(problems.joined(separator: "; "))"
       )
     }
+    try UnfinishedRestore.check(folder)
     let manager = FileManager.default
     let there = (try? manager.contentsOfDirectory(atPath: folder.path)) ?? []
     guard there.filter({ $0 != "lock" }).isEmpty else {
@@ -130,6 +131,7 @@ package struct BackupFolder: Sendable {
       attributes: PrivateFile.folderAttributes
     )
     do {
+      try UnfinishedRestore.mark(folder)
       for file in try manifest().files {
         try await put(file, in: folder, configuration)
       }
@@ -143,6 +145,7 @@ package struct BackupFolder: Sendable {
         // records.
         try storage.changeFingerprints { $0.assetStore = nil }
       }
+      try UnfinishedRestore.unmark(folder)
     } catch {
       // An incomplete restore must not prevent the next attempt.
       for name in (try? manager.contentsOfDirectory(atPath: folder.path)) ?? [] where name != "lock"

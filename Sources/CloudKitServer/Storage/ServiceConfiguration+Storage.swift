@@ -5,6 +5,7 @@ extension ServiceConfiguration {
   /// Opens PostgreSQL if the configuration has its URL, otherwise the file in the data folder;
   /// without a folder everything is in memory.
   package func openStorage() throws -> any Storage {
+    if let dataFolder { try UnfinishedRestore.check(dataFolder) }
     if let database { return try PostgreSQLStorage(url: database, effects: effects) }
     return try StorageFailure.converting {
       try SQLiteStorage(folder: dataFolder, effects: effects)

@@ -47,6 +47,7 @@ package struct StorageInspection: Sendable {
   private static func fingerprints(
     _ configuration: ServiceConfiguration
   ) throws -> StorageFingerprints {
+    if let folder = configuration.dataFolder { try UnfinishedRestore.check(folder) }
     if let url = configuration.database { return try PostgreSQLStorage.inspect(url) }
     guard let folder = configuration.dataFolder else { return StorageFingerprints() }
     return try SQLiteStorage.inspect(folder)

@@ -196,6 +196,66 @@ struct BackupTests {
     }
   }
 
+  @Test("A folder is not opened and not restored into while a restore into it is unfinished")
+  func unfinished() async throws {
+    try await withTemporaryFolder { folder in
+      let backup = folder.appendingPathComponent("backup")
+      let new = folder.appendingPathComponent("new")
+      let server = try await TestServer(folder: folder.appendingPathComponent("old"))
+      let person = try await server.person("ada")
+      try await person.makeZone()
+      let file = try await person.upload(Data("a file".utf8))
+      try await person.save(.create, "a", ["file": .asset(file)])
+      try await server.service.backUp(to: backup)
+      await server.service.shutdown()
+      // A kill at this moment leaves the folder as the store finds it.
+      let copy = folder.appendingPathComponent("copy")
+      let store = ObservedAssetStore {
+        try FileManager.default.copyItem(at: new, to: copy)
+      }
+      try await BackupFolder(backup).restore(
+        to: new,
+        configuration: ServiceConfiguration(dataFolder: new, assetStore: store)
+      )
+      let killed = ServiceConfiguration(dataFolder: copy)
+      #expect(throws: BackupError.self) { try killed.openStorage() }
+      #expect(await StorageInspection(killed).findings.first?.isDamage == true)
+      await #expect(throws: BackupError.self) {
+        try await BackupFolder(backup).restore(to: copy, configuration: killed)
+      }
+      try ServiceConfiguration(dataFolder: new).openStorage().close()
+    }
+  }
+
+  /// Calls back before each file.
+  private struct ObservedAssetStore: AssetStore {
+    let observe: @Sendable () throws -> Void
+    private let store = MemoryAssetStore { Date(timeIntervalSince1970: 1_700_000_000) }
+
+    init(_ observe: @escaping @Sendable () throws -> Void) { self.observe = observe }
+
+    func begin(_ place: AssetPlace) async throws -> any AssetUpload {
+      try observe()
+      return try await store.begin(place)
+    }
+    func files(in partition: PartitionID) async throws -> [StoredAssetFile] {
+      try await store.files(in: partition)
+    }
+    func size(of place: AssetPlace) async throws -> Int64? { try await store.size(of: place) }
+    func read(
+      _ place: AssetPlace,
+      _ range: Range<Int64>,
+      into sink: @Sendable (Data) async throws -> Void
+    ) async throws {
+      try await store.read(place, range, into: sink)
+    }
+    func remove(_ place: AssetPlace) async throws { try await store.remove(place) }
+    func partitions() async throws -> [PartitionID] { try await store.partitions() }
+    func identity() async throws -> String? { try await store.identity() }
+    func keep(identity: String) async throws { try await store.keep(identity: identity) }
+    func removeRemains(before date: Date) async throws {}
+  }
+
   @Test(
     "The server accepts writes during a backup, which has one consistent snapshot",
     .everyEngine
