@@ -145,9 +145,9 @@ extension CloudKitService {
         batch.accounts = [account]
         if let link {
           guard try snapshot.entry(link.key)?.revision == link.revision else {
-            throw Self.spentLink
+            throw Self.usedLink
           }
-          guard try self.mayUse(link, of: account, state, snapshot) else { throw Self.spentLink }
+          guard try self.mayUse(link, of: account, state, snapshot) else { throw Self.usedLink }
           // The new password ends the account's links, including this one; of two concurrent uses
           // one commits.
           batch.expectedEntries[link.key] = .some(link.revision)
@@ -195,7 +195,7 @@ extension CloudKitService {
     let grants = try snapshot.entries(
       DirectoryRange(.refreshToken, owner: account, limit: .max)
     )
-    var stays: Set<String> = kept.map { [$0.digest] } ?? []
+    var keptSessions: Set<String> = kept.map { [$0.digest] } ?? []
     var keptGrant: String?
     for entry in grants {
       let sessions = try WireCoding.decode(RefreshGrant.self, from: entry.body).sessions
@@ -204,10 +204,10 @@ extension CloudKitService {
         continue
       }
       keptGrant = entry.key.name
-      stays.formUnion(sessions)
+      keptSessions.formUnion(sessions)
     }
     batch.endedSessions += try snapshot.sessions(account: account).map(\.digest)
-      .filter { !stays.contains($0) }
+      .filter { !keptSessions.contains($0) }
     // Links that an administrator issued are for the account in its former state, and so is the
     // consent for a program that has not fetched its tokens yet.
     for kind in [
@@ -219,7 +219,7 @@ extension CloudKitService {
     }
     try devices.endDevices(of: account, snapshot, in: &batch) { binding in
       if let grant = binding.grant { return grant != keptGrant }
-      return binding.session.map { !stays.contains($0) } ?? true
+      return binding.session.map { !keptSessions.contains($0) } ?? true
     }
   }
 

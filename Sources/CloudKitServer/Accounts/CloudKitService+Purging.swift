@@ -6,13 +6,13 @@ extension CloudKitService {
   /// Purges the accounts whose purge is due.
   func purgeDeletedAccounts() async throws {
     let due = now - Int64(limits.purgeDelay * 1000)
-    let gone = try storage.read { snapshot in
+    let deleted = try storage.read { snapshot in
       try snapshot.entries(DirectoryRange(.accountState, limit: .max)).filter { entry in
         let state = try WireCoding.decode(AccountState.self, from: entry.body)
         return state.deletedAt.map { $0 <= due } ?? false
       }
     }
-    for entry in gone { try await purge(entry.key.name) }
+    for entry in deleted { try await purge(entry.key.name) }
   }
 
   /// Removes an account's data, one partition in each transaction, and the account last: an

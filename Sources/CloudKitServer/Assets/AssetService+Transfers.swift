@@ -66,26 +66,26 @@ extension AssetService {
     defer { endUpload(room) }
     let place = AssetPlace(permit.partition, effects.randomness.bytes(20).hexadecimal)
     let upload = try await store.begin(place)
-    let arrival = AssetArrival(limit: limits.assetSize, form: form)
+    let received = ReceivedFile(limit: limits.assetSize, form: form)
     do {
       try await body { [self] data in
         countUpload(data.count, permit)
         // Bytes over the limit are read and discarded, because clients read no response before they
         // have sent the whole body.
-        guard let part = try arrival.take(data) else { return }
-        try await extend(room, to: Int64(arrival.size))
+        guard let part = try received.take(data) else { return }
+        try await extend(room, to: Int64(received.size))
         try await upload.write(part)
       }
-      if let rest = try arrival.finish() {
-        try await extend(room, to: Int64(arrival.size))
+      if let rest = try received.finish() {
+        try await extend(room, to: Int64(received.size))
         try await upload.write(rest)
       }
-      guard arrival.fits else { throw tooLarge }
+      guard received.fits else { throw tooLarge }
     } catch {
       await upload.cancel()
       throw error
     }
-    let (digest, size) = arrival.result()
+    let (digest, size) = received.result()
     let value = AssetValue(
       fileChecksum: digest.checksum,
       size: size,
@@ -96,7 +96,7 @@ extension AssetService {
       referenceChecksum: digest.checksum,
       blob: place.file
     )
-    return try uploaded(try await keepOnce(value, upload, place, permit), permit)
+    return try uploaded(try await recordOnce(value, upload, place, permit), permit)
   }
 
   /// Replies to an upload whose URL was already used: with the first reply, if it is the same file.
@@ -109,14 +109,14 @@ extension AssetService {
     _ first: AssetValue,
     _ permit: UploadPermit
   ) async throws -> WebServiceResponse {
-    let arrival = AssetArrival(limit: Int(first.size ?? 0), form: form)
+    let received = ReceivedFile(limit: Int(first.size ?? 0), form: form)
     try await body { [self] data in
       countUpload(data.count, permit)
-      _ = try arrival.take(data)
+      _ = try received.take(data)
     }
-    _ = try arrival.finish()
-    let (digest, size) = arrival.result()
-    guard arrival.fits, digest.checksum == first.fileChecksum, size == first.size else {
+    _ = try received.finish()
+    let (digest, size) = received.result()
+    guard received.fits, digest.checksum == first.fileChecksum, size == first.size else {
       throw Self.usedForAnotherFile
     }
     return try uploaded(first, permit)

@@ -171,7 +171,7 @@ extension AssetService {
   ///
   /// A repeated upload of the same file returns the first one: a client whose reply was lost
   /// repeats the upload. Another file is refused.
-  func keepOnce(
+  func recordOnce(
     _ value: AssetValue,
     _ upload: any AssetUpload,
     _ place: AssetPlace,

@@ -147,7 +147,7 @@ package final class FolderAssetStore: AssetStore {
     for partition in try await partitions() {
       for (file, url) in try await everything(in: partition)
       where file.name.hasSuffix(Self.partialExtension) && file.written < date {
-        _ = try Self.unlessGone { try FileManager.default.removeItem(at: url) }
+        _ = try Self.ignoringMissingFile { try FileManager.default.removeItem(at: url) }
       }
     }
   }
@@ -158,7 +158,8 @@ package final class FolderAssetStore: AssetStore {
     let manager = FileManager.default
     let partitionFolder = folder.appendingPathComponent("\(partition.rawValue)")
     func names(in folder: URL) throws -> [String] {
-      try Self.unlessGone { try manager.contentsOfDirectory(atPath: folder.path).sorted() } ?? []
+      try Self.ignoringMissingFile { try manager.contentsOfDirectory(atPath: folder.path).sorted() }
+        ?? []
     }
     var found: [(file: StoredAssetFile, url: URL)] = []
     for prefix in try names(in: partitionFolder) {
@@ -170,7 +171,7 @@ package final class FolderAssetStore: AssetStore {
       for name in files {
         let url = prefixFolder.appendingPathComponent(name)
         // A finished upload has been renamed since, and a removed one does not exist.
-        let known = try Self.unlessGone { try manager.attributesOfItem(atPath: url.path) }
+        let known = try Self.ignoringMissingFile { try manager.attributesOfItem(atPath: url.path) }
         guard let attributes = known else { continue }
         let file = StoredAssetFile(
           name: name,
@@ -184,7 +185,7 @@ package final class FolderAssetStore: AssetStore {
   }
 
   /// The result, or nil if the file or the folder was removed in between.
-  private static func unlessGone<Result>(_ body: () throws -> Result) throws -> Result? {
+  private static func ignoringMissingFile<Result>(_ body: () throws -> Result) throws -> Result? {
     do {
       return try body()
     } catch let error as CocoaError

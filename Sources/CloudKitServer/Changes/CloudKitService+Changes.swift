@@ -172,7 +172,7 @@ extension CloudKitService {
       case .record(let record):
         guard wanted?.contains(record.type) ?? true else { continue }
         try rendering.writeItem(record, shape, to: &json)
-      case .gone(let key, let type): json.record(rendering.tombstone(key, type))
+      case .departed(let key, let type): json.record(rendering.tombstone(key, type))
       case .hidden: continue
       }
     }

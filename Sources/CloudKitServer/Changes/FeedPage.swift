@@ -107,16 +107,16 @@ struct FeedPage {
     _ feed: ZoneFeed
   ) throws -> [ZoneFeed.Item] {
     guard let view = feed.view, !view.isWhole else { return items }
-    let gone = items.compactMap { item -> RecordKey? in
-      if case .gone(let key, _) = item.content { key } else { nil }
+    let departed = items.compactMap { item -> RecordKey? in
+      if case .departed(let key, _) = item.content { key } else { nil }
     }
-    guard !gone.isEmpty else { return items }
-    let found = try feed.snapshot.records(in: feed.partition, keys: gone)
+    guard !departed.isEmpty else { return items }
+    let found = try feed.snapshot.records(in: feed.partition, keys: departed)
     let returned = Set(found.values.filter { !$0.isDeleted && view.sees($0) }.map(\.key))
-    var told: Set<RecordKey> = []
+    var reported: Set<RecordKey> = []
     return items.filter { item in
-      guard case .gone(let key, _) = item.content else { return true }
-      return !returned.contains(key) && told.insert(key).inserted
+      guard case .departed(let key, _) = item.content else { return true }
+      return !returned.contains(key) && reported.insert(key).inserted
     }
   }
 }

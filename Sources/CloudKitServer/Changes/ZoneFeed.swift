@@ -31,7 +31,7 @@ struct ZoneFeed {
   struct Item {
     enum Content {
       case record(RecordRow)
-      case gone(RecordKey, type: String)
+      case departed(RecordKey, type: String)
       /// It was deleted before the reader joined; its name is not revealed.
       case hidden
     }
@@ -91,7 +91,7 @@ struct ZoneFeed {
       let position = Position(change: record.change)
       guard record.isDeleted else { return Item(position: position, content: .record(record)) }
       if let joined, record.change <= joined { return Item(position: position, content: .hidden) }
-      return Item(position: position, content: .gone(record.key, type: record.type))
+      return Item(position: position, content: .departed(record.key, type: record.type))
     }
   }
 
@@ -147,7 +147,7 @@ struct ZoneFeed {
     }
     return try snapshot.departures(in: partition, span.range(zone, participation.share, range)).map
     {
-      gone($0, at: Position(change: $0.exited))
+      departed($0, at: Position(change: $0.exited))
     }
   }
 
@@ -162,13 +162,13 @@ struct ZoneFeed {
       in: partition,
       at: left,
       span.range(zone, participation.share, range)
-    ).map { gone($0, at: Position(change: left, place: $0.entered)) }
+    ).map { departed($0, at: Position(change: left, place: $0.entered)) }
   }
 
-  private func gone(_ departure: StoredDeparture, at position: Position) -> Item {
+  private func departed(_ departure: StoredDeparture, at position: Position) -> Item {
     Item(
       position: position,
-      content: .gone(departure.key, type: departure.type)
+      content: .departed(departure.key, type: departure.type)
     )
   }
 

@@ -153,7 +153,7 @@ extension CloudKitService {
     switch signatures.claim(mark.name, now: now, expires: mark.expires) {
     case .first: break
     case .repeated(let reply): return reply
-    case .spent: throw ErrorDictionary(.authenticationFailed, "this signature was used before")
+    case .used: throw ErrorDictionary(.authenticationFailed, "this signature was used before")
     case .running, .full:
       throw ErrorDictionary(.tryAgainLater, "this signature is in use", retryAfter: 1)
     }

@@ -12,7 +12,7 @@ final class SignatureLedger: Sendable {
     case first
     case repeated(WebServiceResponse)
     /// Used before, and the reply was too large to keep.
-    case spent
+    case used
     /// The first request is still running.
     case running
     /// The limit of signatures is reached.
@@ -47,7 +47,7 @@ final class SignatureLedger: Sendable {
       Self.forget(&state, now)
       if let known = state.entries[name] {
         if known.isRunning { return .running }
-        return known.reply.map { .repeated($0) } ?? .spent
+        return known.reply.map { .repeated($0) } ?? .used
       }
       guard state.entries.count < Self.limit else { return .full }
       state.entries[name] = Entry(expires: expires, reply: nil, isRunning: true)
@@ -81,8 +81,8 @@ final class SignatureLedger: Sendable {
 
   private static func forget(_ state: inout State, _ now: Int64) {
     while state.head < state.order.count, state.order[state.head].expires < now {
-      if let gone = state.entries.removeValue(forKey: state.order[state.head].name) {
-        state.bytes -= gone.reply?.body.count ?? 0
+      if let evicted = state.entries.removeValue(forKey: state.order[state.head].name) {
+        state.bytes -= evicted.reply?.body.count ?? 0
       }
       state.head += 1
     }

@@ -13,7 +13,7 @@ struct AddressVerification: Codable, Hashable, Sendable {
 
 /// E-mail addresses of accounts, which a link in a mail confirms.
 extension CloudKitService {
-  private static let spentVerification = AdministrationError(
+  private static let usedVerification = AdministrationError(
     description: "This link has expired or was used."
   )
 
@@ -79,7 +79,7 @@ extension CloudKitService {
       guard let entry = try snapshot.entry(AddressVerification.key(code)),
         (entry.expires ?? 0) > now, let owner = try snapshot.account(id: entry.owner),
         try !snapshot.state(of: owner.id).0.isDisabled
-      else { throw Self.spentVerification }
+      else { throw Self.usedVerification }
       return (owner, try WireCoding.decode(AddressVerification.self, from: entry.body).address)
     }
   }
@@ -99,9 +99,9 @@ extension CloudKitService {
       try storage.read { snapshot in
         guard let entry = try snapshot.entry(key), (entry.expires ?? 0) > time,
           entry.owner == proven.id, var account = try snapshot.account(id: entry.owner)
-        else { throw Self.spentVerification }
+        else { throw Self.usedVerification }
         let (before, revision) = try snapshot.state(of: account.id)
-        guard !before.isDisabled else { throw Self.spentVerification }
+        guard !before.isDisabled else { throw Self.usedVerification }
         let address = try WireCoding.decode(AddressVerification.self, from: entry.body).address
         let holders = try snapshot.accounts(emailAddress: address).filter {
           try $0.id != account.id && snapshot.state(of: $0.id).0.hasUnverifiedAddress != true

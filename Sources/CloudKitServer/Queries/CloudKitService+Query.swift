@@ -65,7 +65,7 @@ extension CloudKitService {
         onUnreadable: { unreadable[$0.key] = $1 }
       ) {
         database.sees($0)
-          && access.allows(.read, type: $0.type, creator: $0.created.userRecordName)
+          && access.allows(.read, type: $0.type, creator: .of($0))
       }
       let page = try run.page(after: marker)
       let shape = RecordRendering.Shape(
@@ -128,7 +128,7 @@ extension CloudKitService {
     switch access.readers(of: type) {
     case .everyone: break
     case .creator(let user): plan.restrict(toCreator: user)
-    case .nobody:
+    case .noUser:
       _ = try context.user()
       throw ErrorDictionary(.accessDenied, "READ operation not permitted")
     }

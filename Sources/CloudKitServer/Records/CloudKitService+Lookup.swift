@@ -72,7 +72,7 @@ extension CloudKitService {
             throw ErrorDictionary(.notFound, "Record not found")
           }
           guard
-            access.allows(.read, type: record.type, creator: record.created.userRecordName)
+            access.allows(.read, type: record.type, creator: .of(record))
           else {
             throw ErrorDictionary(.accessDenied, "READ operation not permitted")
           }

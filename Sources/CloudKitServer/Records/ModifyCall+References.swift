@@ -184,8 +184,8 @@ extension ModifyCall {
   ) throws {
     guard let stored = records.found[key], !stored.isDeleted else { return }
     var targets = Set(stored.parent.map { [$0] } ?? [])
-    let keepsOthers = operation.type == .update || operation.type == .forceUpdate
-    if keepsOthers, stored.contents.contains(.references) {
+    let keepsOtherFields = operation.type == .update || operation.type == .forceUpdate
+    if keepsOtherFields, stored.contents.contains(.references) {
       for value in try stored.decodedFields().values {
         for reference in value.content.references { targets.insert(reference.recordName) }
       }

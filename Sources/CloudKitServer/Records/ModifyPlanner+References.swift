@@ -251,7 +251,7 @@ extension ModifyPlanner {
       schema: schema.schema,
       user: holder.created.userRecordName
     )
-    return author.allows(.write, type: record.type, creator: record.created.userRecordName)
+    return author.allows(.write, type: record.type, creator: .of(record))
   }
 
   /// Deletes the records that refer to deleted ones with DELETE_SELF, and so on; a VALIDATE

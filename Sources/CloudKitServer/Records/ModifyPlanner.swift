@@ -197,8 +197,8 @@ struct ModifyPlanner {
     }
 
     let previous = try found.map { try saved[$0.key]?.fields ?? decodedFields(of: $0) } ?? [:]
-    let keepsOthers = operation.type == .update || operation.type == .forceUpdate
-    var fields = keepsOthers ? previous : [:]
+    let keepsOtherFields = operation.type == .update || operation.type == .forceUpdate
+    var fields = keepsOtherFields ? previous : [:]
     if type == RecordTypeSchema.users.name {
       fields[RecordTypeSchema.rolesField] = previous[RecordTypeSchema.rolesField]
     }
@@ -216,7 +216,7 @@ struct ModifyPlanner {
     }
     let survey = FieldSurvey(fields)
     if survey.contents.contains(.references) {
-      try checkReferencesStay(in: operation.zone, fields)
+      try checkReferencesAreInside(in: operation.zone, fields)
       // Each reader names the zone differently, and it is always the record's own.
       for (name, value) in fields {
         fields[name]?.content = value.content.placingReferences(in: nil)
@@ -312,7 +312,7 @@ struct ModifyPlanner {
 
   /// Whether the caller may read a record: names and contents of unreadable ones are in no reply.
   func mayRead(_ record: StoredRecord) -> Bool {
-    access().allows(.read, type: record.type, creator: record.created.userRecordName)
+    access().allows(.read, type: record.type, creator: .of(record))
   }
 
   private func checkAccess(
@@ -322,7 +322,7 @@ struct ModifyPlanner {
   ) throws {
     try checkShareAccess(found, key)
     guard
-      access().allows(permission, type: found.type, creator: found.created.userRecordName)
+      access().allows(permission, type: found.type, creator: .of(found))
     else {
       throw ErrorDictionary(
         .accessDenied,
@@ -332,7 +332,8 @@ struct ModifyPlanner {
   }
 
   private func checkCreation(of type: String) throws {
-    guard type != RecordTypeSchema.users.name, access().allows(.create, type: type, creator: nil)
+    guard type != RecordTypeSchema.users.name,
+      access().allows(.create, type: type, creator: .caller)
     else {
       throw ErrorDictionary(.accessDenied, "CREATE operation not permitted on type \(type)")
     }
@@ -349,7 +350,7 @@ struct ModifyPlanner {
     return value
   }
 
-  private func checkReferencesStay(in zone: ZoneID, _ fields: [String: FieldValue]) throws {
+  private func checkReferencesAreInside(in zone: ZoneID, _ fields: [String: FieldValue]) throws {
     for (name, value) in fields {
       for reference in value.content.references {
         guard reference.action != nil else {

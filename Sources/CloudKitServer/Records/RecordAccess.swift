@@ -13,14 +13,14 @@ struct RecordAccess: Sendable {
   func allows(
     _ permission: SchemaGrant.Permission,
     type: String,
-    creator: String?
+    creator: Creator
   ) -> Bool {
     guard scope == .public else { return true }
     guard let declared = schema[recordType: type] else {
       // The type is missing because a save is about to declare it with the default grants, or
       // because an import has deleted it and its records are still to be erased.
       guard let user else { return false }
-      return permission == .create ? creator == nil : creator == user
+      return permission == .create ? creator == .caller : creator == .user(user)
     }
     return declared.grants.contains { grant in
       guard grant.permissions.contains(permission) else { return false }
@@ -28,27 +28,40 @@ struct RecordAccess: Sendable {
       case SchemaGrant.world: return permission == .read || user != nil
       case SchemaGrant.signedIn: return user != nil
       // The user who creates a record is its creator.
-      case SchemaGrant.creator: return user != nil && (creator == nil || creator == user)
+      case SchemaGrant.creator:
+        guard let user else { return false }
+        return creator == .caller || creator == .user(user)
       default: return roles.contains(grant.role)
       }
     }
   }
 
-  /// Whose records of a type the caller may read.
+  /// The creator of an accessed record.
+  enum Creator: Hashable {
+    /// The caller creates the record.
+    case caller
+    case user(String)
+    /// A user who is not the caller.
+    case otherUser
+
+    /// A record whose creator is unknown is not the caller's.
+    static func of(_ record: StoredRecord) -> Creator {
+      record.created.userRecordName.map(Creator.user) ?? .otherUser
+    }
+  }
+
+  /// The readers of a type's records.
   enum Readers: Hashable {
     case everyone
     case creator(String)
-    case nobody
+    case noUser
   }
 
   func readers(of type: RecordTypeSchema) -> Readers {
-    if allows(.read, type: type.name, creator: Self.someoneElse) { return .everyone }
-    guard let user, allows(.read, type: type.name, creator: user) else { return .nobody }
+    if allows(.read, type: type.name, creator: .otherUser) { return .everyone }
+    guard let user, allows(.read, type: type.name, creator: .user(user)) else { return .noUser }
     return .creator(user)
   }
-
-  /// No user has this name.
-  private static let someoneElse = "?"
 }
 
 extension StorageSnapshot {
@@ -85,6 +98,6 @@ extension Storage {
   func canRead(_ record: StoredRecord, in id: PartitionID, _ context: RequestContext) -> Bool {
     guard context.scope == .public else { return true }
     guard let access = try? read({ try $0.access(in: id, context) }) else { return false }
-    return access.allows(.read, type: record.type, creator: record.created.userRecordName)
+    return access.allows(.read, type: record.type, creator: .of(record))
   }
 }

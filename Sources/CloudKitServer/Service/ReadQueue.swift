@@ -76,7 +76,7 @@ final class ReadQueue: Sendable {
     _ body: @escaping @Sendable () throws -> Result
   ) async throws -> Result {
     let lane = try await take(reader)
-    defer { giveBack(lane, reader) }
+    defer { release(lane, reader) }
     return try await lane.run(body)
   }
 
@@ -124,7 +124,7 @@ final class ReadQueue: Sendable {
     waiter?.resume.resume(throwing: ReadOver())
   }
 
-  private func giveBack(_ lane: Lane, _ reader: String) {
+  private func release(_ lane: Lane, _ reader: String) {
     let next: Waiter? = state.withLock { state in
       let left = state.running[reader, default: 1] - 1
       state.running[reader] = left > 0 ? left : nil

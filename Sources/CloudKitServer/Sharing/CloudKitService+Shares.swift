@@ -156,7 +156,7 @@ extension CloudKitService {
       guard let person = located.person, user != located.guid.owner else { return (nil, nil) }
       var state = located.state
       let change = located.counter.next
-      state.forgetStays(before: located.row.horizon)
+      state.forgetParticipations(before: located.row.horizon)
       let isNew = try state.accept(
         person,
         at: change,

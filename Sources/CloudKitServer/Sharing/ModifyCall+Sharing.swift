@@ -145,9 +145,9 @@ extension ModifyCall {
     }
     // Records that a cascade deletes may have had children in a share.
     if operations.contains(where: { $0.type.isDelete }) {
-      let staying = self.staying(operations)
+      let exemptFromCascades = self.exemptFromCascades(operations)
       for (key, record) in existing
-      where record.membership != nil && !record.isDeleted && !staying.contains(key) {
+      where record.membership != nil && !record.isDeleted && !exemptFromCascades.contains(key) {
         movers.insert(key)
       }
     }
@@ -158,7 +158,7 @@ extension ModifyCall {
   ///
   /// Only for an atomic batch these are all of them. In others, a cascade may delete a record whose
   /// save failed.
-  private func staying(_ operations: [KeyedOperation]) -> Set<RecordKey> {
+  private func exemptFromCascades(_ operations: [KeyedOperation]) -> Set<RecordKey> {
     guard isAtomic else { return [] }
     let deleted = Set(operations.filter(\.type.isDelete).compactMap(\.key))
     return Set(operations.compactMap(\.key)).subtracting(deleted)
@@ -188,13 +188,13 @@ extension ModifyCall {
   ) throws -> Set<RecordKey> {
     guard database.views == nil, operations.contains(where: { $0.type.isDelete }) else { return [] }
     var roots: Set<RecordKey> = []
-    let staying = staying(operations)
+    let exemptFromCascades = exemptFromCascades(operations)
     let deleted = Set(operations.filter(\.type.isDelete).compactMap(\.key))
     for (key, record) in existing where record.isShare && !record.isDeleted {
       guard let root = try record.decodedSharing()?.state?.root else { continue }
       // The share continues with a root that is saved, so its members need not be read.
       let rootKey = RecordKey(zone: key.zone, name: root)
-      guard deleted.contains(key) || !staying.contains(rootKey) else { continue }
+      guard deleted.contains(key) || !exemptFromCascades.contains(rootKey) else { continue }
       let members = try snapshot.present(
         in: id,
         at: ChangeNumber(.max),

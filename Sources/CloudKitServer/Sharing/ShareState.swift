@@ -177,7 +177,7 @@ struct ShareState: Codable, Hashable, Sendable {
   }
 
   /// Forgets participations that ended before a zone's horizon, which no feed reports any more.
-  mutating func forgetStays(before horizon: ChangeNumber) {
+  mutating func forgetParticipations(before horizon: ChangeNumber) {
     participations.removeAll { ($0.left ?? horizon) < horizon }
   }
 

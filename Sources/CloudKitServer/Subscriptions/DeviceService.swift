@@ -153,9 +153,9 @@ package final class DeviceService: Sendable {
         expires: try snapshot.entry(DeviceBinding.key(other.token))?.expires ?? 0
       )
     }.sorted { ($0.expires, $0.token) < ($1.expires, $1.token) }
-    let gone = oldest.prefix(others.count - limits.devicesPerUser + 1).map(\.token)
-    batch.removedDevices = gone
-    batch.removedEntries = gone.map(DeviceBinding.key)
+    let removed = oldest.prefix(others.count - limits.devicesPerUser + 1).map(\.token)
+    batch.removedDevices = removed
+    batch.removedEntries = removed.map(DeviceBinding.key)
   }
 
   /// The long poll: one notification, or `null` if there was none for a while.

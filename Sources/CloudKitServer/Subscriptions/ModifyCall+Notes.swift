@@ -48,13 +48,13 @@ extension ModifyCall {
     let schema = batch.schema?.stored.schema ?? input.schema.schema
     let access = RecordAccess(scope: context.scope, schema: schema)
     let byType = Dictionary(grouping: queries, by: \.subscription.recordType)
-    var spent: Set<String> = []
+    var firedOnce: Set<String> = []
     for var event in try events(batch, input) {
       /// The filters of each user that were tested with the event.
       var tested: [String: Int] = [:]
       for owned in byType[event.type] ?? [] {
         let key = "\(owned.user)/\(owned.subscription.id)"
-        guard !spent.contains(key) else { continue }
+        guard !firedOnce.contains(key) else { continue }
         // One that cannot be read or no longer fits the schema does not fire.
         guard let type = schema[recordType: event.type],
           let matcher = service.delivery.matchers.matcher(of: owned, type, context)
@@ -80,7 +80,7 @@ extension ModifyCall {
           )
         )
         guard subscription.firesOnce == true else { continue }
-        spent.insert(key)
+        firedOnce.insert(key)
         batch.deletedSubscriptions.append(
           WriteBatch.SubscriptionWrite(user: owned.user, subscription: owned.subscription)
         )

@@ -8,8 +8,8 @@ extension PushNotification {
     case updated = 2
     case deleted = 3
 
-    /// The text in subscriptions.
-    var word: String {
+    /// The name in subscriptions.
+    var name: String {
       switch self {
       case .created: "create"
       case .updated: "update"

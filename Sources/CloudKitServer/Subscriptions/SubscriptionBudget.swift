@@ -27,7 +27,7 @@ struct SubscriptionBudget {
   /// nothing.
   mutating func take(_ id: String, filters: Int, bytes: Int) throws(ErrorDictionary) {
     let old = costs[id]
-    giveBack(id)
+    release(id)
     // A subscription that needs no more than before can always be saved.
     let isMore = filters > old?.filters ?? 0 || bytes > old?.bytes ?? 0
     if isMore,
@@ -46,7 +46,7 @@ struct SubscriptionBudget {
     add(id, Cost(filters: filters, bytes: bytes))
   }
 
-  mutating func giveBack(_ id: String) {
+  mutating func release(_ id: String) {
     guard let old = costs.removeValue(forKey: id) else { return }
     filters -= old.filters
     bytes -= old.bytes

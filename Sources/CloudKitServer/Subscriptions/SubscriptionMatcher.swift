@@ -38,7 +38,7 @@ struct SubscriptionMatcher: Sendable {
   /// A creation is judged by what was made, a deletion by what was there, a change by both: a client
   /// that keeps a list of what matches is notified of what leaves it too.
   func match(_ event: inout RecordEvent, _ everyone: RecordAccess) -> [String: FieldValue]? {
-    guard reasons.contains(event.reason.word) else { return nil }
+    guard reasons.contains(event.reason.name) else { return nil }
     if let zone = subscription.zoneID {
       guard zone.zoneName == event.zoneName else { return nil }
     } else if subscription.zoneWide == false, event.zoneName != ZoneID.defaultZoneName {
@@ -48,7 +48,7 @@ struct SubscriptionMatcher: Sendable {
     access.user = user
     return event.firstFields { state in
       let record = state.record
-      return access.allows(.read, type: record.type, creator: record.created.userRecordName)
+      return access.allows(.read, type: record.type, creator: .of(record))
         && conditions.allSatisfy { $0.holds(for: &state) }
     }
   }

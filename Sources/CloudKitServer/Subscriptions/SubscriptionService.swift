@@ -131,7 +131,7 @@ final class SubscriptionService: Sendable {
             guard known.remove(name) != nil else {
               throw ErrorDictionary(.notFound, "Subscription not found")
             }
-            budget.giveBack(name)
+            budget.release(name)
             batch.savedSubscriptions.removeAll { $0.subscription.id == name }
             batch.deletedSubscriptions.append(
               WriteBatch.SubscriptionWrite(

@@ -22,6 +22,6 @@ extension ConnectionHandler {
     defer { readOn() }
     if let refusal { return send(StreamedResponse(refusal), exchange, context) }
     if exchange.isReceived { return endRequest(context) }
-    giveLeave(exchange, context)
+    sendContinue(exchange, context)
   }
 }

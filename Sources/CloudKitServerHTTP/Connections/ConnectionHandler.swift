@@ -152,15 +152,15 @@ final class ConnectionHandler: ChannelDuplexHandler {
     if exchange.needsCheck(of: exchange.announced) {
       return checkCredential(of: exchange, context)
     }
-    giveLeave(exchange, context)
+    sendContinue(exchange, context)
     if exchange.incoming.kind == .transfer { transfer(exchange, context) }
   }
 
   /// Allows a client that waits for it to send the body (100 Continue).
-  func giveLeave(_ exchange: Exchange, _ context: ChannelHandlerContext) {
+  func sendContinue(_ exchange: Exchange, _ context: ChannelHandlerContext) {
     guard exchange.isExpectant, exchange.received == 0 else { return }
-    let leave = HTTPResponseHead(version: exchange.version, status: .continue)
-    context.writeAndFlush(wrapOutboundOut(.head(leave)), promise: nil)
+    let head = HTTPResponseHead(version: exchange.version, status: .continue)
+    context.writeAndFlush(wrapOutboundOut(.head(head)), promise: nil)
   }
 
   private func take(_ part: ByteBuffer, _ context: ChannelHandlerContext) {

@@ -52,11 +52,11 @@ final class ListeningConnection {
     guard !isOver else { return }
     let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
     wait = stream.wait { event in
-      bound.eventLoop.execute { bound.value.tell(event) }
+      bound.eventLoop.execute { bound.value.deliver(event) }
     }
   }
 
-  private func tell(_ event: EventStream.Event) {
+  private func deliver(_ event: EventStream.Event) {
     guard !isOver else { return }
     wait = nil
     guard let bytes = stream.bytes(of: event) else {

@@ -33,8 +33,8 @@ final class OpenConnections: Sendable {
 
   func remove(_ channel: any Channel) {
     let waiting = state.withLock { state -> CheckedContinuation<Void, Never>? in
-      if let gone = state.connections.removeValue(forKey: ObjectIdentifier(channel)) {
-        state.counts.end(gone.peer)
+      if let closed = state.connections.removeValue(forKey: ObjectIdentifier(channel)) {
+        state.counts.end(closed.peer)
       }
       guard state.connections.isEmpty else { return nil }
       defer { state.waiting = nil }

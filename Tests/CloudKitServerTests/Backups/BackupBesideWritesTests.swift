@@ -11,7 +11,7 @@ struct BackupBesideWritesTests {
     try await withTemporaryFolder { folder in
       let storage = try SQLiteStorage(folder: folder, effects: .still)
       defer { storage.close() }
-      let id = try storage.partition(.somebodys)
+      let id = try storage.partition(.privateDatabase)
       var batch = WriteBatch(partition: id)
       batch.records = [.plain("a", in: .defaultZone, tag: "t", change: 1)]
       batch.counter = ChangeNumber(1)

@@ -131,8 +131,8 @@ struct FeedExpiryTests {
     )
     #expect(await error { _ = try await person.changes() }?.extension?.code == code)
     let request = DatabaseChangesRequest(syncToken: token)
-    let told: DatabaseChangesResponse = try await person.call(.databaseChanges, request)
-    #expect(told.zones.map { $0.item?.extension?.code } == [code])
+    let reported: DatabaseChangesResponse = try await person.call(.databaseChanges, request)
+    #expect(reported.zones.map { $0.item?.extension?.code } == [code])
     var plain = person
     plain.isExtended = false
     let quiet: DatabaseChangesResponse = try await plain.call(.databaseChanges, request)

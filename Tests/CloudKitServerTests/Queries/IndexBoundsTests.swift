@@ -106,7 +106,7 @@ struct IndexBoundsTests {
   @Test("A step of filling an index reads about a megabyte of records")
   func fillingBytes() throws {
     let storage = try TestEngine.storage(.still)
-    let id = try storage.partition(.somebodys)
+    let id = try storage.partition(.privateDatabase)
     var batch = WriteBatch(partition: id)
     batch.records = (1...7).map { record("r\($0)", $0, bytes: 400_000) }
     batch.counter = ChangeNumber(7)
@@ -128,7 +128,7 @@ struct IndexBoundsTests {
   @Test("A record that is written while an index is filled has the entries of its last version")
   func writtenMeanwhile() throws {
     let storage = try TestEngine.storage(.still)
-    let id = try storage.partition(.somebodys)
+    let id = try storage.partition(.privateDatabase)
     var batch = WriteBatch(partition: id)
     batch.records = [record("a", 1), record("b", 2), record("c", 3)]
     batch.counter = ChangeNumber(3)

@@ -16,11 +16,11 @@ struct IndexRuleTests {
     let plain = await #expect(throws: ErrorDictionary.self) { try await person.query(all) }
     #expect(plain?.reason == "Field 'recordName' is not marked queryable")
     #expect(plain?.extension == nil)
-    let told = await #expect(throws: ErrorDictionary.self) {
+    let reported = await #expect(throws: ErrorDictionary.self) {
       try await person.extended.query(all)
     }
-    #expect(told?.extension?.code == .notIndexed)
-    #expect(told?.extension?.remedy?.contains("--field ___recordID --index QUERYABLE") == true)
+    #expect(reported?.extension?.code == .notIndexed)
+    #expect(reported?.extension?.remedy?.contains("--field ___recordID --index QUERYABLE") == true)
 
     let service = person.server.service
     let changes = try await service.setIndex(

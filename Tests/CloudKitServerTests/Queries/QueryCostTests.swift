@@ -89,7 +89,7 @@ struct QueryCostTests {
   func endsBetweenRecords() throws {
     let storage = try TestEngine.storage(.still)
     defer { storage.close() }
-    let id = try storage.partition(.somebodys)
+    let id = try storage.partition(.privateDatabase)
     var batch = WriteBatch(partition: id)
     batch.records = (1...60).map {
       .plain("r\($0)", in: .defaultZone, tag: "t", change: Int64($0))

@@ -264,10 +264,10 @@ struct ModifyRecordsTests {
     #expect(exists?.extension?.serverRecord == saved)
     #expect(exists?.serverErrorCode == .exists)
     // As the live service replies to its own clients.
-    let told = try await person.modify([.make(.create, "r")])[0].error
-    #expect(told?.serverErrorCode == .conflict)
-    #expect(told?.reason == "record to insert already exists")
-    #expect(told?.extension == nil)
+    let reported = try await person.modify([.make(.create, "r")])[0].error
+    #expect(reported?.serverErrorCode == .conflict)
+    #expect(reported?.reason == "record to insert already exists")
+    #expect(reported?.extension == nil)
   }
 
   @Test("A failed create without a name is answered with the name that it would have had")

@@ -39,7 +39,7 @@ struct ReplySizeTests {
     let items = (0..<6).map { number in
       ZoneFeed.Item(
         position: ZoneFeed.Position(change: ChangeNumber(Int64(number))),
-        content: .gone(RecordKey(zone: ZoneNumber(1), name: "\(number)"), type: "Note")
+        content: .departed(RecordKey(zone: ZoneNumber(1), name: "\(number)"), type: "Note")
       )
     }
     // A deletion counts 256 bytes.

@@ -66,7 +66,7 @@ struct QuotaCountTests {
     let store = GatedAssetStore()
     let server = try await TestServer(assetStore: store)
     let service = server.service
-    let id = try service.storage.partition(.somebodys)
+    let id = try service.storage.partition(.privateDatabase)
     let requests = (0..<8).map { _ in Task { try await service.quotas.usedBytes(in: id) } }
     while store.listings + service.quotas.ledger.waitingCount < 8 { await Task.yield() }
     #expect(store.listings == 1)

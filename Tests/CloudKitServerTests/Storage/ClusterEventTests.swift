@@ -20,7 +20,7 @@ struct ClusterEventTests {
       defer { try? other.execute("DROP TABLE pg_dist_partition") }
       let storage = try PostgreSQLStorage(url: url, effects: .still)
       defer { storage.close() }
-      let id = try storage.partition(.somebodys)
+      let id = try storage.partition(.privateDatabase)
       var batch = WriteBatch(partition: id)
       batch.counter = ChangeNumber(1)
       batch.event = WriteBatch.EventWrite(time: 1, body: Data("told".utf8))
@@ -37,7 +37,7 @@ struct ClusterEventTests {
     _ id: PartitionID,
     _ other: PostgreSQLConnection
   ) throws -> [StoredEvent] {
-    let told = Answer()
+    let reported = Answer()
     let asking = DispatchGroup()
     try other.transaction {
       _ = try other.query(
@@ -46,19 +46,19 @@ struct ClusterEventTests {
       )
       DispatchQueue.global().async(group: asking) {
         let result = Result { try storage.events(after: .start, limit: 10) }
-        told.value.withLock { $0 = result }
+        reported.value.withLock { $0 = result }
       }
       var isAwaited = false
-      while !isAwaited, told.value.withLock({ $0 == nil }) {
+      while !isAwaited, reported.value.withLock({ $0 == nil }) {
         isAwaited =
           try other.query(
             "SELECT 1 FROM pg_locks WHERE pg_backend_pid() = ANY (pg_blocking_pids(pid))"
           ).count > 0
       }
-      #expect(isAwaited, "the event was told while its commit was under way")
+      #expect(isAwaited, "the event was reported while its commit was under way")
     }
     asking.wait()
-    return try told.value.withLock { $0 }?.get() ?? []
+    return try reported.value.withLock { $0 }?.get() ?? []
   }
 }
 

@@ -27,7 +27,7 @@ struct ClusterReadTests {
       ) throws -> Void
   ) async throws {
     try await TestEngine.runOnPostgreSQL { storage, url in
-      let id = try storage.partition(.somebodys)
+      let id = try storage.partition(.privateDatabase)
       let connection = try PostgreSQLConnection(url: url) { sql in
         if let refusal = ClusterRules.refusal(of: sql) { Issue.record("\(refusal): \(sql)") }
       }

@@ -75,9 +75,9 @@ struct CommitQueueTests {
       for _ in 0..<100_000 where events.count < expected.count {
         events = try storage.events(after: .start, limit: 1000)
       }
-      let told = Set(events.map { String(decoding: $0.body, as: UTF8.self) })
-      #expect(told == expected)
-      #expect(events.count == told.count)
+      let reported = Set(events.map { String(decoding: $0.body, as: UTF8.self) })
+      #expect(reported == expected)
+      #expect(events.count == reported.count)
     }
   }
 

@@ -70,7 +70,7 @@ struct PostgreSQLPlanTests {
   /// One large zone and many directory entries, so that every statement needs the index made for
   /// it.
   private func fill(_ storage: PostgreSQLStorage) throws -> PartitionID {
-    let id = try storage.partition(.somebodys)
+    let id = try storage.partition(.privateDatabase)
     let stamp = ServerStamp(timestamp: 1, userRecordName: "_o", deviceID: "1")
     var batch = WriteBatch(partition: id)
     batch.counter = ChangeNumber(Int64(Self.recordCount))

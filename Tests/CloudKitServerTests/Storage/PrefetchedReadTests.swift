@@ -12,7 +12,7 @@ struct PrefetchedReadTests {
   @Test("Prefetched rows are of one snapshot, and others are read from it")
   func answers() async throws {
     try await TestEngine.runOnPostgreSQL { storage, _ in
-      let id = try storage.partition(.somebodys)
+      let id = try storage.partition(.privateDatabase)
       let range = ChangeRange(zone: Self.zone, after: .zero, limit: 10)
       let reads: [PrefetchedRead] = [
         .zones(id, named: ["z"]), .database(id), .changes(id, range),
@@ -37,7 +37,7 @@ struct PrefetchedReadTests {
   @Test("A failed statement leaves the connection usable")
   func faults() async throws {
     try await TestEngine.runOnPostgreSQL { storage, _ in
-      let id = try storage.partition(.somebodys)
+      let id = try storage.partition(.privateDatabase)
       let wrong = ChangeRange(zone: Self.zone, after: .zero, limit: -1)
       #expect(throws: (any Error).self) {
         try storage.read(prefetching: [.database(id), .changes(id, wrong)]) { _ in }

@@ -10,7 +10,7 @@ import WatershedSQLite
 @Suite("Versions of the tables", .everyEngine)
 struct StorageFormatTests {
   private let effects = Effects.still
-  private let key = PartitionKey.somebodys
+  private let key = PartitionKey.privateDatabase
 
   private func open(_ folder: URL, _ format: StorageFormat) throws -> any Storage {
     if let url = try TestEngine.databaseURL(for: folder) {

@@ -11,7 +11,7 @@ struct StorageTests {
 
   init() throws {
     storage = try TestEngine.storage(.still)
-    id = try storage.partition(.somebodys)
+    id = try storage.partition(.privateDatabase)
   }
 
   private func record(_ name: String, _ change: Int64, tag: String) -> StoredRecord {
@@ -188,20 +188,20 @@ struct StorageTests {
       try storage.commit(write)
     }
     /// PostgreSQL shows a commit when all earlier transactions have ended, in other databases too.
-    func told(_ count: Int, after position: EventPosition) throws -> [StoredEvent] {
+    func reported(_ count: Int, after position: EventPosition) throws -> [StoredEvent] {
       var found: [StoredEvent] = []
       repeat { found = try storage.events(after: position, limit: 10) } while found.count < count
       return found
     }
     let start = try storage.newestEvent()
     for number in 1...5 { try event(number) }
-    let all = try told(5, after: start)
+    let all = try reported(5, after: start)
     #expect(all.map { String(decoding: $0.body, as: UTF8.self) } == ["1", "2", "3", "4", "5"])
     #expect(try storage.events(after: all[1].position, limit: 2) == Array(all[2...3]))
     try storage.forgetEvents(before: 100)
     // Not the newest: its number must not be used again.
     try event(6)
-    let later = try told(1, after: all[4].position)
+    let later = try reported(1, after: all[4].position)
     #expect(later.map { String(decoding: $0.body, as: UTF8.self) } == ["6"])
     #expect(try storage.newestEvent() >= later[0].position)
   }

@@ -35,7 +35,7 @@ extension Effects {
 
 extension PartitionKey {
   /// A user's private database.
-  static let somebodys = PartitionKey(
+  static let privateDatabase = PartitionKey(
     container: "c",
     environment: .development,
     scope: .private,

@@ -55,7 +55,7 @@ struct AccountPage {
   var otherButton: String?
   /// The label of a button that sends `answer=deny`, regardless of the fields.
   var refusal: String?
-  var offersToKeep = false
+  var offersToStaySignedIn = false
   var tokenTransfer: TokenTransfer?
   /// Links to other pages: the URLs and labels.
   var links: [(address: String, text: String)] = []
@@ -95,7 +95,7 @@ struct AccountPage {
         """
     }
     let keep =
-      offersToKeep
+      offersToStaySignedIn
       ? "<label class=\"keep\"><input name=\"keep\" type=\"checkbox\" checked> "
         + "Keep me signed in</label>\n" : ""
     let other = otherButton.map {

@@ -9,7 +9,7 @@ struct MailedReset: Codable, Hashable, Sendable {
 
 /// Links to a new password.
 extension CloudKitService {
-  static let spentLink = AdministrationError(
+  static let usedLink = AdministrationError(
     description: "This link has expired or was used."
   )
 
@@ -45,7 +45,7 @@ extension CloudKitService {
     let entry = try storage.read { try $0.entry(key) }
     guard let entry, (entry.expires ?? 0) > now,
       let account = try storage.read({ try $0.account(id: entry.owner) })
-    else { throw Self.spentLink }
+    else { throw Self.usedLink }
     try await changeAccount(
       account.userName,
       AccountChanges(password: password),

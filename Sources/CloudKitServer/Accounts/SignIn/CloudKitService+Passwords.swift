@@ -90,9 +90,9 @@ extension CloudKitService {
         try await settle(attempt, of: known.id, isComplete: false)
         throw error
       }
-      let isNews = try !isKnown && hasKnownNetworks(known.id)
+      let isNewNetwork = try !isKnown && hasKnownNetworks(known.id)
       try await settle(attempt, of: known.id)
-      if isNews { notify(known, of: .newNetwork, from: sender) }
+      if isNewNetwork { notify(known, of: .newNetwork, from: sender) }
       guard !PasswordHash.isCurrent(known, cost) else { return known }
       return try await renewHash(of: known, password, lane)
     }

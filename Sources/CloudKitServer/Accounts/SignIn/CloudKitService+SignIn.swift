@@ -61,7 +61,7 @@ extension CloudKitService {
       fields: AccountPage.Field.credentials(user: form["user"] ?? ""),
       button: "Sign in",
       otherButton: identityOffer("Sign in"),
-      offersToKeep: true
+      offersToStaySignedIn: true
     )
     if configuration.registration == .open {
       page.links.append((Route.Section.signUp.path, "Create an account"))

@@ -79,11 +79,11 @@ package final class PostgreSQLStorage: Storage {
       pool: pool,
       effects: effects
     )
-    try lookForCluster()
+    try detectCluster()
     notifications.start { [weak self] in try self?.checkService() }
   }
 
-  private func lookForCluster() throws {
+  private func detectCluster() throws {
     let found = try reading {
       try $0.query("SELECT 1 WHERE to_regclass('pg_dist_partition') IS NOT NULL").count > 0
     }
@@ -140,7 +140,7 @@ package final class PostgreSQLStorage: Storage {
         return try ServiceFacts(session: session).incarnation(effects.randomness)
       }
       adopt(incarnation)
-      try lookForCluster()
+      try detectCluster()
     } catch let error as StorageVersionError {
       outdated.withLock { $0 = error }
     }

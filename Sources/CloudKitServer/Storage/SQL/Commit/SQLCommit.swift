@@ -327,10 +327,10 @@ struct SQLCommit<Session: SQLSession> {
       """,
       [.integer(partition.rawValue), .text(reply.user), .text(reply.device)]
     ) { (device: $0.text(0), at: $0.int64(1)) }
-    let gone = others.enumerated().filter {
+    let expired = others.enumerated().filter {
       $0.element.at < rules.oldest || $0.offset >= rules.devices - 1
     }
-    try forget(gone.map(\.element.device), of: reply.user, partition)
+    try forget(expired.map(\.element.device), of: reply.user, partition)
   }
 
   private func forget(_ devices: [String], of user: String, _ partition: PartitionID) throws {

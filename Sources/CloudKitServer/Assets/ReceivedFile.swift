@@ -4,7 +4,7 @@ import Foundation
 import Synchronization
 
 /// Counts and hashes the file in the received body.
-final class AssetArrival: Sendable {
+final class ReceivedFile: Sendable {
   private struct State {
     var form: MultipartFile?
     var hash = SHA256()
