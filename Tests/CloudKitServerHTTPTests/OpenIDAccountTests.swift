@@ -153,7 +153,7 @@ struct OpenIDAccountTests {
       #expect(done.text.contains("The account ada is disabled."))
       #expect(try await cloud.call("users/caller", "{}", webAuthToken: token).status == 421)
       #expect(try await browser.signIn().status == 403)
-      let lines = try await cloud.service.auditLines().lines
+      let lines = try await cloud.service.auditLog.lines().lines
       #expect(lines.contains { $0.action == "account.delete" && $0.about == "ada" })
     }
   }

@@ -343,7 +343,7 @@ extension CloudKitService {
       using: found?.entry,
       from: sender
     )
-    audit("account.register", by: userName, about: userName, from: sender)
+    auditLog.record("account.register", by: userName, about: userName, from: sender)
     guard mail != nil, let account = try storage.read({ try $0.account(id: id) }),
       let address = account.emailAddress
     else { return }

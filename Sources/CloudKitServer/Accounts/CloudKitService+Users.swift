@@ -147,7 +147,7 @@ extension CloudKitService {
     guard infos.count <= limits.itemsPerRequest else {
       throw ErrorDictionary(.badRequest, "more than \(limits.itemsPerRequest) users")
     }
-    try throttleLookups(of: infos.count, user)
+    try rates.checkLookups(of: infos.count, user)
     return try storage.read { snapshot in
       try infos.compactMap { info in
         var known: StoredUser?

@@ -20,9 +20,9 @@ extension CloudKitService {
     var call = AdminCall(body: request.body, bounds: bodyBounds[nil], by: "")
     call.sender = SenderAddress(request.clientAddress)
     if endpoint == .session(.start) {
-      try throttleAddress(request)
+      try rates.checkAddress(request)
     } else {
-      (call.by, call.isOperator) = try await countingFailures(of: request) {
+      (call.by, call.isOperator) = try await rates.countingFailures(of: request) {
         try await administrator(request)
       }
     }
@@ -84,7 +84,7 @@ extension CloudKitService {
       session.expires > now,
       let account = try storage.read({ try $0.account(id: session.account) })
     else {
-      logRefusal(of: SenderAddress(request.clientAddress))
+      auditLog.logRefusal(of: SenderAddress(request.clientAddress))
       throw ErrorDictionary(.authenticationFailed, "unknown bearer token")
     }
     let state = try storage.read { try $0.state(of: account.id).0 }
@@ -127,7 +127,7 @@ extension CloudKitService {
         return (batch, ())
       }
     }
-    audit(
+    auditLog.record(
       "admin.sign-in",
       by: account.userName,
       about: account.userName,

@@ -61,7 +61,7 @@ extension CloudKitService {
         allowedOrigins: new.allowedOrigins ?? [],
         redirectURL: new.redirectURL
       )
-      audit("token.create", by: call, about: new.container ?? "")
+      auditLog.record("token.create", by: call, about: new.container ?? "")
       return try call.write(["token": token])
     case .own:
       let own: OwnToken = try call.read()
@@ -76,7 +76,7 @@ extension CloudKitService {
     case .remove:
       let token: NamedToken = try call.read()
       try await removeAPIToken(token.token)
-      audit("token.remove", by: call, about: StoredAPIToken.prefix(of: token.token))
+      auditLog.record("token.remove", by: call, about: StoredAPIToken.prefix(of: token.token))
       return AdminCall.done
     }
   }
@@ -116,12 +116,12 @@ extension CloudKitService {
         environment: new.environment ?? .development,
         keyID: new.keyID
       )
-      audit("key.add", by: call, about: key.keyID, detail: key.container)
+      auditLog.record("key.add", by: call, about: key.keyID, detail: key.container)
       return try call.write(key)
     case .remove:
       let key: NamedKey = try call.read()
       try await removeServerKey(key.keyID)
-      audit("key.remove", by: call, about: key.keyID)
+      auditLog.record("key.remove", by: call, about: key.keyID)
       return AdminCall.done
     }
   }
@@ -132,7 +132,7 @@ extension CloudKitService {
   }
 
   func listAudit(_ call: AdminCall) async throws -> Data {
-    let found = try await auditLines(try call.read())
+    let found = try await auditLog.lines(try call.read())
     return try call.write(AuditReply(lines: found.lines, last: found.last))
   }
 
@@ -187,12 +187,12 @@ extension CloudKitService {
       return AdminCall.done
     case .newIncarnation:
       try await beginNewIncarnation()
-      audit("server.new-incarnation", by: call, about: storage.incarnation)
+      auditLog.record("server.new-incarnation", by: call, about: storage.incarnation)
       return try call.write(["incarnation": storage.incarnation])
     case .rotateKey:
       let rotation: KeyRotation = try call.read()
       let id = try rotateKeys(formerHaveLeaked: rotation.leaked ?? false)
-      audit(
+      auditLog.record(
         "encryption.rotate",
         by: call,
         about: id,
@@ -201,7 +201,7 @@ extension CloudKitService {
       return try call.write(["keyID": id])
     case .renewToken:
       try renewAdministratorToken()
-      audit("server.renew-token", by: call, about: "")
+      auditLog.record("server.renew-token", by: call, about: "")
       return AdminCall.done
     }
   }

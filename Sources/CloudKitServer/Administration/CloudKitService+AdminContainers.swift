@@ -28,7 +28,7 @@ extension CloudKitService {
         batch.container = name
         return (batch, ())
       }
-      audit("container.create", by: call, about: name)
+      auditLog.record("container.create", by: call, about: name)
       return AdminCall.done
     }
   }

@@ -59,7 +59,7 @@ extension CloudKitService {
     switch verb {
     case .list:
       let page: AdminPage = try call.read()
-      audit("user.list", by: call, about: "")
+      auditLog.record("user.list", by: call, about: "")
       return try call.write(
         ["users": try accountDescriptions(after: page.after, limit: page.size)]
       )
@@ -74,33 +74,37 @@ extension CloudKitService {
         emailAddress: user.emailAddress,
         isAdministrator: user.isAdministrator ?? false
       )
-      audit("user.create", by: call, about: user.userName)
+      auditLog.record("user.create", by: call, about: user.userName)
       return try call.write(["id": id])
     case .update:
       let user: ChangedUser = try call.read()
       try checkAddress(user.changes.emailAddress, isFreeFor: user.userName)
       try await changeAccount(user.userName, user.changes)
-      audit("user.update", by: call, about: user.userName, detail: user.changes.names)
+      auditLog.record("user.update", by: call, about: user.userName, detail: user.changes.names)
       return AdminCall.done
     case .delete:
       let user: DeletedUser = try call.read()
       try await deleteAccount(user.userName, purgesNow: user.purge ?? false)
-      audit(user.purge == true ? "user.purge" : "user.delete", by: call, about: user.userName)
+      auditLog.record(
+        user.purge == true ? "user.purge" : "user.delete",
+        by: call,
+        about: user.userName
+      )
       return AdminCall.done
     case .restore:
       let user: NamedUser = try call.read()
       try await restoreAccount(user.userName)
-      audit("user.restore", by: call, about: user.userName)
+      auditLog.record("user.restore", by: call, about: user.userName)
       return AdminCall.done
     case .resetPassword:
       let user: NamedUser = try call.read()
       let url = try await passwordResetURL(for: user.userName)
-      audit("user.reset-password", by: call, about: user.userName)
+      auditLog.record("user.reset-password", by: call, about: user.userName)
       return try call.write(["url": url])
     case .signOut:
       let user: NamedUser = try call.read()
       try await signOutEverywhere(user.userName)
-      audit("user.sign-out", by: call, about: user.userName)
+      auditLog.record("user.sign-out", by: call, about: user.userName)
       return AdminCall.done
     case .removeFactor:
       let user: NamedUser = try call.read()
@@ -110,17 +114,17 @@ extension CloudKitService {
           description: "The account \"\(user.userName)\" has no second factor."
         )
       }
-      audit("second-factor.remove", by: call, about: user.userName)
+      auditLog.record("second-factor.remove", by: call, about: user.userName)
       return AdminCall.done
     case .devices:
       let user: NamedUser = try call.read()
       let devices = try devices(of: user.userName)
-      audit("user.devices", by: call, about: user.userName)
+      auditLog.record("user.devices", by: call, about: user.userName)
       return try call.write(["devices": devices])
     case .revokeDevice:
       let device: NamedDevice = try call.read()
       let grant = try await revokeDevice(device.id)
-      audit(
+      auditLog.record(
         "device.revoke",
         by: call,
         about: try userName(of: grant.account),
@@ -168,7 +172,13 @@ extension CloudKitService {
         "the operator's token belongs to no user; name one to act as"
       )
     }
-    audit("user.act-as", by: call, about: name, detail: user.container, device: user.device)
+    auditLog.record(
+      "user.act-as",
+      by: call,
+      about: name,
+      detail: user.container,
+      device: user.device
+    )
     let account = try account(named: name)
     guard let device = user.device else {
       let token = try await signIn(
@@ -200,7 +210,7 @@ extension CloudKitService {
       isAdministrator: invitation.isAdministrator ?? false,
       by: call.by
     )
-    audit("invitation.create", by: call, about: "")
+    auditLog.record("invitation.create", by: call, about: "")
     return try call.write(["url": signUpURL(invitation: code)])
   }
 }

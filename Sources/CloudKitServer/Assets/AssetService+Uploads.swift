@@ -84,7 +84,7 @@ extension AssetService {
     var delays: [Double?] = []
     if let rate = limits.requestsPerSecond, rate > 0 {
       delays.append(
-        requests.delay(
+        throttle.delay(
           for: "user \(permit.uploader)",
           rate: rate,
           burst: limits.requestBurst,
@@ -93,7 +93,7 @@ extension AssetService {
       )
     }
     delays.append(
-      requests.delay(
+      throttle.delay(
         for: "upload \(permit.uploader)",
         rate: limits.uploadBytesPerSecond,
         burst: limits.uploadBurst,
@@ -106,7 +106,7 @@ extension AssetService {
     guard let share = share(of: permit) else { return }
     // Uploaded files count against the share until a record refers to them; the collection of
     // unreferenced files returns their bytes.
-    let delay = requests.delay(
+    let delay = throttle.delay(
       for: share.name,
       rate: share.rate,
       burst: share.bytes,
@@ -136,7 +136,7 @@ extension AssetService {
 
   /// Counts bytes that have arrived, those that are kept nowhere too.
   func countUpload(_ bytes: Int, _ permit: UploadPermit) {
-    requests.spend(
+    throttle.spend(
       Double(bytes),
       for: "upload \(permit.uploader)",
       rate: limits.uploadBytesPerSecond,
@@ -144,7 +144,7 @@ extension AssetService {
       now: now
     )
     guard let share = share(of: permit) else { return }
-    requests.spend(
+    throttle.spend(
       Double(bytes),
       for: share.name,
       rate: share.rate,

@@ -8,7 +8,7 @@ package final class AssetService: Sendable {
   let storage: any Storage
   let writer: StorageWriter
   let quotas: DatabaseQuotas
-  let requests: RequestThrottle
+  let throttle: RequestThrottle
   let limits: ServiceLimits
   let effects: Effects
   let uploads = UploadLedger()
@@ -24,7 +24,7 @@ package final class AssetService: Sendable {
     writer: StorageWriter,
     databases: DatabaseLookup,
     quotas: DatabaseQuotas,
-    requests: RequestThrottle,
+    throttle: RequestThrottle,
     signer: Signer,
     address: ServerAddress,
     downloadURL: String?,
@@ -36,7 +36,7 @@ package final class AssetService: Sendable {
     self.writer = writer
     self.databases = databases
     self.quotas = quotas
-    self.requests = requests
+    self.throttle = throttle
     self.signer = signer
     self.address = address
     self.downloadURL = downloadURL

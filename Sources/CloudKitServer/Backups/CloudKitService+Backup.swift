@@ -115,7 +115,7 @@ extension CloudKitService {
     }
     do {
       let manifest = try await backUp(to: URL(fileURLWithPath: path, isDirectory: true))
-      audit("backup.create", by: call, about: path)
+      auditLog.record("backup.create", by: call, about: path)
       return try call.write(BackupSummary(manifest, path: path))
     } catch let error as BackupError {
       throw AdministrationError(description: error.description)

@@ -131,7 +131,12 @@ extension CloudKitService {
         return (batch, (account, isOther ? former : nil))
       }
     }
-    audit("account.confirm-address", by: account.userName, about: account.userName, from: sender)
+    auditLog.record(
+      "account.confirm-address",
+      by: account.userName,
+      about: account.userName,
+      from: sender
+    )
     notify(account, at: former, of: .address, from: sender)
   }
 }

@@ -61,7 +61,7 @@ extension CloudKitService {
     case .askOperator: return makeMail(.askOperator, to: address, of: account)
     }
     let link = try await passwordResetURL(for: account.userName, mailedTo: address)
-    audit(
+    auditLog.record(
       "account.reset-link",
       by: "",
       about: account.userName,

@@ -54,7 +54,7 @@ extension CloudKitService {
     for (name, count) in [
       ("\(kind) \(digest)", limits.mailsPerAddress), (kind, limits.mailsPerHour),
     ] {
-      let delay = requests.delay(
+      let delay = rates.throttle.delay(
         for: name,
         rate: Double(count) / 3600,
         burst: Double(count),
@@ -72,7 +72,7 @@ extension CloudKitService {
   /// addresses.
   func countMail(askedBy account: StoredAccount) throws {
     let count = Double(limits.mailsPerAddress)
-    let delay = requests.delay(
+    let delay = rates.throttle.delay(
       for: "mail asked \(account.id)",
       rate: count / 3600,
       burst: count,
@@ -99,7 +99,7 @@ extension CloudKitService {
     from sender: SenderAddress?
   ) {
     guard let mail, let address else { return }
-    let delay = requests.delay(
+    let delay = rates.throttle.delay(
       for: "notice \(notice) \(account.id)",
       rate: 1 / Self.noticePause,
       burst: Double(Self.noticesAtOnce),

@@ -28,7 +28,7 @@ extension CloudKitService {
         button: "Send the link"
       ).response(nonce: nonce)
     }
-    try throttleAnonymous(request)
+    try rates.checkAnonymous(request)
     try requestPasswordReset(
       for: (form["user"] ?? "").trimmingCharacters(in: .whitespacesAndNewlines),
       from: SenderAddress(request.clientAddress)
@@ -56,7 +56,7 @@ extension CloudKitService {
     let sender = SenderAddress(request.clientAddress)
     let isPost = request.method == "POST"
     do {
-      if isPost { try throttleAnonymous(request) }
+      if isPost { try rates.checkAnonymous(request) }
       let (owner, address) = try addressToConfirm(code: code)
       var page = AccountPage(
         title: title,

@@ -22,11 +22,11 @@ extension CloudKitService {
     let plan = try self.plan(request.query, name, access, context)
     let marker = try openMarker(of: request, context)
     do {
-      try await activate(plan.indexes, of: name, id, for: self.reader(context))
+      try await activate(plan.indexes, of: name, id, for: reads.reader(of: context))
     } catch let error as ReadOver {
       throw error.dictionary
     }
-    return try await reading(context) { [self] control in
+    return try await reads.run(for: context) { [self] control in
       try page(of: plan, after: marker, id, isWide, access, request, context, control)
     }
   }

@@ -7,7 +7,7 @@ extension CloudKitService {
     _ context: RequestContext
   ) async throws -> Data {
     try limits.checkCount(request.records.count)
-    return try await reading(context) { [self] control in
+    return try await reads.run(for: context) { [self] control in
       try found(request, context, control)
     }
   }

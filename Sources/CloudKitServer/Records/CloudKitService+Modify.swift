@@ -41,7 +41,7 @@ extension CloudKitService {
     let isSaving = request.operations.contains { !$0.operationType.isDelete }
     if isSaving {
       try await quotas.check(context, id, adding: Int64(bodySize))
-      try throttleLinkedRows(context)
+      try rates.checkLinkedRows(context)
     }
     let outcome = try await afterErasing(context.container) {
       try await write(to: id) {
@@ -53,7 +53,7 @@ extension CloudKitService {
       // A batch that was refused takes no room.
       if isSaving { quotas.add(Int64(bodySize), in: id) }
       if note.deletedCount > 0 { quotas.noteDeletion(context, id) }
-      countLinkedRows(outcome.linkedRows, context)
+      rates.countLinkedRows(outcome.linkedRows, context)
       delivery.announce(note)
     }
     return outcome.reply

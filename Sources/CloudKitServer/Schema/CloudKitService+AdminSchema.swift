@@ -83,7 +83,7 @@ extension CloudKitService {
         onlyValidates: !isImport
       )
       guard !isImport else {
-        audit("schema.import", by: call, about: new.container)
+        auditLog.record("schema.import", by: call, about: new.container)
         return try call.write(["changes": difference.changes])
       }
       let affected = try affectedRecords(of: difference, container: new.container)
@@ -95,12 +95,12 @@ extension CloudKitService {
       let promotion: Promotion = try call.read()
       let isDryRun = promotion.isDryRun ?? false
       let difference = try await promoteSchema(container: promotion.container, isDryRun: isDryRun)
-      if !isDryRun { audit("schema.promote", by: call, about: promotion.container) }
+      if !isDryRun { auditLog.record("schema.promote", by: call, about: promotion.container) }
       return try call.write(["changes": difference.changes])
     case .resetDevelopment:
       let place: Place = try call.read()
       try await resetDevelopment(container: place.container)
-      audit("schema.reset-development", by: call, about: place.container)
+      auditLog.record("schema.reset-development", by: call, about: place.container)
       return AdminCall.done
     case .setIndex:
       let change: ChangedIndex = try call.read()
@@ -111,7 +111,12 @@ extension CloudKitService {
         field: change.field,
         container: change.container
       )
-      audit("schema.set-index", by: call, about: change.container, detail: change.recordType)
+      auditLog.record(
+        "schema.set-index",
+        by: call,
+        about: change.container,
+        detail: change.recordType
+      )
       return try call.write(["changes": difference.changes])
     case .setRoles:
       let change: ChangedRoles = try call.read()
@@ -121,7 +126,12 @@ extension CloudKitService {
         container: change.container,
         environment: change.environment ?? .development
       )
-      audit("schema.set-roles", by: call, about: change.userRecordName, detail: change.container)
+      auditLog.record(
+        "schema.set-roles",
+        by: call,
+        about: change.userRecordName,
+        detail: change.container
+      )
       return AdminCall.done
     }
   }

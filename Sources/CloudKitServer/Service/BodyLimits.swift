@@ -42,11 +42,11 @@ extension CloudKitService {
     do {
       switch route {
       case .api(let path, let endpoint):
-        try await countingFailures(of: request) {
+        try await rates.countingFailures(of: request) {
           try await checkCredential(of: request, target, path, endpoint)
         }
       case .section(.admin):
-        _ = try await countingFailures(of: request) { try await administrator(request) }
+        _ = try await rates.countingFailures(of: request) { try await administrator(request) }
       case .section, .unknownEndpoint, .unknown: break
       }
       return nil
@@ -71,7 +71,7 @@ extension CloudKitService {
     }
     let context = try await authenticate(request, target, path)
     // An unknown user token makes the caller anonymous, and limited by its network.
-    if context.principal == nil { try throttle(context, request) }
+    if context.principal == nil { try rates.check(context, request) }
     _ = try context.user()
     try endpoint.rules.admit(context)
   }

@@ -15,7 +15,7 @@ extension CloudKitService {
         "a body with the content encoding '\(coding.prefix(32))' cannot be read; send it as it is"
       )
     }
-    let context = try await countingFailures(of: request) {
+    let context = try await rates.countingFailures(of: request) {
       guard let signature = try KeySignature(request.headers) else {
         return try await authenticate(request, target, path)
       }
@@ -39,7 +39,7 @@ extension CloudKitService {
     var context = context
     context.site = SenderAddress(request.clientAddress)?.site ?? ""
     RequestSubject.current?.user = context.principal?.userRecordName
-    try throttle(context, request)
+    try rates.check(context, request)
     try context.checkUser(expected: request.headers[WebServiceName.expectedUser])
     let rules = endpoint.rules
     try rules.admit(context)

@@ -38,7 +38,7 @@ extension CloudKitService {
     if rules.isPage, !isPageHost(request) { return foreignHostPage(request) }
     if rules.isPage, isForeignForm(request) { return foreignFormPage() }
     try checkBody(of: request)
-    if rules.isPage || route == .section(.account) { try throttleAddress(request) }
+    if rules.isPage || route == .section(.account) { try rates.checkAddress(request) }
     switch route {
     case .api(let path, let endpoint):
       return try await respondToAPI(request, target, path, endpoint)
@@ -64,7 +64,7 @@ extension CloudKitService {
     case .account: return try await respondToAccount(request, target)
     case .admin: return try await respondToAdministrator(request, target)
     case .webcourier:
-      return try await countingFailures(of: request) {
+      return try await rates.countingFailures(of: request) {
         try await devices.poll(request, target)
       }
     case .share: return try await respondToSharePage(request, target)
@@ -75,7 +75,7 @@ extension CloudKitService {
       }.collected()
     // A stream is opened at its connection; a request that arrives here could not be opened.
     case .events:
-      return try await countingFailures(of: request) { throw devices.refusalOfEvents(target) }
+      return try await rates.countingFailures(of: request) { throw devices.refusalOfEvents(target) }
     // The HTTP adapter handles these: they need a process.
     case .landing, .health, .healthz, .metrics, .ready, .readyz: throw Self.noHandler
     }

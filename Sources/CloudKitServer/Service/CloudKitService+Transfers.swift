@@ -15,7 +15,7 @@ extension CloudKitService {
       guard !isClosed else {
         throw ErrorDictionary(.tryAgainLater, "the server is stopping", retryAfter: 1)
       }
-      response = try await countingFailures(of: request) {
+      response = try await rates.countingFailures(of: request) {
         route == .section(.accountData)
           ? try await exportAccount(request) : try await transfer(request, body)
       }

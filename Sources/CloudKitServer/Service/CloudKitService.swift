@@ -17,6 +17,8 @@ package final class CloudKitService: Sendable {
   /// All writes of this process.
   let writer: StorageWriter
   let databases: DatabaseLookup
+  let rates: RequestRates
+  package let auditLog: AuditLog
   let quotas: DatabaseQuotas
   package let assets: AssetService
   let signer: Signer
@@ -26,18 +28,15 @@ package final class CloudKitService: Sendable {
   let subscriptions: SubscriptionService
   let sessions = SessionCache()
   let signatures = SignatureLedger()
-  let requests = RequestThrottle()
   let exports = RunningExports()
   let sequenceDevices = SequenceDevices()
-  /// Reads that may examine many records run on threads of their own.
-  let reads: ReadQueue
+  let reads: BoundedReads
   /// Passwords are hashed one at a time, from a bounded queue.
   let hashing: HashingQueue
   /// Queued mails; nil if the server sends none.
   let mail: MailQueue?
   /// The bearer token of the admin API; it can be renewed while the server runs.
   let administratorToken: Mutex<String?>
-  let auditedFailures = Mutex(AuditedFailures())
   private let address: ServerAddress
   private let shutdownFlag = ShutdownFlag()
 
@@ -83,6 +82,15 @@ package final class CloudKitService: Sendable {
     effects = configuration.effects
     writer = StorageWriter(storage, effects)
     databases = DatabaseLookup(storage, limits)
+    rates = RequestRates(limits, effects)
+    auditLog = AuditLog(
+      storage: storage,
+      writer: writer,
+      limits: limits,
+      effects: effects,
+      logger: configuration.logger
+    )
+    reads = BoundedReads(limits, effects)
     address = ServerAddress(configuration.baseURL)
     let assetStore: any AssetStore
     if let store = configuration.assetStore {
@@ -111,7 +119,7 @@ package final class CloudKitService: Sendable {
       writer: writer,
       databases: databases,
       quotas: quotas,
-      requests: requests,
+      throttle: rates.throttle,
       signer: signer,
       address: address,
       downloadURL: configuration.assetURL,
@@ -142,12 +150,6 @@ package final class CloudKitService: Sendable {
       databases: databases,
       limits: limits,
       effects: effects
-    )
-    reads = ReadQueue(
-      threads: configuration.limits.readThreads,
-      waiting: configuration.limits.waitingReads,
-      waitingPerReader: configuration.limits.waitingReadsPerReader,
-      effects: configuration.effects
     )
     hashing = HashingQueue(configuration.effects.lane("server passwords"))
     mail = Self.makeMailQueue(configuration)

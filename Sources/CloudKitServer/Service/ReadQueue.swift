@@ -137,32 +137,3 @@ final class ReadQueue: Sendable {
     next?.resume.resume(returning: lane)
   }
 }
-
-extension CloudKitService {
-  /// The reader that a request counts for: its user, or the site of a caller who is not signed in.
-  func reader(_ context: RequestContext) -> String {
-    context.principal.map { "user \($0.account)" } ?? "site \(context.site)"
-  }
-
-  /// Runs a read on the read queue, with a time limit and until the request is cancelled.
-  func reading<Result: Sendable>(
-    _ context: RequestContext,
-    _ body: @escaping @Sendable (ReadControl) throws -> Result
-  ) async throws -> Result {
-    let reader = reader(context)
-    let control = ReadControl(seconds: limits.readTime, clock: effects.clock)
-    do {
-      return try await withTaskCancellationHandler {
-        try await reads.run(for: reader) {
-          // A request that was cancelled while it was queued reads nothing.
-          try control.check()
-          return try body(control)
-        }
-      } onCancel: {
-        control.cancel()
-      }
-    } catch let error as ReadOver {
-      throw error.dictionary
-    }
-  }
-}

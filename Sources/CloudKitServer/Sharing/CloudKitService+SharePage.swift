@@ -70,7 +70,7 @@ extension CloudKitService {
       isKept: false
     )
     try await begin(session, of: account)
-    audit(
+    auditLog.record(
       "sign-in.share",
       by: account.userName,
       about: account.userName,
@@ -131,7 +131,7 @@ extension CloudKitService {
   ) async throws -> WebServiceResponse {
     var page = page
     let context = context(guid, principal: person)
-    try throttle(context, request)
+    try rates.check(context, request)
     _ = try await requestAccess(
       ShortGUIDsRequest(shortGUIDs: [ShortGUID(value: guid.guid)]),
       context

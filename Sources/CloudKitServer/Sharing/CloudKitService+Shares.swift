@@ -5,7 +5,7 @@ import Foundation
 extension CloudKitService {
   func resolveShares(_ request: ShortGUIDsRequest, _ context: RequestContext) async throws -> Data {
     try checkShareRequest(request, context)
-    return try await reading(context) { [self] control in
+    return try await reads.run(for: context) { [self] control in
       var reply = ShareReply()
       for (index, guid) in request.shortGUIDs.enumerated() {
         reply.append(try metadata(guid, context, control))
@@ -35,7 +35,7 @@ extension CloudKitService {
         continue
       }
       reply.append(
-        try await reading(context) { [self] control in try metadata(guid, context, control) }
+        try await reads.run(for: context) { [self] control in try metadata(guid, context, control) }
       )
     }
     return reply.finished()

@@ -99,7 +99,7 @@ extension ModifyCall {
       }
     }
     if !added.isEmpty {
-      try lookups.charge(added.count) { try service.throttleLookups(of: $0, try context.user()) }
+      try lookups.charge(added.count) { try service.rates.checkLookups(of: $0, try context.user()) }
     }
     for info in infos { input.people[info] = try service.person(info, context, snapshot) }
   }

@@ -45,7 +45,7 @@ extension CloudKitService {
     }
     var isReady = false
     while !isReady {
-      isReady = try await reads.run(for: reader) { [storage] in
+      isReady = try await reads.run(as: reader) { [storage] in
         try storage.fillIndex(in: id, type: type, field: field, limit: 500, entries: keys)
       }
     }

@@ -3,7 +3,7 @@ import Foundation
 
 extension CloudKitService {
   func listZones(_ context: RequestContext) async throws -> Data {
-    try await reading(context) { [self] control in
+    try await reads.run(for: context) { [self] control in
       let zones = try zones(of: context, control)
       return try WireCoding.encode(ZonesResponse(zones: zones.map { .success($0) }))
     }
@@ -52,7 +52,7 @@ extension CloudKitService {
 
   func lookupZones(_ request: LookupZonesRequest, _ context: RequestContext) async throws -> Data {
     try limits.checkCount(request.zones.count)
-    return try await reading(context) { [self] control in
+    return try await reads.run(for: context) { [self] control in
       try zones(request, context, control)
     }
   }

@@ -250,7 +250,7 @@ struct AccountExportTests {
         body: Data(#"{"userName":"ada","changes":{"givenName":"Ada of the operator"}}"#.utf8)
       )
     )
-    let written = try await server.service.auditLines(AuditQuery(account: "operator")).lines
+    let written = try await server.service.auditLog.lines(AuditQuery(account: "operator")).lines
     #expect(written.contains { $0.by == "operator" && $0.action.hasPrefix("user.") })
     let found = try await archive(server, try await server.person("operator"))
     let text = String(decoding: try #require(found["audit.jsonl"]), as: UTF8.self)
@@ -447,7 +447,7 @@ struct AccountExportTests {
     #expect(await post("session=\(session)&do=delete&password=secret").status == 200)
     #expect(await ada.send(.listZones, Data("{}".utf8)).status != 200)
     #expect(await post("user=ada&password=secret").status == 401)
-    let lines = try await server.service.auditLines(AuditQuery(kind: "account")).lines
+    let lines = try await server.service.auditLog.lines(AuditQuery(kind: "account")).lines
     #expect(lines.map(\.action).sorted() == ["account.delete", "account.export"])
   }
 }

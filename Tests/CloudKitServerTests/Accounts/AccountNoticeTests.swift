@@ -66,7 +66,7 @@ struct AccountNoticeTests {
     #expect(await world.mails().isEmpty)
     #expect(await !signIn(code))
     #expect(await world.mails().map(\.to) == ["ada@example.com"])
-    let details = try await world.service.auditLines(AuditQuery(kind: "sign-in")).lines
+    let details = try await world.service.auditLog.lines(AuditQuery(kind: "sign-in")).lines
       .compactMap(\.detail)
     #expect(details.contains("used code") && details.contains("wrong code"))
   }

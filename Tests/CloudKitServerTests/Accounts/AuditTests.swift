@@ -50,7 +50,7 @@ struct AuditTests {
     _ server: TestServer,
     _ query: AuditQuery = AuditQuery()
   ) async throws -> [AuditLine] {
-    try await server.service.auditLines(query).lines
+    try await server.service.auditLog.lines(query).lines
   }
 
   @Test("Sign-ins, failures, consents and ends of sessions have lines with address and device")
@@ -120,7 +120,7 @@ struct AuditTests {
     var names: [String] = []
     var query = AuditQuery(limit: 1, account: "bob")
     while true {
-      let page = try await server.service.auditLines(query)
+      let page = try await server.service.auditLog.lines(query)
       names += page.lines.map(\.action)
       guard let last = page.last else { break }
       query.after = last

@@ -126,7 +126,7 @@ struct OwnAccountTests {
       try await server.service.refresh(tablet.refreshToken)
     }
     _ = try await server.service.signIn(userName: "ada", password: "another", container: "c")
-    let lines = try await server.service.auditLines(AuditQuery(kind: "account")).lines
+    let lines = try await server.service.auditLog.lines(AuditQuery(kind: "account")).lines
     #expect(lines.map(\.action) == ["account.password"])
   }
 

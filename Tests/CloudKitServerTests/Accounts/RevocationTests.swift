@@ -355,7 +355,7 @@ struct RevocationTests {
       server.clock.advance(seconds: 60 * 24 * 3600)
       #expect(try listens(server, kept))
       // The write that extends it is queued in the lane before this one.
-      _ = try await server.service.auditLines()
+      _ = try await server.service.auditLog.lines()
     }
     server.clock.advance(seconds: 91 * 24 * 3600)
     #expect(try !listens(server, kept))

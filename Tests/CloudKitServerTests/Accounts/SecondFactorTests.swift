@@ -238,7 +238,8 @@ struct SecondFactorTests {
     _ = try await admin.call("users/remove-factor", #"{"userName":"ada"}"#)
     #expect(await admin.send("users/remove-factor", #"{"userName":"ada"}"#).status == 400)
     #expect(await world.signIn().status == 200)
-    let lines = try await world.server.service.auditLines(AuditQuery(kind: "second-factor")).lines
+    let lines = try await world.server.service.auditLog.lines(AuditQuery(kind: "second-factor"))
+      .lines
     #expect(lines.map(\.action) == ["second-factor.remove", "second-factor.add"])
     #expect(lines.first?.by == "operator")
   }

@@ -22,7 +22,7 @@ struct MailTests {
     #expect(await world.confirm(link) == 200)
     #expect(try world.verifiedAddress("ada") == "ada@example.org")
     #expect(await world.confirm(link) == 400)
-    let lines = try await world.service.auditLines(AuditQuery(kind: "account")).lines
+    let lines = try await world.service.auditLog.lines(AuditQuery(kind: "account")).lines
     #expect(lines.map(\.action).sorted() == ["account.confirm-address", "account.register"])
   }
 

@@ -1,80 +1,41 @@
 import CloudKitWebServices
+import Effects
 import Foundation
+import Logging
+import Synchronization
 
-/// One line of the audit log: the actor, the action, the account, the time and the sender's
-/// address.
-///
-/// No line has a secret: an unknown user name is left out, because users sometimes type passwords
-/// into that field.
-package struct AuditLine: Codable, Hashable, Sendable {
-  /// Milliseconds since 1970.
-  package var time: Int64
-  /// A kind and, after a dot, the action: `account.delete`.
-  package var action: String
-  /// The administrator or the user; empty for the server itself.
-  package var by: String
-  package var about: String
-  package var detail: String?
-  /// The sender's address; nil for the server itself.
-  package var address: String?
-  /// The user's name of the device.
-  package var device: String?
-}
+/// The log of actions on accounts and on the server, in the storage.
+package final class AuditLog: Sendable {
+  private let storage: any Storage
+  private let writer: StorageWriter
+  private let limits: ServiceLimits
+  private let effects: Effects
+  private let logger: Logger
+  private let failures = Mutex(AuditedFailures())
 
-/// The requested lines of the audit log.
-package struct AuditQuery: Codable, Hashable, Sendable {
-  /// The name that the previous reply returned, to continue after it.
-  package var after: String?
-  package var limit: Int?
-  /// Lines by or about this account.
-  package var account: String?
-  /// An action, or the kind before its point.
-  package var kind: String?
-  /// Milliseconds since 1970; earlier lines are left out.
-  package var since: Int64?
-  /// Lines from this address, or from another one of its IPv6 network.
-  package var address: String?
-
-  package init(
-    after: String? = nil,
-    limit: Int? = nil,
-    account: String? = nil,
-    kind: String? = nil,
-    since: Int64? = nil,
-    address: String? = nil
+  init(
+    storage: any Storage,
+    writer: StorageWriter,
+    limits: ServiceLimits,
+    effects: Effects,
+    logger: Logger
   ) {
-    self.after = after
-    self.limit = limit
-    self.account = account
-    self.kind = kind
-    self.since = since
-    self.address = address
+    self.storage = storage
+    self.writer = writer
+    self.limits = limits
+    self.effects = effects
+    self.logger = logger
   }
 
-  var size: Int { min(max(limit ?? 200, 1), 1000) }
+  /// Milliseconds since 1970.
+  private var now: Int64 { effects.now.wireMilliseconds }
 
-  func matches(_ line: AuditLine) -> Bool {
-    if let since, line.time < since { return false }
-    if let kind, line.action != kind, !line.action.hasPrefix("\(kind).") { return false }
-    if let account {
-      let name = StoredAccount.folded(account)
-      guard [line.by, line.about].contains(where: { StoredAccount.folded($0) == name }) else {
-        return false
-      }
-    }
-    guard let address else { return true }
-    return line.address == address
-      || line.address.flatMap { SenderAddress($0)?.network } == SenderAddress(address)?.network
-  }
-}
-
-extension CloudKitService {
   /// The number of lines that one call examines before it returns those found, and a name to
   /// continue after.
   private static let linesPerCall = 10_000
 
   /// Writes a line; it is durable before the storage closes.
-  func audit(
+  func record(
     _ action: String,
     by actor: String,
     about subject: String,
@@ -83,7 +44,7 @@ extension CloudKitService {
     device: String? = nil,
     isOperator: Bool = false
   ) {
-    audit(
+    write(
       AuditLine(
         time: now,
         action: action,
@@ -99,14 +60,14 @@ extension CloudKitService {
   }
 
   /// Writes a line about an administrator's action.
-  func audit(
+  func record(
     _ action: String,
     by call: AdminCall,
     about subject: String,
     detail: String? = nil,
     device: String? = nil
   ) {
-    audit(
+    record(
       action,
       by: call.by,
       about: subject,
@@ -123,14 +84,14 @@ extension CloudKitService {
   /// written (``AuditedFailures``); the server's log has all of them. Tools that block senders read
   /// them there: the text and the address are in the message itself, in this order, and only the
   /// address depends on the sender.
-  func auditFailure(_ account: StoredAccount?, from sender: SenderAddress?, detail: String) {
+  func recordFailure(_ account: StoredAccount?, from sender: SenderAddress?, detail: String) {
     if let sender { logger.warning("sign-in failed from \(sender.shown)") }
     let time = now
-    let isKept = auditedFailures.withLock { count in
+    let isKept = failures.withLock { count in
       count.keepsLine(of: account?.id, from: sender, now: time, limits)
     }
     guard isKept else { return }
-    audit(
+    write(
       AuditLine(
         time: now,
         action: "sign-in.failure",
@@ -150,7 +111,7 @@ extension CloudKitService {
 
   /// Writes a line, owned by the actor's account ID: the name may later be another user's, and a
   /// user may have the name that the operator's lines have.
-  private func audit(_ line: AuditLine, lifetime: Double, isOperator: Bool = false) {
+  private func write(_ line: AuditLine, lifetime: Double, isOperator: Bool = false) {
     logger.notice(
       "audit: \(line.action)",
       metadata: [
@@ -185,7 +146,7 @@ extension CloudKitService {
   /// The newest lines first, with the name to continue after.
   ///
   /// A page may be empty and still have a name to continue after, if many lines did not match.
-  package func auditLines(
+  package func lines(
     _ query: AuditQuery = AuditQuery()
   ) async throws -> (lines: [AuditLine], last: String?) {
     var lines: [AuditLine] = []

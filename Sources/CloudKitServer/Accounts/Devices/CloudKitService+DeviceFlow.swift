@@ -131,7 +131,7 @@ extension CloudKitService {
         container: authorization.container,
         device: authorization.device
       )
-      audit(
+      auditLog.record(
         "sign-in.device",
         by: account.userName,
         about: account.userName,
@@ -210,7 +210,7 @@ extension CloudKitService {
   /// Seconds that an address without a user has to wait, or nil.
   private func attemptPause(_ request: WebServiceRequest) -> Double? {
     do {
-      try throttleAnonymous(request)
+      try rates.checkAnonymous(request)
       return nil
     } catch {
       return (error as? ErrorDictionary)?.retryAfter ?? 60

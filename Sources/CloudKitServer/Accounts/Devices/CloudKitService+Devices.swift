@@ -107,7 +107,7 @@ extension CloudKitService {
     let grant = try WireCoding.decode(RefreshGrant.self, from: known.body)
     guard grant.judge(digest) == .rotate else {
       try await revokeDevice(id)
-      audit(
+      auditLog.record(
         "device.copied-token",
         by: "",
         about: try userName(of: grant.account),

@@ -219,7 +219,7 @@ struct AccountExport: Sendable {
   }
 
   private func page(of part: ZonePart, after position: ChangeNumber) async throws -> Page {
-    try await service.reading(part.context) { control in
+    try await service.reads.run(for: part.context) { control in
       var page = Page()
       try service.storage.read(control) { snapshot in
         page = Page()

@@ -33,7 +33,7 @@ extension CloudKitService {
       }.map(\.key)
       return (batch, ())
     }
-    audit(
+    auditLog.record(
       "account.export",
       by: own.account.userName,
       about: own.account.userName,

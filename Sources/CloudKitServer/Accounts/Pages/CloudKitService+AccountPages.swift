@@ -43,7 +43,7 @@ extension CloudKitService {
       otherButton: identityOffer("Sign up")
     )
     guard request.method == "POST" else { return page.response(nonce: nonce) }
-    try throttleAnonymous(request)
+    try rates.checkAnonymous(request)
     if form["with"] == Self.identityButton {
       return try await beginIdentity(request, to: .register(invitation: invitation))
     }
@@ -84,7 +84,7 @@ extension CloudKitService {
       button: "Save"
     )
     guard request.method == "POST" else { return page.response(nonce: nonce) }
-    try throttleAnonymous(request)
+    try rates.checkAnonymous(request)
     do {
       try await resetPassword(
         code: target.query["code"] ?? "",
@@ -148,7 +148,7 @@ extension CloudKitService {
         container: call.container,
         device: device
       )
-      audit(
+      auditLog.record(
         "sign-in.device",
         by: account.userName,
         about: account.userName,
@@ -175,7 +175,7 @@ extension CloudKitService {
       // Any client with a valid token of the device may end its grant.
       _ = try await refresh(call.refreshToken, from: SenderAddress(request.clientAddress))
       let grant = try await revokeDevice(String(call.refreshToken.prefix { $0 != "." }))
-      audit(
+      auditLog.record(
         "sign-out.device",
         by: try userName(of: grant.account),
         about: try userName(of: grant.account),

@@ -16,7 +16,7 @@ extension CloudKitService {
       otherButton: identityOffer("Continue")
     )
     guard request.method == "POST" else { return page.response(nonce: nonce) }
-    try throttleAnonymous(request)
+    try rates.checkAnonymous(request)
     if form["with"] == Self.identityButton {
       return try await beginIdentity(request, to: .deleteAccount)
     }
@@ -73,7 +73,7 @@ extension CloudKitService {
   /// Deletes an account whose user has just authenticated.
   func deleteOwnAccount(_ account: StoredAccount, from sender: SenderAddress?) async throws {
     try await deleteAccount(account.userName, from: sender)
-    audit("account.delete", by: account.userName, about: account.userName, from: sender)
+    auditLog.record("account.delete", by: account.userName, about: account.userName, from: sender)
   }
 
   var purgeNotice: String {

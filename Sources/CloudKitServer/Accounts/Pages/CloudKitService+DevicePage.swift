@@ -18,7 +18,7 @@ extension CloudKitService {
     let text = sent ?? form["code"] ?? target.query[Self.userCode] ?? ""
     guard !text.isEmpty else { return codePage(message: nil).response(nonce: nonce) }
     // Looking up a code counts as guessing one.
-    try throttleAnonymous(request)
+    try rates.checkAnonymous(request)
     guard let code = DeviceAuthorization.typed(text), let waiting = try authorization(code) else {
       return codePage(message: "This code has expired or was used, or never existed.")
         .response(status: 400, nonce: nonce)
@@ -64,7 +64,7 @@ extension CloudKitService {
     _ request: WebServiceRequest
   ) async throws -> WebServiceResponse {
     try await answer(.allowed(account: account.id), to: code, owner: account.id)
-    audit(
+    auditLog.record(
       "device.allow",
       by: account.userName,
       about: account.userName,

@@ -17,7 +17,7 @@ extension CloudKitService {
     if mail != nil { page.links.append((Route.Section.forgotPassword.path, "Forgotten password")) }
     guard request.method == "POST" else { return page.response(nonce: nonce) }
     if form["with"] == Self.identityButton {
-      try throttleAnonymous(request)
+      try rates.checkAnonymous(request)
       return try await beginIdentity(request, to: .ownAccount)
     }
     if form["ticket"] != nil {
@@ -81,7 +81,7 @@ extension CloudKitService {
       isKept: false
     )
     try await begin(session, of: account)
-    audit("sign-in.own-page", by: account.userName, about: account.userName, from: sender)
+    auditLog.record("sign-in.own-page", by: account.userName, about: account.userName, from: sender)
     guard let own = try ownAccount(token, from: sender) else {
       throw ErrorDictionary(.authenticationFailed, "the account may not sign in")
     }

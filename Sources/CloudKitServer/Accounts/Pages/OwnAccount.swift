@@ -131,7 +131,12 @@ extension CloudKitService {
       }
     }
     credentialsEnded()
-    audit("sign-out.page", by: own.account.userName, about: own.account.userName, from: own.sender)
+    auditLog.record(
+      "sign-out.page",
+      by: own.account.userName,
+      about: own.account.userName,
+      from: own.sender
+    )
   }
 
   /// Ends one of the user's own devices; another user's device is treated as unknown.
@@ -140,7 +145,7 @@ extension CloudKitService {
       throw AdministrationError(description: "This device no longer exists.")
     }
     let grant = try await revokeDevice(id)
-    audit(
+    auditLog.record(
       "sign-out.device",
       by: own.account.userName,
       about: own.account.userName,
@@ -180,7 +185,7 @@ extension CloudKitService {
       from: own.sender,
       keeping: own.session
     )
-    audit(
+    auditLog.record(
       "account.password",
       by: own.account.userName,
       about: own.account.userName,
@@ -216,7 +221,7 @@ extension CloudKitService {
       }
       if !address.isEmpty { try await beginVerification(of: address, for: own.account) }
     }
-    audit(
+    auditLog.record(
       "account.address",
       by: own.account.userName,
       about: own.account.userName,
@@ -253,7 +258,7 @@ extension CloudKitService {
     guard try await removeSecondFactor(of: own.account, from: own.sender) else {
       throw AdministrationError(description: "The account has no second factor.")
     }
-    audit(
+    auditLog.record(
       "second-factor.remove",
       by: own.account.userName,
       about: own.account.userName,

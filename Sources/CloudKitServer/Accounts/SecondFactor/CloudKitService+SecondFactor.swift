@@ -79,7 +79,12 @@ extension CloudKitService {
       factor.isConfirmed = true
       factor.recovery = digests
     }
-    audit("second-factor.add", by: account.userName, about: account.userName, from: sender)
+    auditLog.record(
+      "second-factor.add",
+      by: account.userName,
+      about: account.userName,
+      from: sender
+    )
     notify(account, of: .secondFactorAdded, from: sender)
     return shown
   }
@@ -104,7 +109,12 @@ extension CloudKitService {
       batch.savedEntries = [try factor.entry(account.id, revision: revision + 1)]
       return (batch, ())
     }
-    audit("second-factor.codes", by: account.userName, about: account.userName, from: sender)
+    auditLog.record(
+      "second-factor.codes",
+      by: account.userName,
+      about: account.userName,
+      from: sender
+    )
     notify(account, of: .recoveryCodes, from: sender)
     return shown
   }
@@ -186,7 +196,11 @@ extension CloudKitService {
       return (batch, .right)
     }
     guard use == .right else {
-      auditFailure(account, from: sender, detail: use == .repeated ? "used code" : "wrong code")
+      auditLog.recordFailure(
+        account,
+        from: sender,
+        detail: use == .repeated ? "used code" : "wrong code"
+      )
       // A used code with the right password is evidence of an observed code, so the user is notified.
       if use == .repeated { notify(account, of: .repeatedCode, from: sender) }
       throw ErrorDictionary(.authenticationFailed, "wrong code")

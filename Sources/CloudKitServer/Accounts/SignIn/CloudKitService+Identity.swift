@@ -183,7 +183,7 @@ extension CloudKitService {
       container: signIn.container,
       isKept: isKept
     )
-    audit(
+    auditLog.record(
       "sign-in.issuer",
       by: account.userName,
       about: account.userName,

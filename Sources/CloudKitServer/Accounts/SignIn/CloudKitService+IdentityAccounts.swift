@@ -43,7 +43,12 @@ extension CloudKitService {
     }
     guard let linked else { return nil }
     credentialsEnded()
-    audit("account.link", by: linked.userName, about: linked.userName, detail: identity.issuer)
+    auditLog.record(
+      "account.link",
+      by: linked.userName,
+      about: linked.userName,
+      detail: identity.issuer
+    )
     return linked
   }
 
@@ -104,7 +109,7 @@ extension CloudKitService {
       using: found?.entry,
       from: nil
     )
-    audit("account.register", by: userName, about: userName, detail: identity.issuer)
+    auditLog.record("account.register", by: userName, about: userName, detail: identity.issuer)
     guard let account = try storage.read({ try $0.account(id: id) }) else {
       throw AdministrationError(description: "The account was removed again.")
     }

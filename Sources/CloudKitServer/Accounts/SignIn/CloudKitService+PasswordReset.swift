@@ -52,7 +52,7 @@ extension CloudKitService {
       from: sender,
       using: entry
     )
-    audit(
+    auditLog.record(
       "account.reset-password",
       by: account.userName,
       about: account.userName,

@@ -76,7 +76,7 @@ extension CloudKitService {
       }
       guard let known, isRight, try !storage.read({ try $0.state(of: known.id).0.isDisabled })
       else {
-        auditFailure(
+        auditLog.recordFailure(
           known,
           from: sender,
           detail: known == nil

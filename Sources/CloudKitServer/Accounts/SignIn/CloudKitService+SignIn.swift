@@ -94,7 +94,7 @@ extension CloudKitService {
         container: container,
         isKept: form["keep"] != nil
       )
-      audit(
+      auditLog.record(
         "sign-in.page",
         by: account.userName,
         about: account.userName,

@@ -126,7 +126,7 @@ extension CloudKitService {
     do {
       try refuseExhausted(attempt, now)
     } catch {
-      logRefusal(of: attempt.sender)
+      auditLog.logRefusal(of: attempt.sender)
       throw error
     }
     let time = now
