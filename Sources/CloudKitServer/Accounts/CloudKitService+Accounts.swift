@@ -176,9 +176,9 @@ extension CloudKitService {
         return (batch, (account, address))
       }
     }
-    if changes.password != nil { notify(changed, at: address, of: .password, from: sender) }
+    if changes.password != nil { mails.notify(changed, at: address, of: .password, from: sender) }
     if let next = changes.emailAddress, let address, !EmailAddress.areSame(next, address) {
-      notify(changed, at: address, of: .address, from: sender)
+      mails.notify(changed, at: address, of: .address, from: sender)
     }
     if changes.password != nil || changes.isDisabled == true { credentialsEnded() }
     if changes.password != nil { try await forgetFailures(of: userName) }
@@ -252,7 +252,7 @@ extension CloudKitService {
       }
     }
     credentialsEnded()
-    notify(account, of: .deletion, from: sender)
+    mails.notify(account, of: .deletion, from: sender)
     if purgesNow { try await purge(account.id) }
   }
 
@@ -344,7 +344,7 @@ extension CloudKitService {
       from: sender
     )
     auditLog.record("account.register", by: userName, about: userName, from: sender)
-    guard mail != nil, let account = try storage.read({ try $0.account(id: id) }),
+    guard mails.isOn, let account = try storage.read({ try $0.account(id: id) }),
       let address = account.emailAddress
     else { return }
     // The account was created all the same; its page can send the link again.

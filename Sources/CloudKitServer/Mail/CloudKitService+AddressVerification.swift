@@ -25,7 +25,7 @@ extension CloudKitService {
   /// Links to other addresses become invalid: the last requested address is the valid one. Of links
   /// to the same address the newest few are kept.
   func beginVerification(of address: String, for account: StoredAccount) async throws {
-    guard let mail else { return }
+    guard let queue = mails.queue else { return }
     let code = effects.randomness.bytes(24).base64URL
     let lifetime = limits.addressVerificationLifetime
     let entry = DirectoryEntry(
@@ -44,7 +44,7 @@ extension CloudKitService {
         .map(\.key)
       return (batch, ())
     }
-    let message = makeMail(
+    let message = mails.message(
       .confirmAddress(
         link: "\(baseURL)\(Route.Section.verifyAddress.path)?code=\(code)",
         hours: Int((lifetime / 3600).rounded())
@@ -53,7 +53,8 @@ extension CloudKitService {
       of: account,
       lifetime: lifetime
     )
-    guard mail.add({ [self] in mayMail(address, for: .confirmation) ? [message] : [] }) else {
+    guard queue.add({ [self] in mails.maySend(to: address, for: .confirmation) ? [message] : [] })
+    else {
       throw ErrorDictionary(
         .throttled,
         "the queue of mails is full, try again later",
@@ -137,7 +138,7 @@ extension CloudKitService {
       about: account.userName,
       from: sender
     )
-    notify(account, at: former, of: .address, from: sender)
+    mails.notify(account, at: former, of: .address, from: sender)
   }
 }
 

@@ -9,9 +9,9 @@ extension CloudKitService {
   /// Accepts a request for a link; neither the reply nor its time reveals whether there is an
   /// account, since the look-up is made after the reply.
   func requestPasswordReset(for name: String, from sender: SenderAddress?) throws {
-    guard let mail else { return }
+    guard let queue = mails.queue else { return }
     guard name.utf8.count <= 4 * limits.nameLength else { return }
-    guard mail.add({ [self] in try await resetMails(for: name, from: sender) }) else {
+    guard queue.add({ [self] in try await resetMails(for: name, from: sender) }) else {
       throw ErrorDictionary(
         .throttled,
         "the queue of mails is full, try again later",
@@ -37,12 +37,12 @@ extension CloudKitService {
         return (account, address)
       }
     }
-    var mails: [MailMessage] = []
+    var messages: [MailMessage] = []
     for (account, address) in found.prefix(Self.accountsPerRequest)
-    where mayMail(address, for: .reset) {
-      mails.append(try await resetMail(for: account, at: address, from: sender))
+    where mails.maySend(to: address, for: .reset) {
+      messages.append(try await resetMail(for: account, at: address, from: sender))
     }
-    return mails
+    return messages
   }
 
   private func resetMail(
@@ -57,8 +57,8 @@ extension CloudKitService {
     case .link: break
     case .signInAtIssuer:
       let name = configuration.identityProvider?.name ?? "another service"
-      return makeMail(.signInAtIssuer(service: name), to: address, of: account)
-    case .askOperator: return makeMail(.askOperator, to: address, of: account)
+      return mails.message(.signInAtIssuer(service: name), to: address, of: account)
+    case .askOperator: return mails.message(.askOperator, to: address, of: account)
     }
     let link = try await passwordResetURL(for: account.userName, mailedTo: address)
     auditLog.record(
@@ -69,7 +69,7 @@ extension CloudKitService {
       from: sender
     )
     let lifetime = limits.passwordResetLifetime
-    return makeMail(
+    return mails.message(
       .resetPassword(link: link, minutes: Int((lifetime / 60).rounded())),
       to: address,
       of: account,

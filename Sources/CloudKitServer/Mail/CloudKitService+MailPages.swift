@@ -7,7 +7,7 @@ extension CloudKitService {
 
   /// `/forgot-password`: requests a link to a new password.
   func respondToForgottenPassword(_ request: WebServiceRequest) throws -> WebServiceResponse {
-    guard mail != nil else {
+    guard mails.isOn else {
       return AccountPage(
         title: Self.forgottenTitle,
         message: "This server sends no mail. Its operator can give you a link to a new password."

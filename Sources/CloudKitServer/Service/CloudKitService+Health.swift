@@ -15,7 +15,7 @@ extension CloudKitService {
     # TYPE watershed_ready gauge
     watershed_ready \(isClosed ? 0 : 1)
 
-    """ + (mail.map { Self.metricsText($0.counts) } ?? "")
+    """ + (mails.queue.map { Self.metricsText($0.counts) } ?? "")
   }
 
   private static func metricsText(_ mails: MailQueue.Counts) -> String {

@@ -33,8 +33,7 @@ package final class CloudKitService: Sendable {
   let reads: BoundedReads
   /// Passwords are hashed one at a time, from a bounded queue.
   let hashing: HashingQueue
-  /// Queued mails; nil if the server sends none.
-  let mail: MailQueue?
+  let mails: AccountMails
   /// The bearer token of the admin API; it can be renewed while the server runs.
   let administratorToken: Mutex<String?>
   private let address: ServerAddress
@@ -152,7 +151,15 @@ package final class CloudKitService: Sendable {
       effects: effects
     )
     hashing = HashingQueue(configuration.effects.lane("server passwords"))
-    mail = Self.makeMailQueue(configuration)
+    mails = AccountMails(
+      sender: configuration.mailSender,
+      storage: storage,
+      throttle: rates.throttle,
+      address: address,
+      limits: limits,
+      effects: effects,
+      logger: configuration.logger
+    )
     administratorToken = Mutex(configuration.administratorToken)
     storage.listen { [weak self] event in self?.handle(event) }
   }
@@ -162,7 +169,7 @@ package final class CloudKitService: Sendable {
     shutdownFlag.set()
     devices.endListening()
     // Mails look up recipients in the storage.
-    await mail?.close()
+    await mails.queue?.close()
     _ = try? await writer.directoryLane.run { [storage] in storage.close() }
   }
 

@@ -26,12 +26,12 @@ struct AccountNoticeTests {
     let world = try await MailWorld()
     _ = try await world.server.person("ada")
     let account = try world.service.account(named: "ada")
-    for _ in 1...8 { world.service.notify(account, of: .recoveryCodes, from: nil) }
+    for _ in 1...8 { world.service.mails.notify(account, of: .recoveryCodes, from: nil) }
     #expect(await world.mails().count == 5)
-    world.service.notify(account, of: .password, from: nil)
+    world.service.mails.notify(account, of: .password, from: nil)
     #expect(await world.mails().count == 1)
     world.server.clock.advance(seconds: 300)
-    for _ in 1...2 { world.service.notify(account, of: .recoveryCodes, from: nil) }
+    for _ in 1...2 { world.service.mails.notify(account, of: .recoveryCodes, from: nil) }
     #expect(await world.mails().count == 1)
   }
 

@@ -25,7 +25,7 @@ struct MailWorld {
 
   /// The mails sent so far, after the queue is idle.
   func mails() async -> [MailMessage] {
-    await service.mail?.finishWork()
+    await service.mails.queue?.finishWork()
     return outbox.take()
   }
 

@@ -60,7 +60,7 @@ extension CloudKitService {
       return page.response(status: 400, nonce: nonce)
     }
     let mailed =
-      mail == nil ? "" : " Open the link in the mail that was sent to confirm your address."
+      !mails.isOn ? "" : " Open the link in the mail that was sent to confirm your address."
     return AccountPage(
       title: "Create an account",
       message: "The account \(form["user"] ?? "") was created. You can sign in now.\(mailed)"

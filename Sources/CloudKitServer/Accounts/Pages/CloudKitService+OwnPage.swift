@@ -14,7 +14,7 @@ extension CloudKitService {
       button: "Sign in",
       otherButton: identityOffer("Sign in")
     )
-    if mail != nil { page.links.append((Route.Section.forgotPassword.path, "Forgotten password")) }
+    if mails.isOn { page.links.append((Route.Section.forgotPassword.path, "Forgotten password")) }
     guard request.method == "POST" else { return page.response(nonce: nonce) }
     if form["with"] == Self.identityButton {
       try rates.checkAnonymous(request)
@@ -97,7 +97,7 @@ extension CloudKitService {
       overview: try overview(own),
       session: token,
       message: message,
-      sendsMail: mail != nil,
+      sendsMail: mails.isOn,
       hasPassword: !own.isProvenElsewhere,
       shortestPassword: limits.passwordRule.shortest,
       daysUntilRemoval: Int((limits.purgeDelay / (24 * 60 * 60)).rounded())
@@ -130,7 +130,7 @@ extension CloudKitService {
       case "address":
         try await changeAddress(of: own, to: form["email"] ?? "", password: password, code: code)
         message =
-          try storage.read { try pendingAddress(of: own.account, $0) } == nil || mail == nil
+          try storage.read { try pendingAddress(of: own.account, $0) } == nil || !mails.isOn
           ? "The address is saved."
           : "The address takes effect once you have opened the link in the mail that was sent to it."
       case "verify":

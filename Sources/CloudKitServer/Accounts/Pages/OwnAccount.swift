@@ -91,7 +91,7 @@ extension CloudKitService {
         userName: own.account.userName,
         emailAddress: own.account.emailAddress,
         hasUnverifiedAddress: try snapshot.state(of: id).0.hasUnverifiedAddress == true,
-        pendingAddress: mail == nil ? nil : try pendingAddress(of: own.account, snapshot),
+        pendingAddress: !mails.isOn ? nil : try pendingAddress(of: own.account, snapshot),
         hasSecondFactor: factor?.isConfirmed == true,
         recoveryCodes: factor?.isConfirmed == true ? factor?.recovery.count ?? 0 : 0,
         devices: devices,
@@ -207,10 +207,10 @@ extension CloudKitService {
     try checkAddress(address)
     try await prove(own, password, code: code)
     let verified =
-      mail == nil || address.isEmpty
+      !mails.isOn || address.isEmpty
       ? nil : try storage.read { try $0.verifiedAddress(of: own.account) }
     if verified != address {
-      if mail != nil, !address.isEmpty { try countMail(askedBy: own.account) }
+      if mails.isOn, !address.isEmpty { try mails.count(askedBy: own.account) }
       if verified == nil {
         try await changeAccount(
           own.account.userName,
@@ -231,11 +231,11 @@ extension CloudKitService {
 
   /// Sends the link that confirms the account's address again.
   func resendVerification(of own: OwnAccount) async throws {
-    guard mail != nil,
+    guard mails.isOn,
       let address = try storage.read({ try pendingAddress(of: own.account, $0) })
     else { throw AdministrationError(description: "No address is waiting for confirmation.") }
     try checkAddress(address)
-    try countMail(askedBy: own.account)
+    try mails.count(askedBy: own.account)
     try await beginVerification(of: address, for: own.account)
   }
 

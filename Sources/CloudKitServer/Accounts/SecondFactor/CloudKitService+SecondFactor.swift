@@ -85,7 +85,7 @@ extension CloudKitService {
       about: account.userName,
       from: sender
     )
-    notify(account, of: .secondFactorAdded, from: sender)
+    mails.notify(account, of: .secondFactorAdded, from: sender)
     return shown
   }
 
@@ -115,7 +115,7 @@ extension CloudKitService {
       about: account.userName,
       from: sender
     )
-    notify(account, of: .recoveryCodes, from: sender)
+    mails.notify(account, of: .recoveryCodes, from: sender)
     return shown
   }
 
@@ -135,7 +135,7 @@ extension CloudKitService {
       batch.removedEntries = [key]
       return (batch, true)
     }
-    if isRemoved { notify(account, of: .secondFactorRemoved, from: sender) }
+    if isRemoved { mails.notify(account, of: .secondFactorRemoved, from: sender) }
     return isRemoved
   }
 
@@ -202,7 +202,7 @@ extension CloudKitService {
         detail: use == .repeated ? "used code" : "wrong code"
       )
       // A used code with the right password is evidence of an observed code, so the user is notified.
-      if use == .repeated { notify(account, of: .repeatedCode, from: sender) }
+      if use == .repeated { mails.notify(account, of: .repeatedCode, from: sender) }
       throw ErrorDictionary(.authenticationFailed, "wrong code")
     }
     try await settle(attempt, of: account.id)

@@ -92,7 +92,7 @@ extension CloudKitService {
       }
       let isNewNetwork = try !isKnown && hasKnownNetworks(known.id)
       try await settle(attempt, of: known.id)
-      if isNewNetwork { notify(known, of: .newNetwork, from: sender) }
+      if isNewNetwork { mails.notify(known, of: .newNetwork, from: sender) }
       guard !PasswordHash.isCurrent(known, cost) else { return known }
       return try await renewHash(of: known, password, lane)
     }

@@ -66,7 +66,7 @@ extension CloudKitService {
     if configuration.registration == .open {
       page.links.append((Route.Section.signUp.path, "Create an account"))
     }
-    if mail != nil { page.links.append((Route.Section.forgotPassword.path, "Forgotten password")) }
+    if mails.isOn { page.links.append((Route.Section.forgotPassword.path, "Forgotten password")) }
     guard isPost else { return page.response(nonce: nonce) }
     if form["with"] == Self.identityButton {
       return try await beginIdentity(

@@ -241,7 +241,7 @@ extension CloudKitService {
 
   /// Whether an account has recently signed in from any network.
   func hasKnownNetworks(_ account: String) throws -> Bool {
-    guard mail != nil else { return false }
+    guard mails.isOn else { return false }
     let time = now
     return try storage.read {
       try $0.entries(DirectoryRange(.knownNetwork, owner: account, limit: .max))

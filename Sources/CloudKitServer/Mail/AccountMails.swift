@@ -1,32 +1,62 @@
 import CloudKitWebServices
+import Effects
 import Foundation
+import Logging
 
-/// Mails of the service: their recipients and their limits.
-extension CloudKitService {
-  /// The queue of the configured sender; nil if there is none.
-  static func makeMailQueue(_ configuration: ServiceConfiguration) -> MailQueue? {
-    configuration.mailSender.map { sender in
+/// Mails to the users of accounts: their texts, their recipients and their limits.
+final class AccountMails: Sendable {
+  /// Nil: the server sends none.
+  let queue: MailQueue?
+  private let storage: any Storage
+  private let throttle: RequestThrottle
+  private let address: ServerAddress
+  private let limits: ServiceLimits
+  private let effects: Effects
+  private let logger: Logger
+
+  init(
+    sender: (any MailSender)?,
+    storage: any Storage,
+    throttle: RequestThrottle,
+    address: ServerAddress,
+    limits: ServiceLimits,
+    effects: Effects,
+    logger: Logger
+  ) {
+    queue = sender.map { sender in
       MailQueue(
         sender,
         MailQueue.Bounds(
-          waiting: configuration.limits.waitingMails,
-          waitingNotices: configuration.limits.waitingNotices,
-          lifetime: configuration.limits.mailLifetime
+          waiting: limits.waitingMails,
+          waitingNotices: limits.waitingNotices,
+          lifetime: limits.mailLifetime
         ),
-        effects: configuration.effects,
-        logger: configuration.logger
+        effects: effects,
+        logger: logger
       )
     }
+    self.storage = storage
+    self.throttle = throttle
+    self.address = address
+    self.limits = limits
+    self.effects = effects
+    self.logger = logger
   }
 
+  /// Milliseconds since 1970.
+  private var now: Int64 { effects.now.wireMilliseconds }
+
+  /// Whether the server sends mail.
+  var isOn: Bool { queue != nil }
+
   /// A mail about an account; `lifetime` is the time in seconds for which its link is valid.
-  func makeMail(
+  func message(
     _ content: AccountMail,
     to address: String,
     of account: StoredAccount,
     lifetime: Double? = nil
   ) -> MailMessage {
-    let words = content.words(userName: account.userName, host: host)
+    let words = content.words(userName: account.userName, host: self.address.host)
     var message = MailMessage(
       to: address,
       subject: words.subject,
@@ -39,7 +69,7 @@ extension CloudKitService {
   }
 
   /// The purpose of a requested mail; each purpose is counted separately.
-  enum MailPurpose: String, Sendable {
+  enum Purpose: String, Sendable {
     case confirmation
     case reset
   }
@@ -48,13 +78,13 @@ extension CloudKitService {
   ///
   /// Anyone can request mails to any address, so each address has a limit per hour, and so has the
   /// server. Requests to confirm an address do not use up the limit of password resets.
-  func mayMail(_ address: String, for purpose: MailPurpose) -> Bool {
-    let digest = Self.digest("mail\0\(EmailAddress.folded(address))")
+  func maySend(to address: String, for purpose: Purpose) -> Bool {
+    let digest = CloudKitService.digest("mail\0\(EmailAddress.folded(address))")
     let kind = "mail \(purpose.rawValue)"
     for (name, count) in [
       ("\(kind) \(digest)", limits.mailsPerAddress), (kind, limits.mailsPerHour),
     ] {
-      let delay = rates.throttle.delay(
+      let delay = throttle.delay(
         for: name,
         rate: Double(count) / 3600,
         burst: Double(count),
@@ -70,9 +100,9 @@ extension CloudKitService {
 
   /// Throws for an account that asked for as many mails in an hour as it may, regardless of their
   /// addresses.
-  func countMail(askedBy account: StoredAccount) throws {
+  func count(askedBy account: StoredAccount) throws {
     let count = Double(limits.mailsPerAddress)
-    let delay = rates.throttle.delay(
+    let delay = throttle.delay(
       for: "mail asked \(account.id)",
       rate: count / 3600,
       burst: count,
@@ -98,8 +128,8 @@ extension CloudKitService {
     of notice: AccountNotice,
     from sender: SenderAddress?
   ) {
-    guard let mail, let address else { return }
-    let delay = rates.throttle.delay(
+    guard let queue, let address else { return }
+    let delay = throttle.delay(
       for: "notice \(notice) \(account.id)",
       rate: 1 / Self.noticePause,
       burst: Double(Self.noticesAtOnce),
@@ -109,17 +139,17 @@ extension CloudKitService {
       logger.notice("a notice was omitted: several of its kind were just sent to the account")
       return
     }
-    let message = makeMail(
+    let message = message(
       .notice(
         notice,
         time: effects.now,
         address: sender?.shown,
-        resetLink: baseURL + Route.Section.forgotPassword.path
+        resetLink: self.address.url + Route.Section.forgotPassword.path
       ),
       to: address,
       of: account
     )
-    if !mail.add(notice: message) {
+    if !queue.add(notice: message) {
       logger.error(
         "a notice was not sent: the queue of mails is full",
         metadata: ["mail": "\(message.id)"]
@@ -129,7 +159,7 @@ extension CloudKitService {
 
   /// The same, to the account's present address.
   func notify(_ account: StoredAccount, of notice: AccountNotice, from sender: SenderAddress?) {
-    guard mail != nil else { return }
+    guard isOn else { return }
     // A notice that cannot be addressed must not undo the change that it reports.
     let address = try? storage.read { try $0.verifiedAddress(of: account) }
     notify(account, at: address, of: notice, from: sender)
