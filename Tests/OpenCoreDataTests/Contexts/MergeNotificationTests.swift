@@ -72,6 +72,28 @@ struct MergeNotificationTests {
     }
   }
 
+  @Test("An object that left the context since it was refreshed is in no notification")
+  func refreshedAndGone() throws {
+    let container = try ItemModel.container()
+    let (context, other) = (container.newBackgroundContext(), container.newBackgroundContext())
+    let notes = NoteCollector(context)
+    try context.performAndWait {
+      let items = ["gone", "kept"].map { ItemModel.insert(code: $0, into: context) }
+      try context.save()
+      let gone = items[0].objectID
+      for item in items { context.refresh(item, mergeChanges: false) }
+      try other.performAndWait {
+        other.delete(other.object(with: gone))
+        try other.save()
+      }
+      #expect(throws: NSError.self) { try context.existingObject(with: gone) }
+      notes.clear()
+      context.processPendingChanges()
+      #expect(notes.userInfo("ObjectsDidChange")?.keys.map(\.description) == ["refreshed"])
+      #expect(notes.objects("ObjectsDidChange", NSRefreshedObjectsKey) == [items[1]])
+    }
+  }
+
   @Test("A handler of the notification can keep an object that was deleted before it was saved")
   func keptByHandler() throws {
     let context = try ItemModel.container().newBackgroundContext()

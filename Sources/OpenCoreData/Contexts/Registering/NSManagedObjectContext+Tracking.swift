@@ -138,8 +138,10 @@ extension NSManagedObjectContext {
   }
 
   private func postChanges() {
-    let objects = touched
+    var objects = touched
     touched = []
+    // Those that have left the context since, as by a look-up that found no row.
+    objects.removeAll { !$0.state.contains(.touched) }
     undoRecorder?.record(objects)
     defer {
       // The notification's handlers can still read the changes. Their own changes belong to the
@@ -150,6 +152,8 @@ extension NSManagedObjectContext {
     changes.inserted.reserveCapacity(min(objects.count, inserted.count))
     for object in objects {
       let state = object.state
+      // One that left the context and came back is in the list twice.
+      guard state.contains(.touched) else { continue }
       object.state.remove([.touched, .touchedInsert, .touchedDelete, .touchedRefresh])
       if state.contains(.touchedDelete) {
         // Also one that was inserted in this turn: observers count on either set to see each object.
