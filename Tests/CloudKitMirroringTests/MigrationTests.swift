@@ -1,4 +1,5 @@
 import CloudKitMirroring
+import CloudKitServer
 import CloudKitTesting
 import Foundation
 import OpenCoreData
@@ -175,7 +176,8 @@ struct MigrationTests {
     arguments: ["Paper", "Draft"]
   )
   func renamedByMapping(name: String) async throws {
-    let world = try await World(model: Self.labels("Note"))
+    // Each record has a page of its own: the edge comes before its note, which is edited later.
+    let world = try await World(model: Self.labels("Note"), limits: { $0.bytesPerPage = 100 })
     let (old, oldPad) = (try await world.device("phone"), try await world.device("pad"))
     try old.save { context in
       let label = context.make("Label", ["title": "l"])

@@ -22,6 +22,22 @@ extension MirrorSession {
     )
   }
 
+  /// Whether an edge with names of another model may be one of this model's, which the records of its
+  /// objects show once they have been imported.
+  func waitsForObjects(_ edge: Edge) throws -> Bool {
+    let (one, other) = (edge.relationship.first, edge.relationship.second)
+    return try isOrMayBePresent(one, ofRecord: edge.firstRecord)
+      && isOrMayBePresent(other, ofRecord: edge.secondRecord)
+  }
+
+  private func isOrMayBePresent(
+    _ side: EdgeRelationship.Side,
+    ofRecord name: String
+  ) throws -> Bool {
+    if try self.side(side, ofRecord: name) != nil { return true }
+    return try metadata.record(named: name) == nil && mapping.hasManyToMany(side.relationship)
+  }
+
   private func side(
     _ side: EdgeRelationship.Side,
     ofRecord name: String

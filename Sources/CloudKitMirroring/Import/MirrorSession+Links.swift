@@ -101,7 +101,12 @@ extension MirrorSession {
       if !known.isLinked, known.pending != .delete { try link(known) }
       return
     }
-    guard let edge = try Edge(fields: record.fields).flatMap(present) else {
+    let named = Edge(fields: record.fields)
+    // An edge whose names only the records of its objects explain is kept as it is until they arrive.
+    guard
+      let edge = try named.flatMap(present)
+        ?? named.flatMap({ try waitsForObjects($0) ? $0 : nil })
+    else {
       effect.skipped.append(record.name)
       if var known, known.generation != generation {
         known.generation = generation
@@ -137,16 +142,17 @@ extension MirrorSession {
   }
 
   private func link(_ edge: EdgeMetadata) throws {
-    guard
+    guard let present = try present(edge.edge),
       let relationship = mapping.manyToMany(
-        entityName: edge.edge.relationship.first.entityName,
-        relationship: edge.edge.relationship.first.relationship
+        entityName: present.relationship.first.entityName,
+        relationship: present.relationship.first.relationship
       ),
-      let first = try reference(named: edge.edge.firstRecord),
-      let second = try reference(named: edge.edge.secondRecord)
+      let first = try reference(named: present.firstRecord),
+      let second = try reference(named: present.secondRecord)
     else { return }
     try rows.addLink(relationship.description, first, second)
     var edge = edge
+    edge.edge = present
     edge.isLinked = true
     try metadata.update(edge)
   }

@@ -91,6 +91,11 @@ package final class ModelMapping: Sendable {
     return found.isFirst ? found.edge.first : found.edge.second
   }
 
+  /// Whether an entity has a many-to-many relationship under a name, the present one or the former one.
+  package func hasManyToMany(_ relationship: String) -> Bool {
+    mappings.keys.contains { side(relationship, ofEntity: $0) != nil }
+  }
+
   /// The many-to-many relationship of an edge, from the side of position 0.
   package func manyToMany(
     entityName: String,
