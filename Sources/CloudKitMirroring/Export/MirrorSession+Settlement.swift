@@ -107,6 +107,20 @@ extension MirrorSession {
     )
   }
 
+  /// Notes that the server may have the records that a batch was to create, although the batch was
+  /// abandoned: if it has them, what it has was sent by this store.
+  package func noteDoubt(about batch: CloudBatch) throws {
+    for operation in batch.operations where operation.kind == .create && !operation.isEdge {
+      guard var record = try metadata.record(named: operation.name), record.tag == nil,
+        record.sequence == nil
+      else { continue }
+      // A base of before its zone was lost was agreed on with the server.
+      if record.stamps.created == nil || record.base == nil { record.base = operation.set.asBase }
+      record.sentKind = .save
+      try metadata.update(record)
+    }
+  }
+
   /// Postpones a conflict if the server's copy is older than the last agreed one.
   ///
   /// Merging it now would treat the values that a restored server lost as edits of others. Returns
@@ -194,12 +208,16 @@ extension MirrorSession {
       {
         repeated = record.compare(operation, since: base, server: server.fields, entity)
       }
-      record.requeue()
       if operation.kind == .create {
         // Our own creation whose reply was lost, or another device's record of the same name: the
         // sent fields are the base of both.
-        record.base = record.base ?? operation.set.asBase
+        record.noteCreation(
+          operation,
+          server: server.fields,
+          mapping.entity(named: record.entityName)
+        )
       }
+      record.requeue()
       if context.effects.has(.overwriteOnConflict), operation.kind == .update,
         let entity = mapping.entity(named: record.entityName)
       {

@@ -6,8 +6,10 @@
 package struct RepeatedUpdate: Hashable, Sendable {
   /// What the record held once it was saved as it was sent.
   package var sent: FieldBag
-  /// The sent properties, where the server's copy holds one of the sent values: it took the update then,
-  /// and what differs are later edits.
+  /// The sent properties, where the server's copy shows that the update was saved: it has one of the sent
+  /// values and none of those before.
+  ///
+  /// What differs are later edits then. One sent value alone may be another device's edit to the same.
   package var taken: Set<String> = []
 
   /// Compares the server's copy with what was sent; `base` is the last copy that both sides agreed on,
@@ -23,7 +25,11 @@ package struct RepeatedUpdate: Hashable, Sendable {
     let (before, after) = (entity.reading(base).fields, entity.reading(sent).fields)
     let found = entity.reading(server).fields
     let changed = properties.filter { !after.agrees(with: before, on: $0) }
-    if changed.contains(where: { found.agrees(with: after, on: $0) }) { taken = changed }
+    if changed.contains(where: { found.agrees(with: after, on: $0) }),
+      !changed.contains(where: { found.agrees(with: before, on: $0) })
+    {
+      taken = changed
+    }
   }
 }
 
@@ -46,5 +52,22 @@ extension RecordMetadata {
     )
     if !update.taken.isEmpty { self.base = update.sent }
     return update
+  }
+
+  /// Makes what this record's batch created the base, as far as the server's copy does not show that
+  /// another device or another copy of the store created it.
+  mutating func noteCreation(
+    _ operation: CloudOperation,
+    server: FieldBag,
+    _ entity: EntityMapping?
+  ) {
+    guard let base else {
+      self.base = operation.set.asBase
+      return
+    }
+    // An object that was restored here has no values that were agreed on.
+    if let entity, !base.values.isEmpty {
+      _ = compare(operation, since: base, server: server, entity)
+    }
   }
 }

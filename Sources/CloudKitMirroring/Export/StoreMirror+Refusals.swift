@@ -98,14 +98,20 @@ extension StoreMirror {
     _ failure: CloudFailure,
     _ total: inout BatchSettlement
   ) throws -> Bool {
+    let isInDoubt = Self.mayBeOfBatch(failure)
     guard batch.operations.count == 1 else {
-      try write(MirrorAuthor.exporting) { try $0.abandon(batch) }
+      try write(MirrorAuthor.exporting) { session in
+        try session.abandon(batch)
+        if isInDoubt { try session.noteDoubt(about: batch) }
+      }
       state.withLock { $0.limits.operations = max(1, batch.operations.count / 2) }
       return true
     }
     let reason = MirrorErrorText.text(failure)
     let settled = try write(MirrorAuthor.exporting) { session in
-      try session.settle(batch, [.refused(reason: reason)], fetched: [:])
+      let settled = try session.settle(batch, [.refused(reason: reason)], fetched: [:])
+      if isInDoubt { try session.noteDoubt(about: batch) }
+      return settled
     }
     context.assets.remove(settled.files)
     total.refused.merge(settled.refused) { _, latest in latest }

@@ -165,7 +165,7 @@ extension MirrorSession {
       if repeated == nil, let open = try open.operation(of: known) {
         if open.kind == .create {
           // The batch made the record, or the batch of a store that this one is a copy of.
-          known.base = known.base ?? open.set.asBase
+          known.noteCreation(open, server: record.fields, entity)
         } else if open.kind == .update, open.tag != record.tag, let base = known.base {
           repeated = known.compare(open, since: base, server: record.fields, entity)
         }
@@ -252,6 +252,8 @@ extension MirrorSession {
     known.stamps = record.stamps
     known.base = newBase
     known.generation = generation
+    // A batch that was abandoned without a reply has one now.
+    if known.sequence == nil { known.sentKind = .nothing }
     try metadata.forgetUnreadable(record.name)
     guard known.entityName == entity.entityName, let reference = reference(of: known),
       let row = try rows.row(reference)

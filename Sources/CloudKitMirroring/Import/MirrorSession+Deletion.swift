@@ -19,10 +19,11 @@ extension MirrorSession {
     }
   }
 
-  /// Whether a tombstone means this record: one whose first batch is open was created by that batch,
-  /// and one that this store has never sent by another copy of the store; both were deleted since.
+  /// Whether a tombstone means this record: one whose first batch is open, or has no known outcome, was
+  /// created by that batch, and one that this store has never sent by another copy of the store; they
+  /// were deleted since.
   func isOnServer(_ record: RecordMetadata) -> Bool {
-    record.tag != nil || record.sequence != nil || record.isNeverSent
+    record.tag != nil || record.sequence != nil || record.isNeverSent || record.isDoubtful
   }
 
   /// Applies the deletions of some records that the feed listed, after a name.

@@ -100,6 +100,16 @@ package struct RecordMetadata: ChangeMetadata, Hashable, Sendable {
     pending != .nothing || sentKind != .nothing
   }
 
+  /// Whether this store has never sent the record: where the server has it, or its tombstone, another
+  /// copy of the store has sent it.
+  var isNeverSent: Bool {
+    tag == nil && sequence == nil && sentKind == .nothing && stamps.created == nil
+      && base.map { !$0.values.isEmpty } ?? true
+  }
+
+  /// Whether the batch that was to create the record was abandoned without a reply.
+  var isDoubtful: Bool { tag == nil && sequence == nil && sentKind == .save }
+
   /// Makes the sent properties pending again, because the batch failed.
   package mutating func requeue() {
     if pending == .nothing { pending = sentKind }

@@ -93,15 +93,11 @@ extension MirrorSession {
       try rows.lastTransactionNumber() - folded <= Self.foldedAtOpening
     else { return }
     try foldHistory()
-    _ = try trustNeverSent(after: 0, limit: Self.foldedAtOpening)
-  }
-}
-
-extension RecordMetadata {
-  /// Whether this store has never sent the record: where the server has it, or its tombstone, another
-  /// copy of the store has sent it.
-  var isNeverSent: Bool {
-    tag == nil && sequence == nil && stamps.created == nil
-      && base.map { !$0.values.isEmpty } ?? true
+    if let next = try trustNeverSent(after: 0, limit: Int(Self.foldedAtOpening)) {
+      try continueTrusting(after: next)
+    }
+    // Links too: a deletion in the feed finds them.
+    _ = try compareEdges(limit: Int(Self.foldedAtOpening))
+    try metadata.noteUnsentEdges()
   }
 }

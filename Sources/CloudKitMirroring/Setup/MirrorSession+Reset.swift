@@ -11,6 +11,7 @@ extension MirrorSession {
     let group = try rows.lastTransactionNumber()
     // Bases are kept: if another device creates the zone first, they distinguish its edits from
     // ours.
+    let open = try metadata.openBatch().map { try CloudBatch(encoded: $0.payload) }
     try rows.connection.run("DELETE FROM WSMIRROR_BATCH")
     try rows.connection.run("DELETE FROM WSMIRROR_RECORD WHERE PK IS NULL")
     for name in mapping.entityNames {
@@ -36,6 +37,8 @@ extension MirrorSession {
       """,
       [.integer(group)]
     )
+    // The lost zone may have had what the batch was to create.
+    if let open { try noteDoubt(about: open) }
     try rows.connection.run("DELETE FROM WSMIRROR_PENDINGLINK")
     var zone = try metadata.zone(context.zone)
     zone.token = nil
