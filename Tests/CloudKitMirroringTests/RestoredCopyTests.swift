@@ -148,6 +148,60 @@ struct RestoredCopyTests {
     }
   }
 
+  /// A model that adds an attribute with a default, and renames an attribute and an entity.
+  private static func newerModel() throws -> NSManagedObjectModel {
+    let model = BlogModel.make()
+    let post = try #require(model.entitiesByName["Post"])
+    let priority = BlogModel.attribute("priority", .integer64AttributeType) {
+      $0.isOptional = false
+      $0.defaultValue = 0
+    }
+    post.properties.append(priority)
+    let attachment = try #require(model.entitiesByName["Attachment"])
+    attachment.attributesByName["name"]?.renamingIdentifier = "name"
+    attachment.attributesByName["name"]?.name = "label"
+    let tag = try #require(model.entitiesByName["Tag"])
+    tag.renamingIdentifier = "Tag"
+    tag.name = "Label"
+    return model
+  }
+
+  @Test(
+    "Its objects are those that were sent also under a newer version of the model",
+    arguments: Insertion.allCases
+  )
+  func newerVersion(insertion: Insertion) async throws {
+    let world = try await World()
+    let url = world.folder.appendingPathComponent("phone.sqlite")
+    let backup = world.folder.appendingPathComponent("backup.sqlite")
+    var phone = try await world.device("phone")
+    if insertion == .mirrored { try await phone.sync() }
+    try await phone.quit()
+    if insertion != .mirrored { try FileManager.default.removeItem(at: url) }
+    try Self.save(at: url, world) { context in
+      let post = context.make("Post", ["title": "a", "content": "old"])
+      post.setValue(NSSet(object: context.make("Tag", ["name": "t"])), forKey: "tags")
+      context.make("Attachment", ["name": "file"]).setValue(post, forKey: "post")
+    }
+    if insertion == .unknown {
+      try SQLiteConnection(path: url.path).execute("DELETE FROM ACHANGE; DELETE FROM ATRANSACTION;")
+    }
+    try Self.copy(url, to: backup)
+    phone = try await world.device("phone")
+    try await phone.sync()
+    try await phone.quit()
+    try Self.copy(backup, to: url)
+    phone = try await world.device("phone", model: Self.newerModel())
+    try await phone.sync()
+    let counts = try phone.save { context in
+      try ["Post", "Label", "Attachment"].map { try context.all($0).count }
+    }
+    #expect(counts == [1, 1, 1])
+    let status = try #require(try phone.container.mirroringStatus().first)
+    #expect(status.parked.isEmpty)
+    try await phone.quit()
+  }
+
   @Test("An object that is made in it is not one that was made in the original")
   func others() async throws {
     try await with(

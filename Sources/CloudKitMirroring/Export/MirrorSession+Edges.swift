@@ -103,9 +103,7 @@ extension MirrorSession {
     guard let entityName = rows.entityName(of: reference),
       let entity = mapping.entity(named: entityName)
     else { return nil }
-    let keys = reference.key...reference.key
-    let insertion = try rows.insertions(entityName: entityName, keys: keys)[reference.key]
-    let named = try insertion.map { try openings().named($0) }
-    return try noteInsert(reference, entity, insertion: named, group: group).name
+    let insertion = try insertion(of: reference, entity, openings())
+    return try noteInsert(reference, entity, insertion: insertion, group: group).name
   }
 }

@@ -62,8 +62,13 @@ extension MirrorSession {
       try noteReinsert(known, at: change.reference, entity, group: change.transaction)
     case .update:
       guard var known else {
-        // An object that is older than the mirroring.
-        try noteInsert(change.reference, entity, group: change.transaction)
+        // An object that is older than the mirroring, or one that a scan has not reached yet.
+        try noteInsert(
+          change.reference,
+          entity,
+          insertion: try insertion(of: change.reference, entity, openings),
+          group: change.transaction
+        )
         return
       }
       let fields = entity.fieldProperties(in: change.properties)
@@ -83,6 +88,17 @@ extension MirrorSession {
       known.parked = nil
       try metadata.update(known)
     }
+  }
+
+  /// The insertion of an object, if the history still has it.
+  func insertion(
+    of reference: RowReference,
+    _ entity: EntityMapping,
+    _ openings: StoreOpenings
+  ) throws -> NamedInsertion? {
+    let keys = reference.key...reference.key
+    return try rows.insertions(entityName: entity.entityName, keys: keys)[reference.key]
+      .map { openings.named($0) }
   }
 
   /// Assigns a record name to an object, and marks all of its properties as pending.

@@ -248,6 +248,8 @@ extension MirrorSession {
     // A record that was never confirmed has no stamps.
     let isForgotten = known.tag == nil && known.stamps.created != nil
     let isCopy = known.isNeverSent
+    // A copy of the store that another version of the app opened sent it under another type.
+    known.recordType = record.recordType
     known.tag = record.tag
     known.stamps = record.stamps
     known.base = newBase

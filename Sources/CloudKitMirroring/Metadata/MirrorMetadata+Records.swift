@@ -153,12 +153,12 @@ extension MirrorMetadata {
   package func update(_ record: RecordMetadata) throws {
     try connection.run(
       """
-      UPDATE WSMIRROR_RECORD SET ENTITY = ?, PK = ?, TAG = ?, SYSTEM = ?, BASE = ?, PENDING = ?,
-        PROPERTIES = ?, EDGES = ?, GROUPING = ?, SEQUENCE = ?, SENTKIND = ?, SENT = ?, PARKED = ?,
-        GENERATION = ?
+      UPDATE WSMIRROR_RECORD SET TYPE = ?, ENTITY = ?, PK = ?, TAG = ?, SYSTEM = ?, BASE = ?,
+        PENDING = ?, PROPERTIES = ?, EDGES = ?, GROUPING = ?, SEQUENCE = ?, SENTKIND = ?, SENT = ?,
+        PARKED = ?, GENERATION = ?
       WHERE ID = ?
       """,
-      values(record) + [.integer(record.id)]
+      [.text(record.recordType)] + values(record) + [.integer(record.id)]
     )
   }
 

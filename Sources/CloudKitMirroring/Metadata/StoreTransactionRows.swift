@@ -48,7 +48,7 @@ struct StoreTransactionRows: MirrorRows {
     }
     let found = try connection.query(
       """
-      SELECT c.ZENTITYPK, t.Z_PK, t.ZTIMESTAMP FROM ACHANGE AS c \
+      SELECT c.ZENTITYPK, t.Z_PK, t.ZTIMESTAMP, c.Z_PK FROM ACHANGE AS c \
       JOIN ATRANSACTION AS t ON t.Z_PK = c.ZTRANSACTIONID \
       WHERE c.ZENTITY = ? AND c.ZENTITYPK BETWEEN ? AND ? AND c.ZCHANGETYPE = ? ORDER BY t.Z_PK
       """,
@@ -57,7 +57,12 @@ struct StoreTransactionRows: MirrorRows {
         .integer(Int64(NSPersistentHistoryChangeType.insert.rawValue)),
       ]
     ) { row in
-      (row.int64(0), RowInsertion(transactionNumber: row.int64(1), timestamp: row.double(2)))
+      let insertion = RowInsertion(
+        transactionNumber: row.int64(1),
+        timestamp: row.double(2),
+        changeNumber: row.int64(3)
+      )
+      return (row.int64(0), insertion)
     }
     return Dictionary(found, uniquingKeysWith: { first, _ in first })
   }

@@ -18,7 +18,8 @@ extension MirrorSession {
     let last = try rows.lastTransactionNumber()
     let folded = try metadata.integer(.historyTransaction) ?? 0
     var openings = try self.openings()
-    openings.forget(upTo: folded)
+    // A scan has taken transactions for folded whose rows it has not named yet.
+    if try metadata.integer(.scanFinished) == 1 { openings.forget(upTo: folded) }
     openings.add(after: last, context.effects.uuid().uuidString)
     try metadata.setMeta(.openings, .text(openings.text))
   }
@@ -41,14 +42,15 @@ extension MirrorSession {
     }
     var parts = [entity.entityName, "\(reference.key)"]
     if let insertion {
-      let transaction = insertion.transaction
-      parts += [
-        insertion.opening, "\(transaction.transactionNumber)",
-        "\(transaction.timestamp.bitPattern)",
+      // Neither entity nor key, which a migration changes.
+      let row = insertion.row
+      parts = [
+        insertion.opening, "\(row.transactionNumber)", "\(row.timestamp.bitPattern)",
+        "\(row.changeNumber)",
       ]
     } else {
       guard let row = try rows.row(reference) else { return context.effects.uuid().uuidString }
-      parts.append(contentDigest(row, entity))
+      parts = [formerName(of: entity), "\(reference.key)", contentDigest(row, entity)]
     }
     let name = NameBasedUUID.make(namespace: store, name: parts.joined(separator: "\n")).uuidString
     // An object with the same contents may have had the key before.
@@ -59,9 +61,27 @@ extension MirrorSession {
   private func contentDigest(_ row: Row, _ entity: EntityMapping) -> String {
     let serializer = RecordSerializer(budget: AssetBudget(limit: .max))
     let fields = serializer.serialize(row.values, entity) { destination in
-      rows.entityName(of: destination).map { "\($0) \(destination.key)" }
+      rows.entityName(of: destination).flatMap(mapping.entity(named:)).map {
+        "\(formerName(of: $0)) \(destination.key)"
+      }
     }.fields.asBase
-    return SHA256.hash(data: fields.encoded).map { String($0, radix: 16) }.joined(separator: ".")
+    var digested: [String: MirrorValue] = [:]
+    for attribute in entity.attributes
+    where row.values[attribute.index] != attribute.defaultValue {
+      let name = entity.formerNames[attribute.name] ?? attribute.name
+      digested[MirrorNames.field(name)] = fields[MirrorNames.field(attribute.name)]
+      digested[MirrorNames.exactField(name)] = fields[MirrorNames.exactField(attribute.name)]
+    }
+    for toOne in entity.toOnes {
+      let name = entity.formerNames[toOne.name] ?? toOne.name
+      digested[MirrorNames.field(name)] = fields[toOne.field]
+    }
+    return SHA256.hash(data: FieldBag(digested).encoded).map { String($0, radix: 16) }
+      .joined(separator: ".")
+  }
+
+  private func formerName(of entity: EntityMapping) -> String {
+    entity.layout.entity.renamingIdentifier ?? entity.entityName
   }
 
   // MARK: Copies

@@ -27,14 +27,16 @@ extension MirrorSession {
     guard let entity = mapping.entity(named: entityName) else { return try endScan() }
     let group = try rows.lastTransactionNumber()
     let references = try rows.references(entityName: entityName, after: key, limit: limit)
+    let known = try references.map { try metadata.record(entity: entityName, key: $0.key) }
+    let unnamed = zip(references, known).filter { $0.1 == nil }.map(\.0.key)
     var insertions: [Int64: RowInsertion] = [:]
-    if let first = references.first?.key, let last = references.last?.key {
+    if let first = unnamed.first, let last = unnamed.last {
+      try metadata.indexInsertions()
       insertions = try rows.insertions(entityName: entityName, keys: first...last)
     }
     let openings = try openings()
-    for reference in references {
+    for (reference, known) in zip(references, known) {
       key = reference.key
-      let known = try metadata.record(entity: entityName, key: reference.key)
       if let known {
         try compareWithBase(known, reference, entity, group: group)
       } else {
@@ -70,6 +72,7 @@ extension MirrorSession {
   private func endScan() throws -> Bool {
     try metadata.setMeta(.scanFinished, .integer(1))
     try metadata.setMeta(.scanPosition, nil)
+    try metadata.dropInsertionIndex()
     return false
   }
 

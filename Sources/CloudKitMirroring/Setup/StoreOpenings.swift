@@ -3,7 +3,7 @@ import OpenCoreData
 /// An insertion, and the opening of the store in which it was made.
 struct NamedInsertion {
   var opening: String
-  var transaction: RowInsertion
+  var row: RowInsertion
 }
 
 /// The openings of a store whose insertions may have no names yet, oldest first.
@@ -24,9 +24,19 @@ struct StoreOpenings {
     openings.map { "\($0.after) \($0.identifier)" }.joined(separator: "\n")
   }
 
+  /// The number of openings that are remembered: they become more with each launch as long as no user signs
+  /// in, and nothing is named.
+  private static let limit = 500
+
+  /// The latest opening.
+  var last: (after: Int64, identifier: String)? { openings.last }
+
   /// The opening follows a transaction.
   mutating func add(after transaction: Int64, _ identifier: String) {
+    // Nothing was inserted during an opening that the next one follows at once.
+    if openings.last?.after == transaction { openings.removeLast() }
     openings.append((transaction, identifier))
+    openings.removeFirst(max(0, openings.count - Self.limit))
   }
 
   /// Transactions up to this one are named; the last opening before it is that of later ones.
@@ -36,6 +46,6 @@ struct StoreOpenings {
 
   func named(_ insertion: RowInsertion) -> NamedInsertion {
     let opening = openings.last { $0.after < insertion.transactionNumber }
-    return NamedInsertion(opening: opening?.identifier ?? "", transaction: insertion)
+    return NamedInsertion(opening: opening?.identifier ?? "", row: insertion)
   }
 }

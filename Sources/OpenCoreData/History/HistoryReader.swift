@@ -28,15 +28,18 @@ package struct PendingRowChange: Sendable {
   package var insertion: RowInsertion?
 }
 
-/// The history transaction that inserted a row: the same in every copy of the store.
+/// The entry of the history that inserted a row: the same in every copy of the store, migrated or not.
 package struct RowInsertion: Hashable, Sendable {
   package var transactionNumber: Int64
   /// Seconds since 2001-01-01 00:00 UTC.
   package var timestamp: Double
+  /// The number of the change.
+  package var changeNumber: Int64
 
-  package init(transactionNumber: Int64, timestamp: Double) {
+  package init(transactionNumber: Int64, timestamp: Double, changeNumber: Int64) {
     self.transactionNumber = transactionNumber
     self.timestamp = timestamp
+    self.changeNumber = changeNumber
   }
 }
 
@@ -98,7 +101,8 @@ struct HistoryReader {
         change.kind == .insert
         ? RowInsertion(
           transactionNumber: change.transactionNumber,
-          timestamp: change.timestamp
+          timestamp: change.timestamp,
+          changeNumber: change.changeNumber
         ) : nil
       guard var known = result[change.reference] else {
         result[change.reference] = PendingRowChange(

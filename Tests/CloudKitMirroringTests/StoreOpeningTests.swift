@@ -1,0 +1,80 @@
+import CloudKitMirroring
+import CloudKitTesting
+import Foundation
+import OpenCoreData
+import Testing
+import WatershedSQLite
+
+@Suite("Openings of a store, from which record names follow")
+struct StoreOpeningTests {
+  private func openings(_ device: TestDevice) throws -> [String] {
+    let mirror = try #require(device.container.storeMirrors.first)
+    let text = try mirror.read { try $0.text(.openings) } ?? ""
+    return text.split(separator: "\n").map(String.init)
+  }
+
+  /// A device that never reaches the server.
+  private func offlineDevice(_ world: World) async throws -> TestDevice {
+    let device = try await TestDevice(
+      name: "phone",
+      model: world.model,
+      folder: world.folder,
+      cloud: world.cloud
+    )
+    device.faults.isOnline = false
+    try device.launch()
+    return device
+  }
+
+  private func relaunch(_ device: TestDevice) async throws {
+    try await device.quit()
+    try device.launch()
+  }
+
+  @Test("Launches without a save add nothing while no user signs in")
+  func idleLaunches() async throws {
+    let world = try await World()
+    let phone = try await offlineDevice(world)
+    for _ in 0..<3 { try await relaunch(phone) }
+    #expect(try openings(phone).count == 1)
+    try await phone.quit()
+  }
+
+  @Test("Launches during the first scan keep the openings of rows that it has not named yet")
+  func launchesDuringScan() async throws {
+    let world = try await World()
+    let phone = try await offlineDevice(world)
+    try phone.save { context in
+      for title in ["a", "b", "c"] { _ = context.make("Post", ["title": title]) }
+    }
+    let first = try #require(try openings(phone).first)
+    let mirror = try #require(phone.container.storeMirrors.first)
+    #expect(try mirror.write(MirrorAuthor.setup) { try $0.scan(limit: 1) })
+    for title in ["d", "e", "f"] {
+      try await relaunch(phone)
+      try phone.save { _ = $0.make("Post", ["title": title]) }
+    }
+    try await relaunch(phone)
+    #expect(try openings(phone).first == first)
+    try await phone.quit()
+  }
+
+  @Test("A scan removes the index by which it finds the insertions of rows without names")
+  func index() async throws {
+    let world = try await World()
+    let phone = try await offlineDevice(world)
+    try phone.save { _ = $0.make("Post", ["title": "a"]) }
+    func hasIndex() throws -> Bool {
+      try SQLiteConnection(path: phone.storeURL.path)
+        .scalar("SELECT 1 FROM sqlite_master WHERE name = 'WSMIRROR_INSERTION'") != nil
+    }
+    let mirror = try #require(phone.container.storeMirrors.first)
+    while try mirror.write(MirrorAuthor.setup, { try $0.scan(limit: 1) }) {
+      let names = try mirror.read { try $0.record(entity: "Post", key: 1)?.name }
+      if names != nil { #expect(try hasIndex()) }
+    }
+    #expect(try mirror.read { try $0.record(entity: "Post", key: 1) } != nil)
+    #expect(try !hasIndex())
+    try await phone.quit()
+  }
+}
