@@ -132,10 +132,13 @@ struct RestoredCopyTests {
     }
   }
 
-  @Test("A deletion since then is applied, and the object kept for recovery")
-  func deleted() async throws {
+  @Test(
+    "A deletion since then is applied, and the object kept for recovery",
+    arguments: Insertion.allCases
+  )
+  func deleted(insertion: Insertion) async throws {
     try await with(
-      .mirrored,
+      insertion,
       beforeRestoring: { world, phone, pad in
         try pad.save { context in context.delete(try context.first("Post", "title", "a")) }
         try await world.settle(pad, phone)

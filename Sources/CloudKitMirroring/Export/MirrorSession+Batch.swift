@@ -85,8 +85,8 @@ extension MirrorSession {
   private func candidate(_ record: RecordMetadata, _ kinds: FieldKinds) throws -> Candidate? {
     guard record.pending == .save else {
       guard record.tag != nil else {
-        // It never reached the server.
-        try metadata.remove(record)
+        // As far as this store knows, it never reached the server.
+        try removeUnsent(record)
         return nil
       }
       return Candidate(

@@ -48,7 +48,13 @@ extension MirrorSession {
     let known = try metadata.record(entity: entityName, key: change.reference.key)
     switch change.kind {
     case .delete:
-      if let known { try forget(known, group: change.transaction) }
+      if let known {
+        try forget(known, group: change.transaction)
+      } else if let insertion = change.insertion {
+        // Another copy of the store may have folded, and sent, the insertion alone.
+        let name = try newName(of: change.reference, entity, openings.named(insertion))
+        try metadata.keepUnsent(name, entity: entityName, key: change.reference.key)
+      }
     case .insert:
       guard let known else {
         try noteInsert(
@@ -149,9 +155,7 @@ extension MirrorSession {
   func forget(_ record: RecordMetadata, group: Int64) throws {
     for edge in try metadata.edges(touching: record.name) { try forget(edge, group: group) }
     try metadata.unpark(record: record.name)
-    guard record.tag != nil || record.sentKind != .nothing else {
-      return try metadata.remove(record)
-    }
+    guard record.tag != nil || record.sequence != nil else { return try removeUnsent(record) }
     var record = record
     if record.pending == .nothing { record.group = group }
     record.key = nil
@@ -160,6 +164,14 @@ extension MirrorSession {
     record.edges = []
     record.parked = nil
     try metadata.update(record)
+  }
+
+  /// Removes a record from the metadata whose object was deleted and that the server has not confirmed.
+  func removeUnsent(_ record: RecordMetadata) throws {
+    if record.isNeverSent || record.isDoubtful {
+      try metadata.keepUnsent(record.name, entity: record.entityName, key: record.key)
+    }
+    try metadata.remove(record)
   }
 
   /// Marks the record of a removed link for deletion, if it was ever sent.

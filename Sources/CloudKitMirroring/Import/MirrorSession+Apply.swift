@@ -115,7 +115,7 @@ extension MirrorSession {
     open: OpenOperations,
     _ effect: inout ImportEffect
   ) throws {
-    let known = try metadata.record(named: record.name)
+    var known = try metadata.record(named: record.name)
     // The record was created again after a deletion that an earlier page of the feed listed.
     if known != nil, try metadata.forgetGoneRecord(record.name) {
       effect.returned.append(record.name)
@@ -154,6 +154,9 @@ extension MirrorSession {
       ) { $0.recordNames = [record.name] }
       return
     }
+    if known == nil, try metadata.takeUnsent(record.name) {
+      known = try deletedUnsent(record, entity)
+    }
     let base = record.fields.asBase
     try learnFieldKinds(from: record.fields, of: entity)
     var record = record
@@ -186,6 +189,23 @@ extension MirrorSession {
   }
 
   // MARK: Objects
+
+  /// Marks a record for deletion whose object was deleted here before this store sent it: another copy
+  /// of the store, or a batch without a reply, has sent it.
+  private func deletedUnsent(
+    _ record: CloudRecord,
+    _ entity: EntityMapping
+  ) throws -> RecordMetadata {
+    var deleted = RecordMetadata(
+      name: record.name,
+      recordType: record.recordType,
+      entityName: entity.entityName,
+      key: nil
+    )
+    deleted.pending = .delete
+    deleted.group = try rows.lastTransactionNumber()
+    return try metadata.insert(deleted)
+  }
 
   /// Inserts the object of a record; `fields` have this model's names, `base` the record's own.
   private func applyInsert(
@@ -325,6 +345,15 @@ extension MirrorSession {
         reason: "Another device restored the object too, with other values."
       )
     } else if let base {
+      if repeated == nil, try isFromEarlierOpening(known) {
+        // The store may be a backup that was restored, and the other edit later than this one.
+        try keepReplaced(
+          merge.conflicting,
+          of: record,
+          entity,
+          reason: "It was edited on another device, and here before the store was opened."
+        )
+      }
       if isCopy {
         try keepOwn(
           merge.fromServer.filter { !base.agrees(with: record.fields, on: $0) },
@@ -357,6 +386,13 @@ extension MirrorSession {
         since: base,
         omitted: omitted,
         isForgotten: isForgotten
+      )
+    } else {
+      try keepReplaced(
+        merge.stillPending,
+        of: record,
+        entity,
+        reason: "A record of the same name, which another copy of this store may have sent, had it."
       )
     }
     var set: [Int: RowValue] = [:]

@@ -73,10 +73,33 @@ extension MirrorSession {
   }
 
   func applyDeletion(of edge: EdgeMetadata) throws {
-    // A tombstone of an earlier record of the same name says nothing about one being made now.
-    guard edge.tag != nil || (edge.pending != .save && edge.sentKind != .save) else { return }
+    if try edge.isUnsentFromBefore && metadata.zone(context.zone).rereading == nil {
+      // Another copy of the store has sent it, and another device removed it since.
+      try keepLink(edge)
+    } else {
+      // A tombstone of an earlier record of the same name says nothing about one being made now.
+      guard edge.tag != nil || (edge.pending != .save && edge.sentKind != .save) else { return }
+    }
     if edge.isLinked { try unlink(edge) }
     try metadata.remove(edge)
+  }
+
+  /// Keeps a link that is about to be removed: this device may have made it besides the one that was removed.
+  private func keepLink(_ edge: EdgeMetadata) throws {
+    guard edge.isLinked, let record = try metadata.record(named: edge.edge.firstRecord) else {
+      return
+    }
+    try metadata.keep(
+      RecoveredEdit(
+        record: record.name,
+        entityName: record.entityName,
+        reason: "Another device removed a link that was made here before the store was opened.",
+        noted: context.effects.now.timeIntervalSinceReferenceDate,
+        fields: FieldBag([
+          edge.edge.relationship.first.relationship: .string(edge.edge.secondRecord)
+        ])
+      )
+    )
   }
 
   /// Applies the deletion of an edge that was in doubt, after a look-up has not found its record.

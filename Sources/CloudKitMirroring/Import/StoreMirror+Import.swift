@@ -184,8 +184,7 @@ extension StoreMirror {
           after: zone.token,
           limit: options.pageLimit,
           keys: context.mapping.desiredKeys,
-          // A tombstone is stronger evidence than a missing record, so deletions are requested too.
-          includesDeleted: zone.rereading != nil && !effects.has(.rereadWithoutDeletions)
+          includesDeleted: try needsDeletions(zone)
         )
         if !page.isMoreComing, zone.rereading == .expired { try await checkIdentity(of: zone) }
       } catch let failure as CloudFailure {
@@ -204,6 +203,15 @@ extension StoreMirror {
       guard page.isMoreComing else { return }
       try Task.checkCancellation()
     }
+  }
+
+  /// Whether the first page after a token is to list deletions, which a first reading of a zone leaves out.
+  ///
+  /// A tombstone is stronger evidence than a missing record. In a first reading it may be of an object
+  /// whose record this store has no tag of: another copy of the store has sent it, and it was deleted since.
+  private func needsDeletions(_ zone: MirrorMetadata.Zone) throws -> Bool {
+    if zone.rereading != nil { return !effects.has(.rereadWithoutDeletions) }
+    return try zone.token == nil && read { try $0.hasUnconfirmedRecord() }
   }
 
   /// Throws where the zone is not the one that was read before: what is missing from another one was not

@@ -12,11 +12,19 @@ package struct EdgeMetadata: ChangeMetadata, Hashable, Sendable {
   /// Whether the link exists in the store; otherwise one of its objects is missing.
   package var isLinked = false
   package var parked: String?
+  /// The last read from the start that returned the record; negative if the link was not sent before the
+  /// present opening of the store.
   package var generation: Int64 = 0
 
   package init(name: String, edge: Edge) {
     self.name = name
     self.edge = edge
+  }
+
+  /// Whether the link was saved before the present opening of the store and has not been sent: another
+  /// copy of the store may have sent it.
+  var isUnsentFromBefore: Bool {
+    generation < 0 && tag == nil && sequence == nil && pending == .save
   }
 
   /// Whether an open batch creates the record.

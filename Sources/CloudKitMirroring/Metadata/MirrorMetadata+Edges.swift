@@ -58,6 +58,14 @@ extension MirrorMetadata {
     try edges("SEQUENCE = ? ORDER BY ID", [.integer(sequence)])
   }
 
+  /// Notes that the edges that were never sent were made before the present opening of the store.
+  func noteUnsentEdges() throws {
+    try connection.run(
+      "UPDATE WSMIRROR_EDGE SET GENERATION = -1 WHERE \(Self.waiting(deletionsOnly: false)) "
+        + "AND PENDING = 1 AND TAG IS NULL"
+    )
+  }
+
   package func missingEdges(generation: Int64, limit: Int) throws -> [EdgeMetadata] {
     try edges(
       "TAG IS NOT NULL AND GENERATION < ? ORDER BY ID LIMIT ?",

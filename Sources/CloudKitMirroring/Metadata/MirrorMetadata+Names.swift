@@ -1,6 +1,7 @@
 import WatershedSQLite
 
-/// Tables of record names: those of deletions that the feed listed, and of unreadable records.
+/// Tables of record names: those of deletions that the feed listed, of unreadable records, and of objects
+/// that were deleted before they were sent.
 extension MirrorMetadata {
   func keep(_ name: String, in table: String) throws {
     try connection.run("INSERT OR REPLACE INTO \(table) (NAME) VALUES (?)", [.text(name)])

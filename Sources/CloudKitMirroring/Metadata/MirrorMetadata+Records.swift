@@ -27,13 +27,20 @@ extension MirrorMetadata {
     return nil
   }
 
-  /// Records of objects that were never sent and have no base, after an identifier.
-  func recordsNeverSent(after id: Int64, limit: Int) throws -> [RecordMetadata] {
+  /// Records of objects that the server has never confirmed and no batch has sent, after an identifier.
+  func recordsUnconfirmed(after id: Int64, limit: Int) throws -> [RecordMetadata] {
     try records(
       Self.waiting(deletionsOnly: false)
-        + " AND TAG IS NULL AND BASE IS NULL AND PK IS NOT NULL AND ID > ? ORDER BY ID LIMIT ?",
+        + " AND TAG IS NULL AND PK IS NOT NULL AND SENTKIND = 0 AND ID > ? ORDER BY ID LIMIT ?",
       [.integer(id), .integer(Int64(limit))]
     )
+  }
+
+  /// Whether there is an object that the server has not confirmed, sent or not.
+  func hasUnconfirmedRecord() throws -> Bool {
+    try connection.scalar(
+      "SELECT 1 FROM WSMIRROR_RECORD WHERE TAG IS NULL AND PK IS NOT NULL LIMIT 1"
+    ) != nil
   }
 
   /// The records with pending changes, in the order of their saves.

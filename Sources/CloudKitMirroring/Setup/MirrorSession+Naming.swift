@@ -29,6 +29,13 @@ extension MirrorSession {
     StoreOpenings(try metadata.text(.openings) ?? "")
   }
 
+  /// Whether pending edits of a record were saved before the present opening of the store, some of them
+  /// at least.
+  func isFromEarlierOpening(_ record: RecordMetadata) throws -> Bool {
+    guard let opening = try openings().last else { return false }
+    return record.group <= opening.after
+  }
+
   // MARK: Names
 
   /// The name of a new record: that of its insertion, where the history has it, or of its contents.
@@ -40,7 +47,13 @@ extension MirrorSession {
     guard let store = context.store, !context.effects.has(.randomNames) else {
       return context.effects.uuid().uuidString
     }
-    var parts = [entity.entityName, "\(reference.key)"]
+    // Its deletion before it was sent was undone.
+    if let former = try metadata.takeUnsent(entity: entity.entityName, key: reference.key),
+      try metadata.record(named: former) == nil
+    {
+      return former
+    }
+    let parts: [String]
     if let insertion {
       // Neither entity nor key, which a migration changes.
       let row = insertion.row
@@ -58,6 +71,9 @@ extension MirrorSession {
   }
 
   /// A digest of the values that a row is mirrored with; a link counts by the key of its destination.
+  ///
+  /// It is the same under the next version of the model, which may add attributes with defaults and rename
+  /// properties and entities.
   private func contentDigest(_ row: Row, _ entity: EntityMapping) -> String {
     let serializer = RecordSerializer(budget: AssetBudget(limit: .max))
     let fields = serializer.serialize(row.values, entity) { destination in
@@ -91,8 +107,8 @@ extension MirrorSession {
   /// If the original of this copy has sent them since, the server's values are later than these. Edits
   /// after this one win as usual. Returns where to continue, or nil at the end.
   func trustNeverSent(after id: Int64, limit: Int) throws -> Int64? {
-    let records = try metadata.recordsNeverSent(after: id, limit: limit)
-    for record in records {
+    let records = try metadata.recordsUnconfirmed(after: id, limit: limit)
+    for record in records where record.isNeverSent {
       guard let entity = mapping.entity(named: record.entityName),
         let reference = reference(of: record), let row = try rows.row(reference)
       else { continue }
@@ -104,14 +120,18 @@ extension MirrorSession {
   }
 
   /// The number of history transactions and objects that the opening of a store handles.
-  private static let foldedAtOpening = 1000
+  private static let foldedAtOpening: Int64 = 1000
 
   /// Names what was saved before the opening, before the app can edit it.
+  ///
+  /// The setup continues with what is more than an opening handles.
   package func nameUnsent() throws {
     guard try metadata.integer(.scanFinished) == 1,
-      let folded = try metadata.integer(.historyTransaction),
-      try rows.lastTransactionNumber() - folded <= Self.foldedAtOpening
+      let folded = try metadata.integer(.historyTransaction)
     else { return }
+    guard try rows.lastTransactionNumber() - folded <= Self.foldedAtOpening else {
+      return try continueTrusting(after: 0)
+    }
     try foldHistory()
     if let next = try trustNeverSent(after: 0, limit: Int(Self.foldedAtOpening)) {
       try continueTrusting(after: next)

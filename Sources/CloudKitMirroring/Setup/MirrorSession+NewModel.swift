@@ -6,6 +6,8 @@ extension MirrorSession {
   /// Compares every object with its base, because changes of a migration are not in the history;
   /// then reads the zone from the start and also applies records whose tags are known.
   package func adoptModel() throws {
+    // No undo of an object's deletion outlives a migration, and its entity may have another name.
+    try metadata.forgetUnsent()
     try renameEdges()
     try learnFieldKindsFromBases()
     // A change in the history is an edit even if its value equals a default.

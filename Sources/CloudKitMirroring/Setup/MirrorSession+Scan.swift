@@ -20,6 +20,7 @@ extension MirrorSession {
       try metadata.setMeta(.historyTransaction, .integer(try rows.lastTransactionNumber()))
     }
     if entityName == Self.neverSent {
+      if key == 0 { try foldHistory() }
       guard let next = try trustNeverSent(after: key, limit: limit) else { return try endScan() }
       try metadata.setMeta(.scanPosition, .text("\(next) \(Self.neverSent)"))
       return true
@@ -67,6 +68,13 @@ extension MirrorSession {
   package func requestScan() throws {
     try metadata.setMeta(.scanFinished, nil)
     try metadata.setMeta(.scanPosition, nil)
+  }
+
+  /// Has the rest of a scan make the values of objects that were never sent their base, after an
+  /// identifier.
+  func continueTrusting(after id: Int64) throws {
+    try metadata.setMeta(.scanFinished, nil)
+    try metadata.setMeta(.scanPosition, .text("\(id) \(Self.neverSent)"))
   }
 
   private func endScan() throws -> Bool {

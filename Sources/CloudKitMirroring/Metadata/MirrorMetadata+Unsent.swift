@@ -1,0 +1,41 @@
+import WatershedSQLite
+
+/// Objects that were deleted before they were sent, by their record names.
+///
+/// An undo inserts the object again, and another copy of the store may have sent it: both times the name
+/// shows that it is the same object.
+extension MirrorMetadata {
+  /// The number of objects that are remembered, so that an app that makes and deletes objects all the
+  /// time does not fill the table: an undo and an import concern the last ones.
+  private static let unsentLimit: Int64 = 1000
+
+  package func keepUnsent(_ name: String, entity: String, key: Int64?) throws {
+    try connection.run(
+      "INSERT OR REPLACE INTO WSMIRROR_UNSENT (NAME, ENTITY, PK) VALUES (?, ?, ?)",
+      [.text(name), .text(entity), key.map(SQLiteValue.integer) ?? .null]
+    )
+    try connection.run(
+      "DELETE FROM WSMIRROR_UNSENT WHERE ID <= ?",
+      [.integer(connection.lastInsertRowID - Self.unsentLimit)]
+    )
+  }
+
+  /// Returns and removes the name of an object that was deleted before it was sent.
+  package func takeUnsent(entity: String, key: Int64) throws -> String? {
+    let found = try connection.scalar(
+      "SELECT NAME FROM WSMIRROR_UNSENT WHERE ENTITY = ? AND PK = ? ORDER BY ID DESC LIMIT 1",
+      [.text(entity), .integer(key)]
+    )
+    guard case .text(let name) = found else { return nil }
+    try forget(name, in: "WSMIRROR_UNSENT")
+    return name
+  }
+
+  /// Removes a name; returns whether an object of this name was deleted before it was sent.
+  package func takeUnsent(_ name: String) throws -> Bool {
+    guard try has(name, in: "WSMIRROR_UNSENT") else { return false }
+    return try forget(name, in: "WSMIRROR_UNSENT")
+  }
+
+  package func forgetUnsent() throws { try connection.run("DELETE FROM WSMIRROR_UNSENT") }
+}
