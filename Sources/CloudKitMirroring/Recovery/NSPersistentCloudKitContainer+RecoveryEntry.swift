@@ -5,8 +5,8 @@ import OpenCoreData
 extension NSPersistentCloudKitContainer {
   /// Values that another device or the server replaced in a store, kept for the app.
   ///
-  /// An entry is an object that another device deleted while it had edits that no server had, or
-  /// values that a restored server's older ones replaced.
+  /// An entry is an object that another device deleted while it had edits that no server had, values
+  /// that a restored server's older ones or a restored store's replaced, or a link.
   ///
   /// **Differs from Core Data:** Core Data has no such list; it loses the values.
   public struct RecoveryEntry: Identifiable, Sendable {
