@@ -3,6 +3,7 @@ import CloudKitTesting
 import Foundation
 import OpenCoreData
 import Testing
+import WatershedSQLite
 
 @Suite("Batches whose replies come late or never")
 struct RepeatedBatchTests {
@@ -139,6 +140,62 @@ struct RepeatedBatchTests {
     let titles = ["first"] + (1...4).map { "launch \($0)" }
     #expect(try self.titles(pad).sorted() == titles)
     #expect(try phone.titles() == titles)
+    try await phone.quit()
+    try await pad.quit()
+  }
+
+  @Test(
+    "A backup with an open batch brings nothing back that was deleted since",
+    arguments: [true, false]
+  )
+  func backupWithOpenBatch(isLaunchedAgain: Bool) async throws {
+    let world = try await World()
+    var phone = try await ScriptedDevice("phone", in: world)
+    let pad = try await world.device("pad")
+    try phone.save { context in
+      _ = context.make("Post", ["title": "first"])
+      _ = context.make("Tag", ["name": "t"])
+    }
+    try await settle(phone, pad)
+    try await saveWithoutReply(phone) { context in
+      let tags = NSSet(array: try context.all("Tag"))
+      context.make("Post", ["title": "deleted"]).setValue(tags, forKey: "tags")
+      try context.first("Post", "title", "first").setValue(tags, forKey: "tags")
+    }
+    let file = world.folder.appendingPathComponent("phone.sqlite")
+    let backup = world.folder.appendingPathComponent("backup.sqlite")
+    try SQLiteConnection(path: file.path).execute("VACUUM INTO '\(backup.path)'")
+    phone.cloud.onModify(nil)
+    phone.faults.clear()
+    try await settle(phone, pad)
+    if isLaunchedAgain {
+      try await phone.quit()
+      phone = try await ScriptedDevice("phone", in: world)
+    }
+    // The next batch acknowledges the reply to the one that the backup has.
+    try phone.save { _ = $0.make("Post", ["title": "later"]) }
+    try await settle(phone, pad)
+    try pad.save { context in
+      context.delete(try context.first("Post", "title", "deleted"))
+      try context.first("Post", "title", "first").setValue(NSSet(), forKey: "tags")
+    }
+    try await settle(phone, pad)
+    try await phone.quit()
+    for suffix in ["-wal", "-shm"] {
+      try? FileManager.default.removeItem(atPath: file.path + suffix)
+    }
+    try FileManager.default.removeItem(at: file)
+    try FileManager.default.moveItem(at: backup, to: file)
+    phone = try await ScriptedDevice("phone", in: world)
+    try await settle(phone, pad)
+    #expect(try phone.titles() == ["first", "later"])
+    #expect(try titles(pad).sorted() == ["first", "later"])
+    #expect(try phone.mirror.snapshot() == pad.snapshot())
+    let tags = try pad.save { context in
+      (try context.first("Post", "title", "first").value(forKey: "tags") as? NSSet)?.count
+    }
+    #expect(tags == 0)
+    #expect(try phone.mirror.read { try $0.openBatch() } == nil)
     try await phone.quit()
     try await pad.quit()
   }

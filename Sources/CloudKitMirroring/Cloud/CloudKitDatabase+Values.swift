@@ -87,6 +87,7 @@ extension CloudKitDatabase {
 
   static func failure(_ error: CKError) -> any Error {
     let reason = error.localizedDescription
+    if error.isSequencePassed { return CloudFailure.alreadySettled(reason: reason) }
     switch error.code {
     case .networkUnavailable, .networkFailure, .serverResponseLost:
       return CloudFailure.unreachable(reason: reason)

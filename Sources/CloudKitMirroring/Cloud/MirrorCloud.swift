@@ -208,6 +208,8 @@ package enum CloudFailure: Error, Hashable, Sendable {
   case overQuota(reason: String)
   /// The server refused the request as a whole.
   case refused(reason: String)
+  /// The batch was settled by another copy of the store, which sent later ones.
+  case alreadySettled(reason: String)
 }
 
 /// Why a change token cannot be continued.

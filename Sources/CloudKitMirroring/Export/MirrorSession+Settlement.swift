@@ -121,6 +121,22 @@ extension MirrorSession {
     }
   }
 
+  /// Makes what is left of a batch pending again that another copy of the store has settled.
+  ///
+  /// The feed was read to its end: an edge of the batch that it lists as deleted was created by the other
+  /// copy, and deleted since.
+  package func replaceSettled(_ batch: CloudBatch) throws {
+    for operation in batch.operations where operation.isEdge && operation.kind == .create {
+      guard let edge = try metadata.edge(named: operation.name), edge.sequence == batch.sequence,
+        edge.pending != .save, try metadata.isGoneEdge(edge.name)
+      else { continue }
+      if edge.isLinked { try unlink(edge) }
+      try metadata.remove(edge)
+      try metadata.forgetGoneEdge(edge.name)
+    }
+    try abandon(batch)
+  }
+
   /// Postpones a conflict if the server's copy is older than the last agreed one.
   ///
   /// Merging it now would treat the values that a restored server lost as edits of others. Returns

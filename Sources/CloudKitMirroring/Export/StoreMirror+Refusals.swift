@@ -44,6 +44,29 @@ extension StoreMirror {
     }
   }
 
+  /// Makes a batch again that another copy of the store has settled, after an import: deletions of its records
+  /// were applied, and what the server has of them is their base.
+  ///
+  /// Returns why the batch is still postponed.
+  func replaceSettledBatch(_ failure: CloudFailure) throws -> CloudFailure? {
+    guard case .alreadySettled = failure, let open = try read({ try $0.openBatch() }) else {
+      return failure
+    }
+    let batch = try CloudBatch(encoded: open.payload)
+    try write(MirrorAuthor.exporting) { session in
+      try session.foldHistory()
+      try session.replaceSettled(batch)
+    }
+    state.withLock { $0.wantsExport = true }
+    journal.note(
+      .export,
+      .batchRepeated,
+      cause: "Another copy of this store has settled batch \(batch.sequence).",
+      effect: "What is left of it is sent in a batch of its own."
+    ) { $0.recordNames = batch.operations.map(\.name) }
+    return nil
+  }
+
   private static func mayBeOfBatch(_ failure: CloudFailure) -> Bool {
     switch failure {
     case .busy(_, nil), .unreachable: true
@@ -72,6 +95,10 @@ extension StoreMirror {
     case .unreachable, .busy, .notAuthenticated, .accountChanged, .tokenExpired:
       // The server may have executed it: the batch stays open and is repeated.
       if effects.has(.forgetRetry) { try write(MirrorAuthor.exporting) { try $0.believe(batch) } }
+      throw failure
+    case .alreadySettled:
+      // The feed says what became of its records; the batch is made again after it was read.
+      state.withLock { $0.wantsImport = true }
       throw failure
     case .zoneMissing:
       try await checkAccount()

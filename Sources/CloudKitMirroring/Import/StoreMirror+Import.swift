@@ -14,7 +14,7 @@ extension StoreMirror {
   func runImport() async throws -> CloudFailure? {
     try await phase(.import, type: 1, cause: "Something may have changed at the server.") {
       log.detail(1, "Scheduling automated import with activity")
-      let stuck = try await resolveOpenBatchBeforeImport()
+      var stuck = try await resolveOpenBatchBeforeImport()
       var total = ImportEffect()
       let token = try await changedDatabase()
       log.detail(2, "Processing work items")
@@ -29,6 +29,7 @@ extension StoreMirror {
         // Merges and corrections are pending.
         state.withLock { $0.wantsExport = true }
       }
+      stuck = try stuck.flatMap(replaceSettledBatch)
       if let stuck { try noteFailedBatch(stuck) }
       state.withLock { state in
         state.confirmed = state.outdated

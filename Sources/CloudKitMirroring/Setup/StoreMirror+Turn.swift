@@ -247,7 +247,8 @@ enum MirrorErrorText {
     switch error {
     case CloudFailure.unreachable(let reason), CloudFailure.busy(let reason, _),
       CloudFailure.notAuthenticated(let reason), CloudFailure.refused(let reason),
-      CloudFailure.overQuota(let reason), CloudFailure.accountChanged(let reason):
+      CloudFailure.overQuota(let reason), CloudFailure.accountChanged(let reason),
+      CloudFailure.alreadySettled(let reason):
       return reason
     case CloudFailure.tokenExpired: return "The change token has expired."
     case CloudFailure.zoneMissing: return "The zone is not on the server."

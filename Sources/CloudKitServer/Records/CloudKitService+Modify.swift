@@ -213,9 +213,18 @@ struct ModifyCall: Sendable {
       in: id,
       user: user,
       device: sequence.device,
-      sequence: sequence.sequence
+      from: sequence.sequence
     )
     guard let stored else { return nil }
+    guard stored.sequence == sequence.sequence else {
+      // A late repetition would create again what was deleted since.
+      throw ErrorDictionary(
+        .badRequest,
+        "the device has executed a batch after the one with the sequence number "
+          + "\(sequence.sequence), whose reply was acknowledged",
+        extension: ErrorExtension(code: .sequencePassed)
+      )
+    }
     let body = try service.vault.open(stored.body, for: replyPurpose(sequence))
     guard body.prefix(Self.markSize) == mark else {
       throw ErrorDictionary(
@@ -244,9 +253,18 @@ struct ModifyCall: Sendable {
       sequence: sequence.sequence,
       body: try service.vault.seal(mark + reply, for: replyPurpose(sequence))
     )
-    if sequence.finishedDevice != sequence.device { batch.finishedDevice = sequence.finishedDevice }
     let now = service.now
     let limit = service.limits.sequenceDevices
+    if let finished = sequence.finishedDevice, finished != sequence.device {
+      // It may live on in a copy of its store.
+      service.sequenceDevices.forget(id, user, finished)
+      batch.finishedDevice = WriteBatch.FinishedDevice(
+        name: finished,
+        sequence: sequence.acknowledged,
+        silentSince: now
+          - Int64((service.limits.replyLifetime - service.limits.finishedReplyLifetime) * 1000)
+      )
+    }
     if service.sequenceDevices.isDue(id, user, sequence.device, now: now, limit: limit) {
       batch.replyRules = WriteBatch.ReplyRules(
         now: now,

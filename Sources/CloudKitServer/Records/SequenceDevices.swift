@@ -19,6 +19,12 @@ final class SequenceDevices: Sendable {
 
   private let noted = Mutex<[User: [Noted]]>([:])
 
+  /// Makes a device due again, because its record was changed.
+  func forget(_ partition: PartitionID, _ user: String, _ device: String) {
+    let key = User(partition: partition, name: user)
+    noted.withLock { $0[key]?.removeAll { $0.device == device } }
+  }
+
   /// Whether the device is to be recorded, which the caller then does.
   ///
   /// No more devices of a user are kept than in the storage: one that another device has replaced

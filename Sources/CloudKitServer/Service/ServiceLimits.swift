@@ -129,6 +129,10 @@ package struct ServiceLimits: Hashable, Sendable {
   /// Seconds that the reply of a batch with a sequence number is kept, after the device's last batch: as long
   /// as a device may be away that did not get it.
   package var replyLifetime = 2.0 * 365 * 24 * 60 * 60
+  /// Seconds that the replies of a device are kept which a later launch of its app has named as finished, as long
+  /// as `sequenceDevices` leaves room for them: a backup that is restored within that time may have an open
+  /// batch of the device.
+  package var finishedReplyLifetime = 90.0 * 24 * 60 * 60
   /// Devices of one user, in one database, whose replies are kept; the longest unused goes first.
   package var sequenceDevices = 64
   /// People that one user may look up within an hour, by address, number or record name.

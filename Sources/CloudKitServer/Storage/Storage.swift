@@ -201,11 +201,12 @@ package protocol StorageSnapshot {
   func isIndexReady(in id: PartitionID, type: String, field: String) throws -> Bool
   /// The entries of a ready index, in its order.
   func entries(in id: PartitionID, _ walk: IndexWalk) throws -> [IndexPosition]
+  /// The kept reply of a device with this number, or else the one with the next higher number.
   func reply(
     in id: PartitionID,
     user: String,
     device: String,
-    sequence: Int64
+    from sequence: Int64
   ) throws -> StoredReply?
   /// Whether kept replies exist of devices that were silent since a time, in milliseconds.
   func hasReplies(in id: PartitionID, before time: Int64) throws -> Bool

@@ -44,8 +44,8 @@ package struct WriteBatch: Sendable {
   package var reply: StoredReply?
   /// Replies of this device up to this sequence are removed.
   package var acknowledged: Acknowledgement?
-  /// A device of the reply's user that repeats no batch any more: its replies are removed.
-  package var finishedDevice: String?
+  /// A device of the reply's user that a later launch has succeeded.
+  package var finishedDevice: FinishedDevice?
   /// The limits for the kept replies of the user's devices.
   package var replyRules: ReplyRules?
   /// Replies of devices that were silent since this time are removed; milliseconds since 1970.
@@ -134,6 +134,16 @@ package struct WriteBatch: Sendable {
     package var user: String
     package var device: String
     package var sequence: Int64
+  }
+
+  /// A device whose replies count as those of one that was silent for long, unless it executed a batch
+  /// after the one that its successor knows.
+  package struct FinishedDevice: Hashable, Sendable {
+    package var name: String
+    /// The last batch that the successor knows to be settled.
+    package var sequence: Int64
+    /// The time of its last batch, as it is recorded from now on; milliseconds since 1970.
+    package var silentSince: Int64
   }
 
   package struct ReplyRules: Hashable, Sendable {

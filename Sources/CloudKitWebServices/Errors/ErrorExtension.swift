@@ -48,6 +48,8 @@ package struct ErrorExtensionCode: RawRepresentable, Codable, Hashable, Sendable
   package static let schemaMismatch = ErrorExtensionCode(rawValue: "SCHEMA_MISMATCH")
   package static let notIndexed = ErrorExtensionCode(rawValue: "NOT_INDEXED")
   package static let sequenceReused = ErrorExtensionCode(rawValue: "SEQUENCE_REUSED")
+  /// The device has executed a later batch, and has acknowledged the reply to this one.
+  package static let sequencePassed = ErrorExtensionCode(rawValue: "SEQUENCE_PASSED")
   /// The request was made for another user than the one who sent it.
   package static let accountChanged = ErrorExtensionCode(rawValue: "ACCOUNT_CHANGED")
   /// The password was right, and the account has a second factor whose code was not sent.

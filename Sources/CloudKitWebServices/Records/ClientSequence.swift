@@ -3,14 +3,19 @@ import Foundation
 /// A device's number for one batch, so that a batch whose reply was lost can be repeated.
 ///
 /// The server keeps the reply of (user, database, device, sequence) until a later request
-/// acknowledges it.
+/// acknowledges it. A device sends one batch after the other, under ascending numbers: a number below
+/// one that was executed, whose reply is not kept any more, is a request that the network delayed or
+/// duplicated, and is refused.
 package struct ClientSequence: Codable, Hashable, Sendable {
   package var device: String
   package var sequence: Int64
   /// The client has received the replies up to and including this number; they need not be kept.
   package var acknowledged: Int64
-  /// A device of the same client, such as its former launch, that repeats no batch any more: its
-  /// replies need not be kept.
+  /// A device of the same client, such as its former launch, whose batches up to `acknowledged` are
+  /// settled.
+  ///
+  /// If it executed no later batch, its replies are kept for a limited time, and removed before those
+  /// of other devices. A copy of the client may continue the same device: then they are kept as before.
   package var finishedDevice: String?
 
   /// The allowed numbers: those that every JSON reader reads exactly, so that the server's

@@ -31,6 +31,11 @@ extension CKError {
   /// The key of the exact code that our own service adds to an error.
   private static let exactCodeKey = "ExactErrorCode"
 
+  /// Whether the service has executed a later batch of the device than the one that it was sent.
+  package var isSequencePassed: Bool {
+    userInfo[Self.exactCodeKey] as? String == ErrorExtensionCode.sequencePassed.rawValue
+  }
+
   /// Whether a sign-in whose password was right needs a code of the account's second factor beside it.
   ///
   /// **Differs from CloudKit:** there the system signs people in.

@@ -29,8 +29,8 @@ struct KeptReplyTests {
       )
     )
     return try storage.read {
-      try $0.reply(in: id, user: user, device: device, sequence: number)
-    } != nil
+      try $0.reply(in: id, user: user, device: device, from: number)
+    }?.sequence == number
   }
 
   @Test("A reply goes when its time is over, at the next batch or the next tidying")
@@ -59,15 +59,70 @@ struct KeptReplyTests {
       person.server.clock.advance(seconds: 1)
       let sequence = ClientSequence(
         device: "launch \(launch)",
-        sequence: 1,
-        acknowledged: 0,
+        sequence: Int64(launch),
+        acknowledged: Int64(launch) - 1,
         finishedDevice: launch == 1 ? nil : "launch \(launch - 1)"
       )
       _ = try await person.modify([.make(.forceUpdate, "r\(launch)")], sequence: sequence)
     }
     #expect(try await isKept(person, "waiting"))
-    #expect(try await !isKept(person, "launch 3"))
-    #expect(try await isKept(person, "launch 4"))
+    #expect(try await !isKept(person, "launch 3", 3))
+    #expect(try await isKept(person, "launch 4", 4))
+  }
+
+  private func succeed(_ person: Person, _ former: String, acknowledged: Int64) async throws {
+    let sequence = ClientSequence(
+      device: "successor of \(former)",
+      sequence: acknowledged + 1,
+      acknowledged: acknowledged,
+      finishedDevice: former
+    )
+    _ = try await person.modify([.make(.forceUpdate, "of \(former)")], sequence: sequence)
+  }
+
+  @Test("The reply of a finished device is kept for a limited time, for backups")
+  func finishedForLong() async throws {
+    let day = 86_400.0
+    let person = try await TestServer(limits: { $0.finishedReplyLifetime = 10 * day }).person()
+      .extended
+    try await person.makeZone()
+    try await send(person, "finished")
+    try await succeed(person, "finished", acknowledged: 1)
+    person.server.clock.advance(seconds: 9 * day)
+    try await person.server.service.collectTraces()
+    #expect(try await isKept(person, "finished"))
+    person.server.clock.advance(seconds: 2 * day)
+    try await person.server.service.collectTraces()
+    #expect(try await !isKept(person, "finished"))
+    #expect(try await isKept(person, "successor of finished", 2))
+  }
+
+  @Test("A device that a copy of its store continues is not finished by the other copy")
+  func continuedDevice() async throws {
+    let day = 86_400.0
+    let person = try await TestServer(limits: { $0.finishedReplyLifetime = 10 * day }).person()
+      .extended
+    try await person.makeZone()
+    try await send(person, "continued", 7)
+    try await send(person, "continued", 8)
+    try await succeed(person, "continued", acknowledged: 7)
+    person.server.clock.advance(seconds: 11 * day)
+    try await person.server.service.collectTraces()
+    #expect(try await isKept(person, "continued", 8))
+  }
+
+  @Test("A finished device that sends again is kept as before")
+  func finishedTooEarly() async throws {
+    let day = 86_400.0
+    let person = try await TestServer(limits: { $0.finishedReplyLifetime = 10 * day }).person()
+      .extended
+    try await person.makeZone()
+    try await send(person, "early", 1)
+    try await succeed(person, "early", acknowledged: 1)
+    try await send(person, "early", 2)
+    person.server.clock.advance(seconds: 11 * day)
+    try await person.server.service.collectTraces()
+    #expect(try await isKept(person, "early", 2))
   }
 
   @Test(

@@ -302,9 +302,28 @@ struct ModifyRecordsTests {
     // The next batch acknowledges the first, whose reply is then removed.
     let second = ClientSequence(device: "phone", sequence: 2, acknowledged: 1)
     _ = try await person.modify([.make(.create, "s")], sequence: second)
-    #expect(
-      try await person.modify(batch, sequence: first)[0].error?.serverErrorCode == .exists
-    )
+    let error = await #expect(throws: ErrorDictionary.self) {
+      try await person.modify(batch, sequence: first)
+    }
+    #expect(error?.extension?.code == .sequencePassed)
+  }
+
+  @Test("A batch that arrives again after its reply was acknowledged creates nothing again")
+  func lateRepetition() async throws {
+    let person = try await world().extended
+    func number(_ sequence: Int64) -> ClientSequence {
+      ClientSequence(device: "phone", sequence: sequence, acknowledged: sequence - 1)
+    }
+    let batch = [RecordOperation.make(.create, "r", ["a": .int64(1)])]
+    _ = try await person.modify(batch, sequence: number(1))
+    _ = try await person.modify([.make(.forceDelete, "r")], sequence: number(2))
+    let error = await #expect(throws: ErrorDictionary.self) {
+      try await person.modify(batch, sequence: number(1))
+    }
+    #expect(error?.extension?.code == .sequencePassed)
+    await #expect(throws: ErrorDictionary.self) { try await person.lookup("r") }
+    // A number that the device has not used yet is executed, and so is one of another device.
+    #expect(try await person.modify(batch, sequence: number(3))[0].item != nil)
   }
 
   @Test("A kept reply is returned for its own batch only")

@@ -223,7 +223,7 @@ private final class StatementRecorder {
     _ = try snapshot.activeIndexes(in: id, types: ["T"])
     _ = try snapshot.isIndexReady(in: id, type: "T", field: "f")
     _ = try snapshot.entries(in: id, IndexWalk(type: "T", field: "f", zone: nil, limit: 1))
-    _ = try snapshot.reply(in: id, user: "u", device: "d", sequence: 1)
+    _ = try snapshot.reply(in: id, user: "u", device: "d", from: 1)
     _ = try snapshot.subscriptions(in: id, user: "u")
     _ = try snapshot.subscriptions(in: id, types: ["T"])
     let range = ShareRange(zone: .defaultZone, share: "s", after: .zero, limit: 1)

@@ -172,7 +172,7 @@ struct PostgreSQLPlanTests {
       _ = try snapshot.subscriptions(in: id, types: ["T5"])
     }
     try expect("replies_pkey") {
-      _ = try snapshot.reply(in: id, user: "_o", device: "d", sequence: 1)
+      _ = try snapshot.reply(in: id, user: "_o", device: "d", from: 1)
     }
     try expect("accounts_by_name") { _ = try snapshot.account(userName: "ada") }
     try expect("accounts_by_address") { _ = try snapshot.accounts(emailAddress: "Ada@Example.com") }

@@ -147,9 +147,9 @@ struct CountingSnapshot: StorageSnapshot {
     in id: PartitionID,
     user: String,
     device: String,
-    sequence: Int64
+    from sequence: Int64
   ) throws -> StoredReply? {
-    try base.reply(in: id, user: user, device: device, sequence: sequence)
+    try base.reply(in: id, user: user, device: device, from: sequence)
   }
   func hasReplies(in id: PartitionID, before time: Int64) throws -> Bool {
     try base.hasReplies(in: id, before: time)

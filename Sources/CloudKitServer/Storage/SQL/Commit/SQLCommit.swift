@@ -290,7 +290,7 @@ struct SQLCommit<Session: SQLSession> {
           ]
         ]
       )
-      if let device = batch.finishedDevice { try forget([device], of: reply.user, partition) }
+      if let device = batch.finishedDevice { try finish(device, of: reply.user, partition) }
       if let rules = batch.replyRules { try bound(reply, rules, partition) }
     }
     if let time = batch.forgetsRepliesBefore {
@@ -331,6 +331,32 @@ struct SQLCommit<Session: SQLSession> {
       $0.element.at < rules.oldest || $0.offset >= rules.devices - 1
     }
     try forget(expired.map(\.element.device), of: reply.user, partition)
+  }
+
+  private func finish(
+    _ device: WriteBatch.FinishedDevice,
+    of user: String,
+    _ partition: PartitionID
+  ) throws {
+    // A copy of the store continues a device that has a later reply.
+    let later = try session.query(
+      """
+      SELECT 1 FROM replies
+      WHERE partition = $1 AND user_record = $2 AND device = $3 AND sequence > $4 LIMIT 1
+      """,
+      [.integer(partition.rawValue), .text(user), .text(device.name), .integer(device.sequence)]
+    ) { _ in true }
+    guard later.isEmpty else { return }
+    try session.run(
+      """
+      UPDATE reply_devices SET at = $1
+      WHERE partition = $2 AND user_record = $3 AND device = $4 AND at > $1
+      """,
+      [
+        .integer(device.silentSince), .integer(partition.rawValue), .text(user),
+        .text(device.name),
+      ]
+    )
   }
 
   private func forget(_ devices: [String], of user: String, _ partition: PartitionID) throws {

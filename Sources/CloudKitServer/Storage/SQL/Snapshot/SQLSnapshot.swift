@@ -258,16 +258,17 @@ struct SQLSnapshot<Session: SQLSession>: StorageSnapshot {
     in id: PartitionID,
     user: String,
     device: String,
-    sequence: Int64
+    from sequence: Int64
   ) throws -> StoredReply? {
     try connection.query(
       """
-      SELECT body FROM replies
-      WHERE partition = $1 AND user_record = $2 AND device = $3 AND sequence = $4
+      SELECT sequence, body FROM replies
+      WHERE partition = $1 AND user_record = $2 AND device = $3 AND sequence >= $4
+      ORDER BY sequence LIMIT 1
       """,
       [partition(id), .text(user), .text(device), .integer(sequence)]
     ) {
-      StoredReply(user: user, device: device, sequence: sequence, body: $0.blob(0))
+      StoredReply(user: user, device: device, sequence: $0.int64(0), body: $0.blob(1))
     }.first
   }
 
