@@ -43,6 +43,44 @@ struct AccountTests {
     try await phone.quit()
   }
 
+  @Test("A listener whose channel belongs to a former user is replaced when the account changes")
+  func listener() async throws {
+    let world = try await World()
+    let phone = try await ScriptedDevice("phone", in: world)
+    try await phone.sync()
+    var events = phone.cloud.keepListening().makeAsyncIterator()
+    try await phone.sync()
+    #expect(await events.next() == .began)
+    phone.mirror.accountMayHaveChanged()
+    try await phone.sync()
+    // The next set-up does not wait for the end of the former listener.
+    let next = [await events.next(), await events.next()]
+    #expect(next.contains(.began))
+    #expect(next.contains(.ended))
+    try await phone.quit()
+  }
+
+  @Test("No listener is started while nobody is signed in")
+  func noListenerWithoutUser() async throws {
+    let world = try await World()
+    let phone = try await ScriptedDevice("phone", in: world)
+    try await phone.sync()
+    var events = phone.cloud.keepListening().makeAsyncIterator()
+    try await phone.sync()
+    #expect(await events.next() == .began)
+    phone.cloud.setAccount(.none(reason: "Signed out."))
+    phone.mirror.accountMayHaveChanged()
+    #expect(await events.next() == .ended)
+    phone.cloud.forgetCalls()
+    await #expect(throws: (any Error).self) { try await phone.mirror.syncNow() }
+    #expect(!phone.cloud.calls.contains("notifications"))
+    phone.cloud.setAccount(nil)
+    phone.mirror.accountMayHaveChanged()
+    try await phone.sync()
+    #expect(await events.next() == .began)
+    try await phone.quit()
+  }
+
   @Test(
     "Work begun for one user writes nothing to the next user's database, also without an event"
   )

@@ -14,6 +14,7 @@ final class ScriptedCloud: MirrorCloud {
     var lookup: (@Sendable ([String]) async throws -> CloudLookup?)?
     var account: CloudAccount?
     var zoneChanges: (@Sendable (Data?) async throws -> CloudZoneChanges?)?
+    var listeners: AsyncStream<ListenerEvent>.Continuation?
   }
 
   private let base: CloudKitDatabase
@@ -100,10 +101,27 @@ final class ScriptedCloud: MirrorCloud {
     return try await base.lookup(zone, names, keys: keys)
   }
 
-  /// Ends immediately, as if notifications were turned off.
+  /// What happened to a listener for notifications.
+  enum ListenerEvent: Hashable, Sendable {
+    case began, ended
+  }
+
+  /// Keeps listeners from now on, until they are cancelled; returns what happens to them.
+  func keepListening() -> AsyncStream<ListenerEvent> {
+    let (events, continuation) = AsyncStream.makeStream(of: ListenerEvent.self)
+    state.withLock { $0.listeners = continuation }
+    return events
+  }
+
+  /// Ends immediately, as if notifications were turned off, unless listeners are kept.
   func notifications() -> AsyncThrowingStream<Void, any Error> {
     note("notifications")
-    return AsyncThrowingStream { $0.finish() }
+    let listeners = state.withLock { $0.listeners }
+    return AsyncThrowingStream { continuation in
+      guard let listeners else { return continuation.finish() }
+      listeners.yield(.began)
+      continuation.onTermination = { _ in listeners.yield(.ended) }
+    }
   }
 }
 

@@ -138,13 +138,15 @@ extension StoreMirror {
     }
   }
 
-  /// Listens for changes of others until the mirror stops.
+  /// Listens for changes of others until the mirror stops, or the account may have changed.
   func startListening() {
-    let isListening = state.withLock { state in
-      defer { state.hasNotifications = true }
-      return state.hasNotifications || state.isStopped
+    let number: Int? = state.withLock { state in
+      guard !state.hasNotifications, !state.isStopped else { return nil }
+      state.hasNotifications = true
+      state.listenerNumber += 1
+      return state.listenerNumber
     }
-    guard !isListening else { return }
+    guard let number else { return }
     let cloud = cloud
     let task = effects.tasks.spawn { [weak self] in
       do {
@@ -156,13 +158,22 @@ extension StoreMirror {
         self?.log.detail(1, "Notifications ended: \(MirrorErrorText.text(error))")
       }
       // Without notifications the feed is polled; the next import listens again.
-      self?.notificationsEnded()
+      self?.notificationsEnded(number)
     }
-    state.withLock { $0.listener = task }
+    let isCurrent = state.withLock { state in
+      guard state.listenerNumber == number, state.hasNotifications, !state.isStopped else {
+        return false
+      }
+      state.listener = task
+      return true
+    }
+    // The account changed, or the mirror stopped, while the task was started.
+    if !isCurrent { task.cancel() }
   }
 
-  private func notificationsEnded() {
+  private func notificationsEnded(_ number: Int) {
     state.withLock { state in
+      guard state.listenerNumber == number, state.hasNotifications else { return }
       state.hasNotifications = false
       state.nextPoll = effects.clock.uptime + options.pollInterval
     }
@@ -170,8 +181,24 @@ extension StoreMirror {
     signal.raise()
   }
 
+  /// Ends the listener, whose channel belongs to the user who was signed in when it was opened; the next set-up
+  /// starts another one.
+  ///
+  /// A channel that is opened while no user is signed in, or another one, stays open and never receives a
+  /// notification of this store's user.
+  private func stopListening() {
+    let listener = state.withLock { state in
+      state.hasNotifications = false
+      state.nextPoll = effects.clock.uptime + options.pollInterval
+      defer { state.listener = nil }
+      return state.listener
+    }
+    listener?.cancel()
+  }
+
   /// Makes the mirror run its setup again, because the account may have changed.
   package func accountMayHaveChanged() {
+    stopListening()
     state.withLock { state in
       state.isSetUp = false
       state.accountEpoch += 1

@@ -60,6 +60,8 @@ package final class StoreMirror: Sendable {
     var waiters: [CheckedContinuation<Void, any Error>] = []
     var tasks: [SpawnedTask] = []
     var listener: SpawnedTask?
+    /// The number of listeners that were started: the end of a former one concerns no later one.
+    var listenerNumber = 0
     /// On the monotonic clock: when the feed is polled next while notifications are not available.
     var nextPoll = -Double.infinity
     /// Until when the server asked this device to wait.
