@@ -56,6 +56,57 @@ struct LostTokenTests {
     for device in [phone, pad] { try await device.quit() }
   }
 
+  @Test("An edit of what a restored server lost is kept if a device sends the former value again")
+  func editOfLostValue() async throws {
+    let folder = FileManager.default.temporaryDirectory
+      .appendingPathComponent("restored-" + UUID().uuidString)
+    let backup = folder.appendingPathExtension("backup")
+    defer {
+      for url in [folder, backup] { try? FileManager.default.removeItem(at: url) }
+    }
+    let first = try await World(dataFolder: folder)
+    var (phone, pad) = (try await first.device("phone"), try await first.device("pad"))
+    try phone.save { _ = $0.make("Post", ["title": "a"]) }
+    try await first.settle(phone, pad)
+    await first.cloud.shutdown()
+    try FileManager.default.copyItem(at: folder, to: backup)
+    for device in [phone, pad] { try await device.quit() }
+    let second = try await World(dataFolder: folder, folder: first.folder)
+    (phone, pad) = (try await second.device("phone"), try await second.device("pad"))
+    try phone.save { try $0.first("Post", "title", "a").setValue("lost", forKey: "title") }
+    try await second.settle(phone, pad)
+    for device in [phone, pad] { try await device.quit() }
+    await second.cloud.shutdown()
+
+    let third = try await World(dataFolder: backup, folder: first.folder)
+    try await third.cloud.service.beginNewIncarnation()
+    let late = try await ScriptedDevice("pad", in: third)
+    late.cloud.onModify { _ in throw CloudFailure.busy(reason: "Not now.", retryAfter: 0) }
+    await #expect(throws: (any Error).self) { try await late.mirror.syncNow() }
+    #expect(try late.mirror.read { try $0.openBatch() } != nil)
+    phone = try await third.device("phone")
+    try await phone.sync()
+    try phone.save { try $0.first("Post", "title", "lost").setValue("edited", forKey: "title") }
+    try await phone.sync()
+    late.cloud.onModify(nil)
+    // The first call may join a round that began before.
+    try? await late.mirror.syncNow()
+    for _ in 0..<3 {
+      try await late.sync()
+      try await phone.sync()
+    }
+    #expect(try titles(phone) == late.titles())
+    let kept = try late.mirror.read { try $0.recoveredEdits() }
+    #expect(
+      try titles(phone) == ["edited"]
+        || kept.contains { $0.fields["CD_title"] == .string("edited") }
+    )
+    try await late.quit()
+    try await phone.quit()
+    await third.cloud.shutdown()
+    withExtendedLifetime(first) {}
+  }
+
   @Test("A server that was restored from a backup gets back the objects and edits that it lost")
   func restoredServer() async throws {
     let folder = FileManager.default.temporaryDirectory

@@ -329,6 +329,18 @@ extension MirrorSession {
       server: record.fields,
       local: local.fields
     )
+    // Other devices may have sent the lost values and edited them since.
+    if stamps.isOfLostCopy, !context.effects.has(.forgetReplaced) {
+      try keepReplaced(
+        merge.conflicting,
+        of: record,
+        entity,
+        reason: "A value that a restored server had lost was sent again in its place."
+      )
+    }
+    if !lost.isEmpty || (stamps.isOfLostCopy && !merge.conflicting.isEmpty) {
+      known.stamps.modified = nil
+    }
     if !lost.isEmpty {
       try keepReplaced(
         merge.stillPending,

@@ -11,6 +11,7 @@ package enum PendingKind: Int64, Hashable, Sendable {
 package struct RecordStamps: Hashable, Sendable {
   /// Seconds since 2001.
   package var created: Double?
+  /// Nil with a time of creation: see `isOfLostCopy`.
   package var modified: Double?
   package var creator: String?
   package var modifier: String?
@@ -32,6 +33,10 @@ package struct RecordStamps: Hashable, Sendable {
     guard let modified, let earlier = other.modified else { return false }
     return modified > earlier
   }
+
+  /// Whether the copy is one that a restored server has, with values older than the agreed ones, which are
+  /// sent again: its time of change is left out.
+  var isOfLostCopy: Bool { created != nil && modified == nil }
 
   var encoded: Data {
     var fields: [String: MirrorValue] = [:]
