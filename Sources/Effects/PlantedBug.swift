@@ -24,6 +24,8 @@ package enum PlantedBug: String, CaseIterable, Sendable, Codable {
   case dropTombstone
   /// A device does not keep an edit that a deletion by another device overrides.
   case skipRecovery
+  /// A device does not keep unsent edits of objects that the deletion of their owner takes along.
+  case skipTakenAlong
   /// A conflict is answered by sending the own values of all properties again.
   case overwriteOnConflict
   /// A fetched file is not compared with its checksum.

@@ -60,7 +60,7 @@ struct AccountTests {
     try await phone.quit()
   }
 
-  @Test("No listener is started while nobody is signed in")
+  @Test("No listener is started while no user is signed in")
   func noListenerWithoutUser() async throws {
     let world = try await World()
     let phone = try await ScriptedDevice("phone", in: world)

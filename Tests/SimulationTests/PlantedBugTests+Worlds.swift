@@ -107,6 +107,22 @@ extension PlantedBugTests {
     return plan
   }
 
+  /// A device that is offline puts an object into a folder, which another device deletes.
+  static var ownerDeleted: SimulationPlan {
+    var plan = SimulationPlan(seed: 31_800, devices: [0, 0])
+    plan.requestFaults = []
+    plan.steps = [
+      PlannedStep(1, .save(device: 0, context: 0, changes: [.insert(.folder, link: 0, length: 0)])),
+      PlannedStep(120, .offline(device: 1)),
+      // Without it the object would be in an open batch, which is sent before the deletion is read.
+      PlannedStep(1, .sync(device: 1)),
+      PlannedStep(10, .save(device: 1, context: 0, changes: [.insert(.item, link: 0, length: 0)])),
+      PlannedStep(1, .save(device: 0, context: 0, changes: [.delete(.folder, pick: 0)])),
+      PlannedStep(60, .online(device: 1)),
+    ]
+    return plan
+  }
+
   /// The app deletes its history while a batch waits for a connection.
   static var historyDeletedOffline: SimulationPlan {
     var plan = SimulationPlan(seed: 31_700, devices: [0, 0])

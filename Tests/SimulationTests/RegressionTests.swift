@@ -8,7 +8,7 @@ import Testing
 struct RegressionTests {
   private static let orders: ClosedRange<UInt64> = 0...4
 
-  private func play(_ plan: SimulationPlan) async throws {
+  func play(_ plan: SimulationPlan) async throws {
     let outcomes = try await worldLane.run {
       Self.orders.map { order in
         var plan = plan

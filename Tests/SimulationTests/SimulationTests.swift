@@ -6,12 +6,13 @@ import Testing
 /// Whole worlds of devices and a server: with any faults, nothing may be lost.
 ///
 /// `WATERSHED_WORLDS` asks for another number of worlds than a quick run has time for, and `WATERSHED_SEED`
-/// for another first seed than that of the day's second.
+/// for another first seed than that of the day's second. A fresh world that fails is a known issue: it shows a
+/// defect that is older than the change under test. `FixedWorldTests` expects that no world of its seeds fails.
 @Suite("Simulated worlds", .serialized)
 struct SimulationTests {
   private static let environment = ProcessInfo.processInfo.environment
 
-  private static let count = environment["WATERSHED_WORLDS"].flatMap { Int($0) } ?? 100
+  private static let count = environment["WATERSHED_WORLDS"].flatMap { Int($0) } ?? 40
 
   private static let base =
     environment["WATERSHED_SEED"].flatMap { UInt64($0) }
@@ -26,8 +27,8 @@ struct SimulationTests {
       for number in 0..<UInt64(Self.count) { campaign.run(seed: Self.base &+ number) }
       return campaign
     }
-    // Documentation/Reliability.md lists what is open; without open defects this is an expectation.
-    withKnownIssue("Defects that the simulator has found are open", isIntermittent: true) {
+    // The seed is of the moment: a failure says nothing about the last change, and must not be lost either.
+    withKnownIssue("A fresh world found a defect", isIntermittent: true) {
       for outcome in campaign.failures {
         for violation in outcome.violations {
           Issue.record(

@@ -133,6 +133,7 @@ extension MirrorSession {
         ) { $0.recordNames = [record.name] }
       }
       let gone = try rows.delete(reference) { row in
+        if row.reference != reference, context.effects.has(.skipTakenAlong) { return }
         try keepBeforeDeletion(
           row,
           isConcluded

@@ -79,11 +79,12 @@ extension Oracle {
     let asked = deletions[key] ?? []
     guard !asked.isEmpty else {
       let owners = owners(of: key)
-      return expect(
+      expect(
         owners.contains { state.objects[$0] == nil && mayTakeAlong($0, key) },
         .noUnaskedDeletion,
         "\(key) of device \(birth.device) is gone, and no device deleted it or its owner"
       )
+      return auditTakenAlong(key, person, recovered)
     }
     check(.noUnaskedDeletion)
     guard serverLostSince == nil, !personsWithDeletedZone.contains(person) else { return }
@@ -100,6 +101,22 @@ extension Oracle {
         .recovery,
         "\(key).\(property) = \(latest.map { writes[$0].value }) was overridden by a deletion that had "
           + "not seen it, and no recovery list has it"
+      )
+    }
+  }
+
+  /// What the deletion of an owner took along, and only its own device ever had, is in a recovery list.
+  private func auditTakenAlong(_ key: String, _ person: Int, _ recovered: Set<String>) {
+    guard serverLostSince == nil, !personsWithDeletedZone.contains(person) else { return }
+    for number in lostUnsent.sorted() {
+      let write = writes[number]
+      // A file of its own is no text that the list is searched for.
+      guard write.slot.key == key, write.slot.property != "data", !write.isVoid else { continue }
+      expect(
+        recovered.contains(write.value),
+        .recovery,
+        "\(key).\(write.slot.property) = \(write.value), which device \(write.device) had not sent, went with "
+          + "its owner, and no recovery list has it"
       )
     }
   }
@@ -173,6 +190,9 @@ extension Oracle {
         )
       }
       guard let last = standing.last, standing.count == own.count else { continue }
+      // A removal that the server lost is undone by a device that had not read it, as a deletion is.
+      let mayBeUndone = serverLostSince != nil || personsWithDeletedZone.contains(person)
+      if isThere, last.destination == nil, mayBeUndone { continue }
       let authors = Set(own.map(\.device))
       let wasNeverRemoved = !own.contains { $0.destination == nil }
       guard authors.count == 1 || wasNeverRemoved else { continue }

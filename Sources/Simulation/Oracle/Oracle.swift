@@ -18,6 +18,8 @@ final class Oracle {
     /// The writes that happened before this one.
     var ancestors: Set<Int>
     var step: Int
+    /// The batches that the device had begun to send.
+    var batches = 0
     /// The device was later replaced with a copy that may not have had this write.
     var isVoid = false
   }
@@ -58,8 +60,17 @@ final class Oracle {
   var births: [String: Birth] = [:]
   var deletions: [String: [Deletion]] = [:]
   var links: [Slot: [LinkWrite]] = [:]
-  private var knowledge: [Int: Knowledge] = [:]
-  private let personOf: [Int]
+  private(set) var knowledge: [Int: Knowledge] = [:]
+  let personOf: [Int]
+  /// Writes of an object that their device lost before it began to send another batch, so that no other
+  /// device and no server has them.
+  private(set) var lostUnsent: Set<Int> = []
+  /// The step of the last erasure of each device.
+  private(set) var erasures: [Int: Int] = [:]
+  /// What the server's last backup has for certain.
+  var backedUp = Held()
+  /// What the server kept of its data when it was last restored or a zone was deleted, by person.
+  var served: [Int: Held] = [:]
   /// Deletions from this step on may have been lost with the server's data.
   var serverLostSince: Int?
   /// The step at which a device first showed that an object is gone that another device had deleted.
@@ -103,8 +114,8 @@ final class Oracle {
     case deleted(key: String)
   }
 
-  /// Takes down a save that returned without an error.
-  func saved(_ entries: [Entry], on device: Int) {
+  /// Takes down a save that returned without an error, of a device that has begun to send so many batches.
+  func saved(_ entries: [Entry], on device: Int, batches: Int = 0) {
     for entry in entries {
       switch entry {
       case .born(let key, let entity):
@@ -118,7 +129,14 @@ final class Oracle {
         let ancestors = knowledge[device]?.seen[slot] ?? []
         let number = writes.count
         writes.append(
-          Write(slot: slot, value: value, device: device, ancestors: ancestors, step: step)
+          Write(
+            slot: slot,
+            value: value,
+            device: device,
+            ancestors: ancestors,
+            step: step,
+            batches: batches
+          )
         )
         index[slot, default: [:]][value] = number
         knowledge[device, default: Knowledge()].seen[slot, default: []].insert(number)
@@ -137,8 +155,8 @@ final class Oracle {
 
   // MARK: What the devices show
 
-  /// Compares what a device shows with what it showed before.
-  func observe(_ state: AppState, on device: Int) {
+  /// Compares what a device, which has begun to send so many batches, shows with what it showed before.
+  func observe(_ state: AppState, on device: Int, batches: Int = .max) {
     for defect in state.defects where !defect.mayPass {
       report(defect.guarantee, "device \(device): \(defect.text)")
     }
@@ -162,6 +180,10 @@ final class Oracle {
     for slot in known.visible.keys where state.objects[slot.key] == nil {
       let isOwn = deletions[slot.key]?.contains { $0.device == device } ?? true
       if !isOwn, firstSeenGone[slot.key] == nil { firstSeenGone[slot.key] = step }
+    }
+    for (slot, number) in known.visible where state.objects[slot.key] == nil {
+      let write = writes[number]
+      if write.device == device, write.batches == batches { lostUnsent.insert(number) }
     }
     knowledge[device] = known
   }
@@ -213,39 +235,14 @@ final class Oracle {
   func restored(_ device: Int, to known: Knowledge) {
     void(device, since: known.step)
     knowledge[device] = known
-  }
-
-  /// A device is about to lose what it has, and the server lost data that the device has not read since: what
-  /// no other device has seen is gone.
-  func lostWithServer(_ device: Int, keeping copy: Knowledge = Knowledge()) {
-    let person = personOf[device]
-    guard let since = personsWithDeletedZone.contains(person) ? 0 : serverLostSince else { return }
-    let others =
-      knowledge.filter { $0.key != device && personOf[$0.key] == person }.map(\.value)
-      + [copy]
-    for number in writes.indices
-    where personOf[writes[number].device] == person && writes[number].step >= since {
-      let slot = writes[number].slot
-      if !others.contains(where: { $0.seen[slot]?.contains(number) ?? false }) {
-        writes[number].isVoid = true
-      }
-    }
-    let living = others.reduce(into: Set<String>()) { $0.formUnion($1.visible.keys.map(\.key)) }
-    for (key, birth) in births
-    where birth.person == person && birth.step >= since && !living.contains(key) {
-      births[key]?.isVoid = true
-    }
-    for (slot, all) in links where births[slot.key]?.person == person {
-      links[slot] = all.map { link in
-        var link = link
-        if link.step >= since { link.isVoid = true }
-        return link
-      }
+    for (number, write) in writes.enumerated() where write.device == device {
+      lostUnsent.remove(number)
     }
   }
 
   /// The app was deleted with its data.
   func erased(_ device: Int, hadUnsentChanges: Bool) {
+    erasures[device] = step
     if hadUnsentChanges { void(device, since: 0) }
     knowledge[device] = Knowledge()
   }

@@ -17,6 +17,12 @@ final class SimulatedNetwork: @unchecked Sendable {
     /// No faults: for calls of the test itself.
     var isPerfect = false
     var requestCount = 0
+    /// Batches of changes that the device has begun to send.
+    var batchCount = 0
+    /// How often the server has lost data of the device's person.
+    var lossCount = 0
+    /// That number when the last request for changes that was answered reached the server.
+    var lossesRead = 0
     var process: SimulatedProcess?
 
     init(device: Int, name: String) {
@@ -97,6 +103,7 @@ final class SimulatedNetwork: @unchecked Sendable {
     guard !isOver, link.isOnline else {
       throw TransportError(wasSent: false, reason: "The device is offline.")
     }
+    if verb == "records/modify" { link.batchCount += 1 }
     if verb != "poll" || fault != nil {
       note(link.name, "request \(number) \(verb)\(fault.map { ": \($0.rawValue)" } ?? "")")
     }
@@ -112,6 +119,7 @@ final class SimulatedNetwork: @unchecked Sendable {
     case .duplicated: duplicate(request, after: long)
     default: break
     }
+    let losses = link.lossCount
     let response = try await exchange(request, link)
     switch fault {
     // A wait for notifications may have begun before the calm: from then on nothing launches a killed app again.
@@ -127,6 +135,7 @@ final class SimulatedNetwork: @unchecked Sendable {
     }
     try await clock.sleep(seconds: fault == .replyDelayed ? long : back)
     try checkOnline(link)
+    if verb == "changes/database" { link.lossesRead = max(link.lossesRead, losses) }
     return response
   }
 

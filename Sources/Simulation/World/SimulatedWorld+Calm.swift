@@ -79,6 +79,12 @@ extension SimulatedWorld {
           )
         )
       }
+      // The connection on which it waits may break only now: the request was lost before the calm.
+      if device.link.lossesRead < device.link.lossCount {
+        problems.append(
+          (.nothingWaits, "\(device.name) has not asked for changes since the server lost data")
+        )
+      }
       guard let known = first[device.person] else {
         first[device.person] = (device.name, state)
         continue

@@ -29,7 +29,7 @@ extension SimulatedWorld {
     }
     guard !app.entries.isEmpty else { return }
     note(device.name, "saves " + app.lines.joined(separator: ", "))
-    oracle.saved(app.entries, on: device.index)
+    oracle.saved(app.entries, on: device.index, batches: device.link.batchCount)
     observe(device)
   }
 }

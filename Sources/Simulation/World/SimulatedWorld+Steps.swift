@@ -92,7 +92,10 @@ extension SimulatedWorld {
         try? await clock.sleep(seconds: seconds)
         await startServer()
       }
-    case .backUpServer: try server.backUp()
+    case .backUpServer:
+      for device in devices { observe(device) }
+      try server.backUp()
+      oracle.noteServerBackup()
     case .restoreServer: try await restoreServer()
     case .deleteZone(let person): await deleteZone(person)
     case .quota(let isReached):
@@ -122,7 +125,9 @@ extension SimulatedWorld {
 
   func observe(_ device: SimulatedDevice) {
     do {
-      if let state = try device.state() { oracle.observe(state, on: device.index) }
+      if let state = try device.state() {
+        oracle.observe(state, on: device.index, batches: device.link.batchCount)
+      }
     } catch {
       oracle.report(.liveness, "\(device.name) cannot be read: \(error)")
     }
@@ -169,6 +174,7 @@ extension SimulatedWorld {
     guard let backup = device.backup else { return }
     try await signInOwner(device)
     if !device.isRunning { try start(device) }
+    observe(device)
     try keepList(of: device)
     if try !device.hasReadSinceLoss() {
       oracle.lostWithServer(device.index, keeping: backup.knowledge)
@@ -192,6 +198,7 @@ extension SimulatedWorld {
   private func reinstall(_ device: SimulatedDevice) async throws {
     try await signInOwner(device)
     if !device.isRunning { try start(device) }
+    observe(device)
     try keepList(of: device)
     if try !device.hasReadSinceLoss() { oracle.lostWithServer(device.index) }
     device.loss = .none
@@ -275,7 +282,12 @@ extension SimulatedWorld {
     guard server.backup != nil, let step = server.backupStep else { return }
     server.kill()
     try server.putBackupInPlace()
+    for device in devices {
+      observe(device)
+      device.link.lossCount += 1
+    }
     oracle.serverLostSince = min(oracle.serverLostSince ?? step, step)
+    oracle.serverRestored(persons: Set(plan.devices))
     try await server.start()
     try await server.service?.beginNewIncarnation()
     for device in devices { try device.noteLoss() }
@@ -286,9 +298,13 @@ extension SimulatedWorld {
   }
 
   private func deleteZone(_ person: Int) async {
-    guard let service = server.service else { return }
-    _ = service
-    oracle.personsWithDeletedZone.insert(person)
+    guard server.service != nil else { return }
+    let own = devices.filter { $0.person == person }
+    for device in own {
+      observe(device)
+      device.link.lossCount += 1
+    }
+    oracle.zoneDeleted(person: person)
     let link = SimulatedNetwork.Link(device: -1, name: "web")
     link.isPerfect = true
     let effects = driver.effects(seed: SeedMixing.mix(plan.seed, "web", oracle.step))
@@ -301,9 +317,13 @@ extension SimulatedWorld {
         )
       )
     } catch {
+      for device in own {
+        device.link.lossCount -= 1
+        device.link.lossesRead = min(device.link.lossesRead, device.link.lossCount)
+      }
       return note("web", "the zone could not be deleted: \(error.localizedDescription)")
     }
-    for device in devices where device.person == person {
+    for device in own {
       do {
         try device.noteLoss()
       } catch {

@@ -1,0 +1,98 @@
+/// Notes what is gone with the server's data.
+extension Oracle {
+  /// Writes and objects that are at some place.
+  struct Held {
+    var writes: Set<Int> = []
+    var objects: Set<String> = []
+
+    /// Adds what a device shows.
+    mutating func add(_ known: Knowledge) {
+      for numbers in known.seen.values { writes.formUnion(numbers) }
+      objects.formUnion(known.visible.keys.map(\.key))
+    }
+  }
+
+  /// The server was backed up.
+  ///
+  /// The backup has for certain what another device than the author's shows: it came from the server. What the
+  /// author alone has may be in the backup, or its batch was still on its way.
+  func noteServerBackup() {
+    backedUp = Held()
+    for (device, known) in knowledge {
+      for numbers in known.seen.values {
+        backedUp.writes.formUnion(numbers.filter { writes[$0].device != device })
+      }
+      backedUp.objects.formUnion(
+        known.visible.keys.map(\.key).filter { births[$0].map { $0.device != device } ?? false }
+      )
+    }
+  }
+
+  /// The server was restored from its last backup.
+  func serverRestored(persons: Set<Int>) {
+    for person in persons.sorted() { lost(person, keeping: backedUp) }
+  }
+
+  /// The zone of a person was deleted.
+  func zoneDeleted(person: Int) {
+    personsWithDeletedZone.insert(person)
+    lost(person, keeping: Held())
+  }
+
+  /// The server lost all data of a person but what it holds: what no device has either is gone, whenever it was
+  /// written.
+  ///
+  /// The step of a write does not say whether a backup has it: its batch may have reached the server later than
+  /// the backup was made, and its device may have been erased since with nothing left to send.
+  private func lost(_ person: Int, keeping held: Held) {
+    served[person] = held
+    var present = held
+    for (device, known) in knowledge where personOf[device] == person { present.add(known) }
+    void(person, except: present)
+    for (slot, all) in links where births[slot.key]?.person == person {
+      links[slot] = all.map { link in
+        var link = link
+        // The oracle does not know which devices have a link; its author has it until it is erased.
+        if let erasure = erasures[link.device], erasure > link.step { link.isVoid = true }
+        return link
+      }
+    }
+  }
+
+  /// A device is about to lose what it has, and the server lost data that the device has not read since: what
+  /// no other device has, nor a copy of this one, is gone.
+  func lostWithServer(_ device: Int, keeping copy: Knowledge = Knowledge()) {
+    let person = personOf[device]
+    guard var present = served[person], let own = knowledge[device] else { return }
+    var had = Held()
+    had.add(own)
+    present.add(copy)
+    for (other, known) in knowledge where other != device && personOf[other] == person {
+      present.add(known)
+    }
+    void(person, among: had, except: present)
+    for (slot, all) in links where births[slot.key]?.person == person {
+      links[slot] = all.map { link in
+        var link = link
+        link.isVoid = true
+        return link
+      }
+    }
+  }
+
+  /// Voids what is nowhere any more; `had` limits that to what one device showed.
+  private func void(_ person: Int, among had: Held? = nil, except present: Held) {
+    for number in writes.indices
+    where personOf[writes[number].device] == person && !present.writes.contains(number)
+      && had?.writes.contains(number) ?? true
+    {
+      writes[number].isVoid = true
+    }
+    for (key, birth) in births
+    where birth.person == person && !present.objects.contains(key)
+      && had?.objects.contains(key) ?? true
+    {
+      births[key]?.isVoid = true
+    }
+  }
+}
