@@ -150,6 +150,35 @@ struct ModelChangeTests {
     for device in [phone, pad] { try await device.quit() }
   }
 
+  @Test("An updated device takes what the former version edited last, and keeps the other value")
+  func editedBeforeUpdate() async throws {
+    let world = try await World(model: Self.model(1))
+    var (phone, pad) = (try await world.device("phone"), try await world.device("pad"))
+    try fill(phone, count: 1)
+    try await world.settle(phone, pad)
+    var watch = try await world.device("watch", model: Self.model(2))
+    try await watch.sync()
+    try watch.save { try $0.all("Article").first?.setValue("by the newer", forKey: "headline") }
+    try await watch.sync()
+    try await watch.quit()
+    try await pad.sync()
+    try pad.save { try $0.all("Note").first?.setValue("edited since", forKey: "title") }
+    try await world.settle(pad, phone)
+    try await phone.quit()
+    phone = try await world.device("phone", model: Self.model(2))
+    try await phone.sync()
+    #expect(try values(phone, "Article", "headline") == ["edited since"])
+    let kept = try #require(phone.container.storeMirrors.first).read { try $0.recoveredEdits() }
+    #expect(kept.map { $0.fields["CD_headline"] } == [.string("by the newer")])
+    watch = try await world.device("watch", model: Self.model(2))
+    try await world.settle(phone, watch)
+    #expect(try values(watch, "Article", "headline") == ["edited since"])
+    let fresh = try await world.device("fresh", model: Self.model(2))
+    try await fresh.sync()
+    #expect(try values(fresh, "Article", "headline") == ["edited since"])
+    for device in [phone, pad, watch, fresh] { try await device.quit() }
+  }
+
   @Test(
     "A record that a newer version sends again keeps its values on devices with the older one",
     arguments: [5, 900_000]

@@ -71,6 +71,22 @@ extension RegressionTests {
     try await play(plan)
   }
 
+  @Test("A device that is updated reads no value that a former version has edited since")
+  func staleFieldAfterUpdate() async throws {
+    var plan = SimulationPlan(seed: 2_000_111, devices: [0, 0, 0])
+    plan.requestFaults = []
+    plan.steps = [
+      PlannedStep(30, Self.insert(.item, on: 0)), PlannedStep(60, .upgrade(device: 2)),
+      PlannedStep(120, .offline(device: 2)),
+      PlannedStep(
+        30,
+        .save(device: 0, context: 0, changes: [.edit(.item, pick: 0, attribute: 0, length: 0)])
+      ),
+      PlannedStep(60, .upgrade(device: 1)), PlannedStep(120, Self.insert(.label, on: 1)),
+    ]
+    try await play(plan)
+  }
+
   @Test("A device that waits on a lost request reads what a restored server has before it is idle")
   func lostWaitAtRestore() async throws {
     var plan = SimulationPlan(seed: 1_795_440_345_030, devices: [0, 1])

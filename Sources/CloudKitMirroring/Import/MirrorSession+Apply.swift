@@ -161,7 +161,14 @@ extension MirrorSession {
     try learnFieldKinds(from: record.fields, of: entity)
     var record = record
     if !context.effects.has(.forgetFormerNames) {
-      record.fields = entity.reading(record.fields, since: known?.base).fields
+      let reading = entity.reading(record.fields, since: known?.base)
+      try keepReplaced(
+        reading.doubtful,
+        of: record,
+        entity,
+        reason: "The field under the former name has another value, which is taken for newer."
+      )
+      record.fields = reading.fields
     }
     if var known {
       var repeated = repeated

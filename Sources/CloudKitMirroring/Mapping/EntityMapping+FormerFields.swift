@@ -14,6 +14,9 @@ extension EntityMapping {
     /// Properties whose newest value is only in the former field: the present field is missing, or
     /// an earlier version of the app has edited the former one since.
     package var outdated: Set<String> = []
+    /// The outdated properties whose present field has another value, which nothing shows to be older: it is
+    /// kept for recovery.
+    package var doubtful: Set<String> = []
   }
 
   /// What the former fields of a record take, by the present names of their properties.
@@ -34,10 +37,14 @@ extension EntityMapping {
       if fields.content(of: property) == nil {
         guard fields.content(of: former) != nil else { continue }
       } else {
-        // Another version edited the former field after this version wrote the present one.
-        guard let base, let agreed, !fields.agrees(with: base, on: former),
-          fields.agrees(with: agreed, on: property)
-        else { continue }
+        guard let base, let agreed else { continue }
+        if isUnread(property, former, fields, base) {
+          reading.doubtful.insert(property)
+        } else {
+          // Another version edited the former field after this version wrote the present one.
+          guard !fields.agrees(with: base, on: former), fields.agrees(with: agreed, on: property)
+          else { continue }
+        }
       }
       reading.outdated.insert(property)
       reading.fields[MirrorNames.field(property)] = fields[MirrorNames.field(former)]
@@ -47,5 +54,26 @@ extension EntityMapping {
       }
     }
     return reading
+  }
+
+  /// Whether a device that was updated to this version finds a present field that it has never read, with
+  /// another value than the former one, which it knows.
+  ///
+  /// Devices with this version write both, as long as the value is in no file. So a device with the former
+  /// version wrote the former field later, unless a still later version, which does not know it, wrote the
+  /// present one.
+  private func isUnread(
+    _ property: String,
+    _ former: String,
+    _ fields: FieldBag,
+    _ base: FieldBag
+  ) -> Bool {
+    base.content(of: property) == nil && base.content(of: former) != nil
+      && fields.agrees(with: base, on: former)
+      && fields[MirrorNames.assetField(property)] == nil
+      && fields[MirrorNames.assetField(former)] == nil
+      && fields[MirrorNames.field(property)].map { present in
+        fields[MirrorNames.field(former)].map { !present.hasSameContent(as: $0) } ?? false
+      } ?? false
   }
 }
