@@ -76,8 +76,7 @@ handbook: setup ## Rewrite the tables of Documentation/Operating that are made o
 	WATERSHED_WRITE_HANDBOOK=1 swift test --disable-xctest --filter 'ConfigurationPageTests|MessagesPageTests'
 
 differences: ## Rewrite Documentation/Differences.md from the doc comments
-	{ python3 scripts/differences.py "Core Data" Sources/OpenCoreData Sources/CloudKitMirroring && \
-	  echo && python3 scripts/differences.py "CloudKit" Sources/OpenCloudKit; } >Documentation/Differences.md
+	scripts/differences >Documentation/Differences.md
 
 clean: ## Remove what was built
 	swift package clean
