@@ -74,6 +74,19 @@ struct RecordValueTests {
     #expect(record.encryptedValues.changedKeys() == ["secret"])
   }
 
+  @Test("A removed or replaced encrypted value is a changed key of the encrypted values")
+  func removedEncrypted() {
+    let record = CKRecord(recordType: "Note")
+    for key in ["kept", "removed", "replaced"] { record.encryptedValues[key] = "s" }
+    record["plain"] = "p"
+    record.clearChangedKeys()
+    record.encryptedValues["removed"] = nil
+    record["replaced"] = "now plain"
+    record["plain"] = nil
+    #expect(record.encryptedValues.changedKeys() == ["removed", "replaced"])
+    #expect(record.changedKeys() == ["plain", "removed", "replaced"])
+  }
+
   @Test("allTokens() returns the words of the strings in lower case, without duplicates")
   func tokens() {
     let record = CKRecord(recordType: "Note")

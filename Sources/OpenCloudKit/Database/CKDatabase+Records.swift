@@ -130,9 +130,13 @@ extension CKDatabase {
   /// Saves and deletes records; each has a result of its own.
   ///
   /// In a custom zone an atomic call saves all of the zone's records or none of them. A saved
-  /// record is the given object, with its new change tag. Atomic calls are limited to the 200
-  /// operations of one request; others are split. A record with a file or a value that can't be sent fails
-  /// by itself; in an atomic call the zone's other records then fail with `batchRequestFailed`.
+  /// record is the given object, with its new change tag. A call that is not atomic, or is in the
+  /// default zone, is split into requests of 200 records. A record with a file or a value that can't
+  /// be sent fails by itself; in an atomic call the zone's other records then fail with
+  /// `batchRequestFailed`.
+  ///
+  /// Differs from CloudKit: an atomic call takes up to 200 records of a zone, the limit of one
+  /// request of the web services; more are `limitExceeded`. Apple's systems take 400 at a time.
   public func modifyRecords(
     saving recordsToSave: [CKRecord],
     deleting recordIDsToDelete: [CKRecord.ID],

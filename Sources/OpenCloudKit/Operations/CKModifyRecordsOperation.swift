@@ -35,7 +35,10 @@ public final class CKModifyRecordsOperation: CKDatabaseOperation, @unchecked Sen
   public var savePolicy: CKModifyRecordsOperation.RecordSavePolicy = .ifServerRecordUnchanged
   /// Whether all records of a custom zone are saved or none.
   public var isAtomic = true
-  /// The app's own data for the request; it is not sent.
+  /// The app's own data for the request.
+  ///
+  /// Differs from CloudKit: the data is not sent, since requests of the web services have no member
+  /// for it, and a fetch of the zone's changes never returns it.
   public var clientChangeTokenData: Data?
   /// Called when a record was sent.
   public var perRecordProgressBlock: ((CKRecord, Double) -> Void)?

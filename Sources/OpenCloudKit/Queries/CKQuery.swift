@@ -46,8 +46,9 @@ public final class CKQuery: NSObject, NSSecureCoding, NSCopying, @unchecked Send
 
   /// Creates a query.
   ///
-  /// The predicate is translated when the query runs; a predicate that CloudKit can't run fails
-  /// with `invalidArguments` then.
+  /// Differs from CloudKit: the predicate is translated when the query runs; a predicate that
+  /// CloudKit can't run fails with `invalidArguments` then, where Apple's initializer raises an
+  /// exception.
   ///
   /// Stops the process if the record type is empty.
   public init(recordType: CKRecord.RecordType, predicate: NSPredicate) {

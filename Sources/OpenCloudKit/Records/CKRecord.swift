@@ -304,6 +304,9 @@ open class CKRecord: NSObject, NSSecureCoding, NSCopying, CKRecordKeyValueSettin
   }
 
   /// The values that the service keeps encrypted.
+  ///
+  /// Differs from CloudKit: a key has one value, encrypted or not; setting the one removes the
+  /// other. The keys that changed here are among the record's own changed keys.
   open var encryptedValues: any CKRecordKeyValueSetting & Sendable { EncryptedValues(of: self) }
 
   /// Iterates over the keys and values, sorted by key.
@@ -455,7 +458,12 @@ extension CKRecord {
     }
   }
 
-  func isEncrypted(_ key: FieldKey) -> Bool {
-    state.withLock { $0.fields[key]?.isEncrypted ?? false }
+  /// The changed keys whose value is encrypted, or was before it was removed or replaced.
+  func changedEncryptedKeys() -> [FieldKey] {
+    state.withLock { state in
+      state.changed.filter { key, original in
+        state.fields[key]?.isEncrypted == true || original?.isEncrypted == true
+      }.keys.sorted()
+    }
   }
 }

@@ -59,6 +59,6 @@ final class EncryptedValues: NSObject, CKRecordKeyValueSetting, Sendable {
   func allKeys() -> [String] { record.keys(encrypted: true) }
 
   func changedKeys() -> [String] {
-    record.changedKeys().filter { record.isEncrypted($0) }
+    record.changedEncryptedKeys()
   }
 }
