@@ -62,19 +62,22 @@ final class SubscriptionService: Sendable {
     try limits.checkCount(request.operations.count)
     let user = try context.user().userRecordName
     let id = try databases.partition(context)
+    let isQuery = request.operations.contains { $0.subscription.watched == .query }
     let fresh = request.operations.map { _ in effects.uuid().uuidString }
     let results = try await writer.write {
       [limits, storage] () -> (WriteBatch?, [ItemResult<Subscription>]) in
       let named = request.operations.compactMap(\.subscription.zoneID?.zoneName)
-      let (stored, rows) = try storage.read { snapshot in
+      let (stored, rows, access) = try storage.read { snapshot in
         (
           try snapshot.subscriptions(in: id, user: user),
-          named.isEmpty ? [] : try snapshot.zones(in: id, named: Set(named).sorted())
+          named.isEmpty ? [] : try snapshot.zones(in: id, named: Set(named).sorted()),
+          isQuery ? try snapshot.access(in: id, context) : nil
         )
       }
       let zones = ZoneDirectory(rows, context, owner: try context.owner())
       var known = Set(stored.map(\.id))
       var budget = SubscriptionBudget(stored, limits)
+      var triggers = SubscriptionTriggers(stored)
       var batch = WriteBatch(partition: id)
       var results: [ItemResult<Subscription>] = []
       for (operation, newID) in zip(request.operations, fresh) {
@@ -93,7 +96,10 @@ final class SubscriptionService: Sendable {
             if operation.operationType == .update, !known.contains(name) {
               throw ErrorDictionary(.notFound, "Subscription not found")
             }
-            try Self.check(&subscription, zones, context)
+            try Self.check(&subscription, zones, access?.schema, context)
+            if let other = triggers.duplicate(of: subscription, id: name) {
+              throw Self.duplicate(of: other, context)
+            }
             guard known.contains(name) || known.count < limits.subscriptionsPerUser else {
               throw ErrorDictionary(
                 .badRequest,
@@ -113,6 +119,7 @@ final class SubscriptionService: Sendable {
             }
             try budget.take(name, filters: filters, bytes: body.count)
             known.insert(name)
+            triggers.note(subscription, id: name)
             // The last operation on a name wins.
             batch.savedSubscriptions.removeAll { $0.subscription.id == name }
             batch.deletedSubscriptions.removeAll { $0.subscription.id == name }
@@ -132,6 +139,7 @@ final class SubscriptionService: Sendable {
               throw ErrorDictionary(.notFound, "Subscription not found")
             }
             budget.release(name)
+            triggers.note(nil, id: name)
             batch.savedSubscriptions.removeAll { $0.subscription.id == name }
             batch.deletedSubscriptions.append(
               WriteBatch.SubscriptionWrite(
@@ -152,9 +160,25 @@ final class SubscriptionService: Sendable {
     return try WireCoding.encode(SubscriptionsResponse(subscriptions: results))
   }
 
+  /// The refusal of a second subscription to the same changes.
+  ///
+  /// Apple's live service gives clients of the web services this code and this reason, and its own
+  /// systems `serverRejectedRequest` with the ID of the other subscription.
+  private static func duplicate(of other: String, _ context: RequestContext) -> ErrorDictionary {
+    guard context.isExtended else {
+      return ErrorDictionary(.internalError, "could not find subscription we just created")
+    }
+    return ErrorDictionary(
+      .badRequest,
+      "subscription is duplicate of '\(other)'",
+      extension: ErrorExtension(code: .subscriptionExists)
+    )
+  }
+
   private static func check(
     _ subscription: inout Subscription,
     _ zones: ZoneDirectory,
+    _ schema: DatabaseSchema?,
     _ context: RequestContext
   ) throws(ErrorDictionary) {
     switch subscription.watched {
@@ -170,8 +194,18 @@ final class SubscriptionService: Sendable {
         )
       }
     case .query:
-      guard context.scope != .shared, subscription.query?.recordType != nil else {
+      guard context.scope != .shared else {
+        throw ErrorDictionary(
+          .badRequest,
+          "the shared database has no query subscriptions; subscribe to the database"
+        )
+      }
+      guard let recordType = subscription.query?.recordType else {
         throw ErrorDictionary(.badRequest, "a query subscription needs a query")
+      }
+      // In development the first save of the type adds it to the schema.
+      if context.environment == .production, let schema, schema[recordType: recordType] == nil {
+        throw ErrorDictionary(.notFound, "Did not find record type: \(recordType)")
       }
       let all = ["create", "update", "delete"]
       guard let reasons = subscription.firesOn else {

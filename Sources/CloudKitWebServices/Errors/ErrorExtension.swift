@@ -44,6 +44,8 @@ package struct ErrorExtensionCode: RawRepresentable, Codable, Hashable, Sendable
   package static let encryptedDataReset = ErrorExtensionCode(rawValue: "ENCRYPTED_DATA_RESET")
   package static let serverRecordChanged = ErrorExtensionCode(rawValue: "SERVER_RECORD_CHANGED")
   package static let recordExists = ErrorExtensionCode(rawValue: "RECORD_EXISTS")
+  /// Another subscription of the user fires on the same changes.
+  package static let subscriptionExists = ErrorExtensionCode(rawValue: "SUBSCRIPTION_EXISTS")
   package static let limitExceeded = ErrorExtensionCode(rawValue: "LIMIT_EXCEEDED")
   package static let schemaMismatch = ErrorExtensionCode(rawValue: "SCHEMA_MISMATCH")
   package static let notIndexed = ErrorExtensionCode(rawValue: "NOT_INDEXED")

@@ -174,6 +174,7 @@ extension CKError.Code {
     case .serverRecordChanged, .recordExists: self = .serverRecordChanged
     case .limitExceeded: self = .limitExceeded
     case .schemaMismatch: self = .invalidArguments
+    case .subscriptionExists: self = .serverRejectedRequest
     case .assetNotAvailable: self = .assetNotAvailable
     case .accountChanged: self = .accountTemporarilyUnavailable
     default: return nil

@@ -14,7 +14,8 @@ struct SubscriptionBudgetTests {
         filterBy: (0..<filters).map { _ in
           QueryFilter(
             comparator: .equals,
-            fieldName: "t",
+            // Two subscriptions to the same changes are refused.
+            fieldName: "t\(name)",
             fieldValue: FieldValue(.string(text))
           )
         }

@@ -1,0 +1,44 @@
+import CloudKitWebServices
+
+/// What the query subscriptions of a user fire on, by their IDs.
+///
+/// Two subscriptions that fire on the same changes would notify twice of each change. An app that
+/// saves its subscription under a new ID at each launch would collect them.
+struct SubscriptionTriggers {
+  /// The changes that a query subscription fires on; how it notifies is no part of it.
+  private struct Trigger: Hashable {
+    var recordType: String?
+    var filters: [QueryFilter]
+    var reasons: Set<String>
+    var firesOnce: Bool
+    var zoneName: String?
+
+    init?(_ subscription: Subscription) {
+      guard subscription.watched == .query else { return nil }
+      recordType = subscription.query?.recordType
+      filters = subscription.query?.filterBy ?? []
+      reasons = Set((subscription.firesOn ?? []).map { $0.lowercased() })
+      firesOnce = subscription.firesOnce ?? false
+      zoneName = subscription.zoneID?.zoneName
+    }
+  }
+
+  private var triggers: [String: Trigger] = [:]
+
+  init(_ stored: [StoredSubscription]) {
+    for stored in stored {
+      triggers[stored.id] = (try? stored.subscription()).flatMap(Trigger.init)
+    }
+  }
+
+  /// The ID of another subscription that fires on the same changes.
+  func duplicate(of subscription: Subscription, id: String) -> String? {
+    guard let trigger = Trigger(subscription) else { return nil }
+    return triggers.filter { $0.key != id && $0.value == trigger }.keys.min()
+  }
+
+  /// Notes a saved subscription in place of the earlier one with its ID; nil notes a deletion.
+  mutating func note(_ subscription: Subscription?, id: String) {
+    triggers[id] = subscription.flatMap(Trigger.init)
+  }
+}
