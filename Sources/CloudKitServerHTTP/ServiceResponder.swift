@@ -136,7 +136,8 @@ struct ServiceResponder: Sendable {
     _ incoming: IncomingRequest,
     _ refusal: WebServiceResponse
   ) -> WebServiceResponse {
-    ErrorPage.isAskedFor(incoming.request, incoming.route) ? ErrorPage.page(of: refusal) : refusal
+    ErrorPage.isAskedFor(incoming.request, incoming.route)
+      ? ErrorPage.page(of: refusal, incoming.route) : refusal
   }
 
   // MARK: Pages of the adapter

@@ -17,7 +17,7 @@ extension CloudKitService {
     } catch {
       response = failure(error, uuid: uuid)
       logRefusal(response, of: request, route, subject, uuid: uuid)
-      if ErrorPage.isAskedFor(request, route) { response = ErrorPage.page(of: response) }
+      if ErrorPage.isAskedFor(request, route) { response = ErrorPage.page(of: response, route) }
     }
     addCommonHeaders(to: &response, for: request, route, uuid: uuid)
     return response

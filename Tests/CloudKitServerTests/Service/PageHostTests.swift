@@ -105,6 +105,23 @@ struct PageHostTests {
     #expect(String(decoding: api.body, as: UTF8.self).contains("NOT_FOUND"))
   }
 
+  @Test("A browser that guesses the address of the account or of administration gets a page")
+  func guesses() async throws {
+    let server = try await TestServer(baseURL: "https://cloud.example.org")
+    for (path, hint) in [("/account", "href=\"/my-account\""), ("/admin", "watershed")] {
+      for (accept, isPage) in [("text/html", true), ("*/*", false)] {
+        let response = await server.service.respond(
+          to: WebServiceRequest(method: "GET", path: path, headers: ["accept": accept])
+        )
+        let text = String(decoding: response.body, as: UTF8.self)
+        #expect((400..<500).contains(response.status), "\(path)")
+        #expect(text.contains("<!DOCTYPE html>") == isPage, "\(path) \(accept)")
+        #expect(text.contains(hint) == isPage, "\(path) \(accept)")
+        #expect((response.headers["content-disposition"] == nil) == isPage)
+      }
+    }
+  }
+
   @Test("Apps may use any host name, because their tokens are in the request")
   func apps() async throws {
     let server = try await TestServer(baseURL: "https://cloud.example.org")
