@@ -45,6 +45,12 @@ struct SimulateCommand: AsyncParsableCommand {
     if seed != nil, seeds != nil || minutes != nil {
       throw ValidationError("--seed runs one world; --seeds and --minutes run many.")
     }
+    let bugs = PlantedBug.allCases.map(\.rawValue) + [Simulation.canary]
+    if let bug, !bugs.contains(bug) {
+      throw ValidationError(
+        "There is no planted bug \(bug); there are \(bugs.sorted().joined(separator: ", "))."
+      )
+    }
   }
 
   func run() async throws {

@@ -111,4 +111,32 @@ struct ModelRecordsTests {
     #expect(outcome.status == 2)
     #expect(outcome.errors.contains("README.md"))
   }
+
+  @Test("A missing model and a folder that cannot be written are errors in three lines")
+  func missing() async throws {
+    for verb in [["records"], ["generate", "--output", "/dev/null/classes"]] {
+      let outcome = try await CommandProcess(["model"] + verb + ["/nowhere.xcdatamodeld"]).finish()
+      #expect(outcome.exitCode == 2)
+      #expect(outcome.errors.contains("[UNREADABLE_FILE]"), "\(outcome.errors)")
+    }
+    let model = Watershed.packageRoot.appendingPathComponent("Examples/Posts.xcdatamodeld").path
+    let outcome = try await CommandProcess.run(
+      "model",
+      "generate",
+      model,
+      "--all",
+      "--output",
+      "/dev/null/classes"
+    )
+    #expect(outcome.exitCode == 1)
+    #expect(outcome.errors.contains("[UNWRITABLE_FILE]"), "\(outcome.errors)")
+    #expect(!outcome.errors.contains("UserInfo"), "\(outcome.errors)")
+  }
+
+  @Test("A planted bug that does not exist is refused, with the names of those that do")
+  func unknownBug() async throws {
+    let outcome = try await CommandProcess.run("simulate", "--seeds", "1", "--bug", "nosuch")
+    #expect(outcome.exitCode == 64)
+    #expect(outcome.errors.contains("forgetTombstone"), "\(outcome.errors)")
+  }
 }

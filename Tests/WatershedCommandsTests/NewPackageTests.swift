@@ -117,6 +117,7 @@ struct NewPackageTests {
     arguments: [
       ["notes", "--watershed", "https://x.example/w"], ["my-notes"], ["CoreData"], ["Taken"],
       ["Notes", "--watershed", "/nowhere"],
+      ["Notes", "--kind", "web", "--watershed", "https://x.example/w"],
     ]
   )
   func refusals(arguments: [String]) async throws {

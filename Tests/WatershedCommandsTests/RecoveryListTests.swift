@@ -78,6 +78,7 @@ struct RecoveryListTests {
       let none = try await CommandProcess.run("recovery", "list", missing.path)
       #expect(none.exitCode == 1)
       #expect(none.errors.contains("There is no file"), "\(none.errors)")
+      #expect(none.errors.contains("next: name the .sqlite file"), "\(none.errors)")
       #expect(!FileManager.default.fileExists(atPath: missing.path))
       let plain = folder.appendingPathComponent("plain.sqlite")
       do { try SQLiteConnection(path: plain.path).execute("CREATE TABLE a (b)") }

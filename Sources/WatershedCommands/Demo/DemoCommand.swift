@@ -13,7 +13,7 @@ struct DemoCommand: AsyncParsableCommand {
       """
   )
 
-  @Option(help: "Mirror a sample of this .xcdatamodeld or .xcdatamodel, not the brief's posts.")
+  @Option(help: "Mirror a sample of this .xcdatamodeld or .xcdatamodel, not the built-in posts.")
   var model: String?
 
   @Flag(help: "With --model: save, reopen and compare without a cloud.")

@@ -45,8 +45,9 @@ struct ModelGenerateCommand: ParsableCommand {
     do {
       loaded = try ModelFile.load(contentsOf: URL(fileURLWithPath: model))
     } catch {
-      StandardError.print("\(error)")
-      throw ExitCode(2)
+      let failure = CommandFailure(unreadableModel: error)
+      StandardError.write(failure.text)
+      throw ExitCode(failure.exitCode)
     }
     let files = ModelClassFiles(importedModule: `import`, classes: ClassWriter(access: access))
       .files(for: loaded, includingManual: all)
@@ -64,11 +65,29 @@ struct ModelGenerateCommand: ParsableCommand {
       if check {
         try StandardOutput.print("\(url.path): \(present == nil ? "is missing" : "would change")")
       } else {
-        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-        try file.text.write(to: url, atomically: true, encoding: .utf8)
+        try write(file.text, to: url)
         try StandardOutput.print("\(url.path): \(present == nil ? "written" : "changed")")
       }
     }
     if check, differences > 0 { throw ExitCode(1) }
+  }
+
+  private func write(_ text: String, to url: URL) throws {
+    do {
+      try FileManager.default.createDirectory(
+        at: url.deletingLastPathComponent(),
+        withIntermediateDirectories: true
+      )
+      try text.write(to: url, atomically: true, encoding: .utf8)
+    } catch {
+      let failure = CommandFailure(
+        "UNWRITABLE_FILE",
+        what: "the classes cannot be written",
+        why: "\(url.path): \((error as NSError).localizedDescription)",
+        next: "choose a folder that can be written with --output"
+      )
+      StandardError.write(failure.text)
+      throw ExitCode(failure.exitCode)
+    }
   }
 }

@@ -20,20 +20,19 @@ struct ModelRecordsCommand: AsyncParsableCommand {
   var configuration: String?
 
   func run() async throws {
+    let model: NSManagedObjectModel
     do {
-      let chosen = try DemoModel.load(path: path)
-      let violations = CloudKitModelRules.violations(
-        of: chosen.model,
-        configuration: configuration
-      )
-      guard violations.isEmpty else {
-        throw DemoFailure(violations.map(\.text).joined(separator: "\n"), exitCode: 2)
-      }
-      let schema = cloudKitSchema(for: chosen.model, configuration: configuration)
-      try StandardOutput.write(schema.ckdb)
-    } catch let failure as DemoFailure {
-      StandardError.print(failure.description)
+      model = try DemoModel.load(path: path).model
+    } catch {
+      let failure = CommandFailure(unreadableModel: error)
+      StandardError.write(failure.text)
       throw ExitCode(failure.exitCode)
     }
+    let violations = CloudKitModelRules.violations(of: model, configuration: configuration)
+    guard violations.isEmpty else {
+      StandardError.print(violations.map(\.text).joined(separator: "\n"))
+      throw ExitCode(ExitCodes.found)
+    }
+    try StandardOutput.write(cloudKitSchema(for: model, configuration: configuration).ckdb)
   }
 }

@@ -56,6 +56,11 @@ struct NewCommand: ParsableCommand {
     guard !Self.takenNames.contains(name) else {
       throw ValidationError("\(name) is the name of a module or class that the package uses.")
     }
+    guard kind != .web || watershed == nil else {
+      throw ValidationError(
+        "--watershed is for packages; a web page does not depend on a checkout."
+      )
+    }
   }
 
   func run() throws {
@@ -68,7 +73,15 @@ struct NewCommand: ParsableCommand {
     let folder = URL(fileURLWithPath: name, isDirectory: true)
     let manager = FileManager.default
     guard !manager.fileExists(atPath: folder.path) else {
-      throw ValidationError("A file or folder exists at \(folder.path) already.")
+      let failure = CommandFailure(
+        "UNWRITABLE_FILE",
+        what: "\(name) was not written",
+        why: "a file or folder exists at \(folder.path) already",
+        next: "choose another name, or remove it",
+        exit: ExitCodes.usage
+      )
+      StandardError.write(failure.text)
+      throw ExitCode(failure.exitCode)
     }
     for file in template.files {
       let url = folder.appendingPathComponent(file.path)

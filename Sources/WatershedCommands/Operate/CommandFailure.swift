@@ -97,6 +97,17 @@ extension CommandFailure {
     return words.first { reason.contains($0.key) }?.value ?? reason
   }
 
+  /// The failure of a command that reads a model.
+  init(unreadableModel error: any Error) {
+    self.init(
+      "UNREADABLE_FILE",
+      what: "the model cannot be read",
+      why: "\(error)",
+      next: "name an .xcdatamodeld, an .xcdatamodel or a compiled model",
+      exit: ExitCodes.found
+    )
+  }
+
   /// The next step if no better one is known.
   static let doctor = "watershed doctor"
 

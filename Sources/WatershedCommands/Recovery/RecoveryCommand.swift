@@ -29,8 +29,19 @@ struct RecoveryCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-      try await perform("the recovery list cannot be read") {
-        let list = try RecoveryListFile(contentsOf: URL(fileURLWithPath: store), limit: limit)
+      let what = "the recovery list cannot be read"
+      try await perform(what) {
+        let list: RecoveryListFile
+        do {
+          list = try RecoveryListFile(contentsOf: URL(fileURLWithPath: store), limit: limit)
+        } catch {
+          throw CommandFailure(
+            "UNREADABLE_FILE",
+            what: what,
+            why: "\(error)",
+            next: "name the .sqlite file of a store that an app mirrors"
+          )
+        }
         let entries = list.entries.map(Entry.init)
         try output.write(
           "entries",

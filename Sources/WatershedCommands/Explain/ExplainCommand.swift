@@ -14,27 +14,41 @@ struct ExplainCommand: AsyncParsableCommand {
   )
 
   @OptionGroup var output: OutputOptions
-  @Argument(help: "The code; without it all are listed.") var code: String?
+  @Argument(
+    help: ArgumentHelp(
+      """
+      The code of a reply or command, or the number or name of an error that an app prints, such as \
+      14, serverRecordChanged or 134060; without it all are listed.
+      """
+    )
+  ) var code: String?
 
   private struct Explanation: Encodable {
     var code: String
+    /// Of an app's errors.
+    var number: Int?
     var meaning: String
     var remedy: String
+
+    var title: String { number.map { "\(code) (\($0))" } ?? code }
   }
 
   func run() async throws {
-    let all = Self.texts.map { Explanation(code: $0.code, meaning: $0.meaning, remedy: $0.remedy) }
+    let all =
+      Self.texts.map { Explanation(code: $0.code, meaning: $0.meaning, remedy: $0.remedy) }
+      + AppError.all.map(Self.explanation)
     guard let code else {
       try output.write(
         "codes",
         all,
-        columns: all.map { [$0.code, $0.meaning] },
+        columns: all.map { [$0.title, $0.meaning] },
         titles: ["code", "meaning"]
       )
       return
     }
     try await perform("there is no explanation") {
-      guard let found = all.first(where: { $0.code == code.uppercased() }) else {
+      let ofApp = AppError.find(code).map(Self.explanation)
+      guard let found = all.first(where: { $0.code == code.uppercased() }) ?? ofApp else {
         throw CommandFailure(
           "UNKNOWN_CODE",
           what: "there is no explanation",
@@ -42,8 +56,17 @@ struct ExplainCommand: AsyncParsableCommand {
           next: "watershed explain"
         )
       }
-      try output.write(found, text: "\(found.code): \(found.meaning)\n\(found.remedy)")
+      try output.write(found, text: "\(found.title): \(found.meaning)\n\(found.remedy)")
     }
+  }
+
+  private static func explanation(_ error: AppError) -> Explanation {
+    Explanation(
+      code: error.name,
+      number: error.number,
+      meaning: error.meaning,
+      remedy: error.remedy
+    )
   }
 
   /// Each code with its meaning and remedy; `Documentation/Operating/Troubleshooting.md` is
