@@ -55,5 +55,20 @@ extension OSAllocatedUnfairLock where State == Void {
   public func withLock<Result: Sendable>(_ body: @Sendable () throws -> Result) rethrows -> Result {
     try withLockUnchecked { _ in try body() }
   }
+
+  /// Waits for the lock and takes it.
+  public func lock() {
+    storage.lock.lock()
+  }
+
+  /// Releases the lock, in the thread that took it.
+  public func unlock() {
+    storage.lock.unlock()
+  }
+
+  /// Takes the lock if it is free, and returns whether it did.
+  public func lockIfAvailable() -> Bool {
+    storage.lock.try()
+  }
 }
 #endif

@@ -45,4 +45,15 @@ struct AppleShimsTests {
     #expect(lock.withLock { $0 } == 8_000)
     #expect(OSAllocatedUnfairLock().withLock { 1 } == 1)
   }
+
+  @Test("A lock that is taken by hand is free again after it is released")
+  func lockByHand() {
+    let lock = OSAllocatedUnfairLock()
+    lock.lock()
+    #expect(!lock.lockIfAvailable())
+    lock.unlock()
+    #expect(lock.lockIfAvailable())
+    lock.unlock()
+    #expect(NSEC_PER_SEC == 1_000 * NSEC_PER_MSEC)
+  }
 }
