@@ -85,7 +85,8 @@ open class NSEntityDescription: NSObject, NSCopying, @unchecked Sendable {
   /// The model that the entity belongs to.
   public var managedObjectModel: NSManagedObjectModel {
     guard let modelReference else {
-      preconditionFailure("The entity '\(name ?? "")' does not belong to a model.")
+      let subject = name.map { "entity '\($0)'" } ?? "entity of the class \(objectClassName)"
+      preconditionFailure("The \(subject) does not belong to a model.")
     }
     return modelReference
   }

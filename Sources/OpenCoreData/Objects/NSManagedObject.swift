@@ -108,14 +108,18 @@ open class NSManagedObject: NSObject, NSFetchRequestResult {
   /// The class's entity in the model that was put to use last.
   ///
   /// Two models in one process may both have an entity of the class; `init(context:)` looks in the
-  /// context's own model.
+  /// context's own model. If no model in use has one, the result is an entity without a name and a
+  /// model, so that `entity().name ?? "Post"` works before the container exists, and a warning is
+  /// logged. Creating an object of that entity stops the process.
   open class func entity() -> NSEntityDescription {
-    guard let entity = ManagedObjectModels.entity(of: self) else {
-      fatalError(
-        "+[\(String(reflecting: self)) entity]: no model in use has an entity whose class is "
-          + "\(String(reflecting: self)). Create the container before asking for the entity."
-      )
-    }
+    if let entity = ManagedObjectModels.entity(of: self) { return entity }
+    let name = String(reflecting: self)
+    StoreLog.warning(
+      "+[\(name) entity]: no model in use has an entity whose class is \(name). Create the container "
+        + "before asking for the entity."
+    )
+    let entity = NSEntityDescription()
+    entity.managedObjectClassName = name
     return entity
   }
 

@@ -33,6 +33,9 @@ extension MetatypeCreatable {
 
 extension MetatypeNamedItem: MetatypeCreatable {}
 
+/// A class of no model.
+final class MetatypeUnusedItem: NSManagedObject {}
+
 @Suite("Creating objects and coordinators from metatypes")
 struct MetatypeCreationTests {
   private func make<Object: NSManagedObject>(
@@ -82,6 +85,14 @@ struct MetatypeCreationTests {
       #expect(loose.managedObjectContext == nil)
       #expect(MetatypeNamedItem(entity: item.entity, insertInto: context).isInserted)
     }
+  }
+
+  /// Packages ask for `entity().name ?? "Item"`, also before a container exists.
+  @Test("The entity of a class that no model has is one without a name")
+  func unused() {
+    let entity = MetatypeUnusedItem.entity()
+    #expect(entity.name == nil)
+    #expect(entity.managedObjectClassName == NSStringFromClass(MetatypeUnusedItem.self))
   }
 
   @Test("An overridden designated initializer creates the object of a metatype")
