@@ -43,6 +43,24 @@ open class NSPersistentHistoryToken: NSObject, NSCopying, NSSecureCoding, @unche
     (object as? NSPersistentHistoryToken)?.transactionNumbers == transactionNumbers
   }
 
+  /// The order of two positions in the stores that both tokens have: a transaction's token has one
+  /// store, a coordinator's all of its stores.
+  ///
+  /// Nil where they have no store in common, or one store's order is not that of another.
+  func order(to other: NSPersistentHistoryToken) -> ComparisonResult? {
+    var steps: Set<ComparisonResult> = []
+    for (store, number) in transactionNumbers {
+      guard let theirs = other.transactionNumbers[store] else { continue }
+      steps.insert(
+        number < theirs
+          ? .orderedAscending : number == theirs ? .orderedSame : .orderedDescending
+      )
+    }
+    guard steps.count != 1 else { return steps.first }
+    steps.remove(.orderedSame)
+    return steps.count == 1 ? steps.first : nil
+  }
+
   open override var hash: Int { transactionNumbers.hashValue }
 
   open override var description: String {

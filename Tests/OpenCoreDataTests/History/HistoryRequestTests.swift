@@ -77,6 +77,16 @@ struct HistoryRequestTests {
     #expect(
       try world.authors(NSPredicate(format: "token == %@", world.tokens[1])) == ["widget"]
     )
+    // The order of tokens is that of the transactions.
+    for (sign, authors) in [
+      (">", [nil]), (">=", ["widget", nil]), ("<", ["app"]), ("<=", ["app", "widget"]),
+    ] as [(String, [String?])] {
+      let format = "%K \(sign) %@"
+      #expect(
+        try world.authors(NSPredicate(format: format, "token", world.tokens[1])) == authors,
+        "\(sign)"
+      )
+    }
     #expect(try world.authors(NSPredicate(format: "bundleID == 'none'")) == [])
   }
 

@@ -58,6 +58,9 @@ extension ExpressionValue {
     case (.decimal(let left), .double(let right)): return compared(left.asDouble, right)
     case (.double(let left), .decimal(let right)): return compared(left, right.asDouble)
     case (.date(let left), .date(let right)): return compared(left, right)
+    case (.opaque(let left), .opaque(let right)):
+      guard let left = left as? NSPersistentHistoryToken else { return nil }
+      return (right as? NSPersistentHistoryToken).flatMap { left.order(to: $0) }
     default: break
     }
     if let left = text, let right = other.text {
