@@ -25,7 +25,7 @@ open class NSEntityDescription: NSObject, NSCopying, @unchecked Sendable {
   /// Whether no object can be of exactly this entity.
   open var isAbstract = false { willSet { requireEditable() } }
   /// What the developer noted about the entity.
-  open var userInfo: [AnyHashable: Any]? { willSet { requireEditable() } }
+  open var userInfo: [AnyHashable: Any]? = [:] { willSet { requireEditable() } }
   /// A text that makes the version hash differ where nothing else does.
   open var versionHashModifier: String? { willSet { requireEditable() } }
   /// The indexes that fetches use.

@@ -11,7 +11,7 @@ open class NSPropertyDescription: NSObject, NSCopying, @unchecked Sendable {
   /// Whether the property is kept out of the store.
   open var isTransient = false { willSet { requireEditable() } }
   /// What the developer noted about the property.
-  open var userInfo: [AnyHashable: Any]? { willSet { requireEditable() } }
+  open var userInfo: [AnyHashable: Any]? = [:] { willSet { requireEditable() } }
   /// A text that makes the version hash differ where nothing else does.
   open var versionHashModifier: String? { willSet { requireEditable() } }
   /// Whether the property takes part in the system's search index.

@@ -44,7 +44,8 @@ struct ModelInCodeTests {
     same.fetchRequest = request
     let marked = NSFetchedPropertyDescription()
     marked.name = "marked"
-    marked.userInfo = ["limit": 1900]
+    // Through the optional, as packages do: a new description has an empty user info.
+    marked.userInfo?["limit"] = 1900
     let second = NSFetchRequest<any NSFetchRequestResult>()
     second.entity = author
     second.predicate = NSPredicate(format: "born < $FETCHED_PROPERTY.userInfo.limit")
