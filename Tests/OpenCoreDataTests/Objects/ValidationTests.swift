@@ -53,6 +53,46 @@ struct ValidationTests {
     }
   }
 
+  /// A row has no transient values: an object that was read has none before the app sets one.
+  @Test(
+    "A required transient attribute without a value fails a new object, and no object that was read"
+  )
+  func mandatoryTransient() throws {
+    let name = NSAttributeDescription()
+    name.name = "name"
+    name.attributeType = .stringAttributeType
+    let isDriving = NSAttributeDescription()
+    isDriving.name = "isDriving"
+    isDriving.attributeType = .booleanAttributeType
+    isDriving.isOptional = false
+    isDriving.isTransient = true
+    let person = NSEntityDescription()
+    person.name = "Person"
+    person.properties = [name, isDriving]
+    let model = NSManagedObjectModel()
+    model.entities = [person]
+    let container = NSPersistentContainer(name: "People", managedObjectModel: model)
+    let store = NSPersistentStoreDescription(url: URL(fileURLWithPath: "/dev/null"))
+    container.persistentStoreDescriptions = [store]
+    container.loadPersistentStores { _, error in #expect(error == nil) }
+    let context = container.newBackgroundContext()
+    try context.performAndWait {
+      let ada = NSManagedObject(entity: person, insertInto: context)
+      do {
+        try context.save()
+        Issue.record("An object without a required value was saved.")
+      } catch {
+        #expect((error as NSError).code == NSValidationMissingMandatoryPropertyError)
+      }
+      ada.setValue(true, forKey: "isDriving")
+      try context.save()
+      context.refresh(ada, mergeChanges: false)
+      ada.setValue("Ada", forKey: "name")
+      try context.save()
+      #expect(!ada.hasChanges)
+    }
+  }
+
   @Test(
     "Limits of the model are validated with their codes",
     arguments: [

@@ -139,7 +139,8 @@ extension NSManagedObject {
       isMissing = row.isNull
     }
     if isMissing {
-      guard check.isMandatory else { return }
+      // A transient value is in no row: an object that was read has none before the app sets one.
+      guard check.isMandatory, !slot.isTransient || state.contains(.inserted) else { return }
       throw ValidationError.make(
         NSValidationMissingMandatoryPropertyError,
         self,
