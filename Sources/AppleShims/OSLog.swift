@@ -54,12 +54,14 @@ public struct OSLogType: Hashable, Sendable {
 }
 
 /// Discards a message with placeholders in the manner of C.
+///
+/// The arguments are of any type: objects such as `NSError` are no `CVarArg` on Linux.
 public func os_log(
   _ message: StaticString,
   dso: UnsafeRawPointer? = nil,
   log: OSLog = .default,
   type: OSLogType = .default,
-  _ arguments: any CVarArg...
+  _ arguments: Any?...
 ) {}
 
 /// Discards a message with placeholders in the manner of C.
@@ -68,7 +70,7 @@ public func os_log(
   dso: UnsafeRawPointer? = nil,
   log: OSLog = .default,
   _ message: StaticString,
-  _ arguments: any CVarArg...
+  _ arguments: Any?...
 ) {}
 
 /// Discards a message.

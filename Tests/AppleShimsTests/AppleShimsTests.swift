@@ -29,6 +29,7 @@ struct AppleShimsTests {
     logger.fault("\([costly()])")
     let log = OSLog(subsystem: "org.example", category: .pointsOfInterest)
     os_log("%{public}@ of %d", log: log, type: .error, "a", 1)
+    os_log("%{private}@", log: log, type: .fault, CocoaError(.fileNoSuchFile) as NSError)
     os_log(.info, log: log, "\(costly())")
     #expect(!log.isEnabled(type: .fault))
     #expect(OSLogType.fault.rawValue == 17)
