@@ -57,6 +57,10 @@ extension NSPersistentStoreCoordinator {
   /// The source stays, and may be open. Where this coordinator has the destination, that store is
   /// removed first and not added again. A crash leaves the old store or the new. A destination
   /// without a file, `/dev/null` for instance, and one that is no regular file are refused.
+  ///
+  /// Differs from Core Data: a destination that another coordinator of the process has open is
+  /// refused with 134090, since that one would read and write pages of the other store. Remove it
+  /// there first.
   public func replacePersistentStore(
     at destinationURL: URL,
     destinationOptions: [AnyHashable: Any]? = nil,

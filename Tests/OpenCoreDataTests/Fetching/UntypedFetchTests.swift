@@ -31,6 +31,25 @@ struct UntypedFetchTests {
     }
   }
 
+  @Test("A request for objects of a class that asks for dictionaries fails, with what to write")
+  func mistyped() throws {
+    let container = try ItemModel.container()
+    let context = container.newBackgroundContext()
+    try context.performAndWait {
+      ItemModel.insert(code: "a", into: context)
+      try context.save()
+      let request = NSFetchRequest<NSManagedObject>(entityName: "Item")
+      request.resultType = .dictionaryResultType
+      do {
+        _ = try context.fetch(request)
+        Issue.record("The dictionaries were dropped.")
+      } catch {
+        #expect((error as NSError).code == NSCoreDataError)
+        #expect((error as NSError).localizedRecoverySuggestion?.contains("NSDictionary") == true)
+      }
+    }
+  }
+
   @Test("Without a type the results are Any")
   func untyped() throws {
     let container = try ItemModel.container()

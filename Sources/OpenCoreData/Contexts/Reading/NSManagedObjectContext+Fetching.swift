@@ -5,9 +5,31 @@ extension NSManagedObjectContext {
   public func fetch<T: NSFetchRequestResult>(_ request: NSFetchRequest<T>) throws -> [T] {
     requireLane()
     guard request.resultType == .managedObjectResultType else {
-      return typed(try results(of: request))
+      let results = try results(of: request)
+      let typed: [T] = typed(results)
+      guard typed.count == results.count else { throw Self.mistyped(T.self, results) }
+      return typed
     }
     return typed(try objects(of: request))
+  }
+
+  /// The error of a request whose type is not that of its results.
+  ///
+  /// `Post.fetchRequest()` is a request for posts here, where Apple's has no type: with
+  /// `resultType = .dictionaryResultType` its results would be dropped without a word.
+  private static func mistyped(_ type: Any.Type, _ results: [Any]) -> any Error {
+    let found = results.first.map { Swift.type(of: $0) } ?? Any.self
+    return NSError(
+      domain: NSCocoaErrorDomain,
+      code: NSCoreDataError,
+      userInfo: [
+        NSLocalizedDescriptionKey:
+          "The request is typed for \(type), and its resultType asks for \(found).",
+        NSLocalizedRecoverySuggestionErrorKey:
+          "Name the type of the results: NSFetchRequest<NSDictionary>(entityName:), or "
+          + "let request: NSFetchRequest<any NSFetchRequestResult> = Post.fetchRequest().",
+      ]
+    )
   }
 
   /// The results of a request whose type is not known, as the type that all results share.
