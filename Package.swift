@@ -299,7 +299,7 @@ let package = Package(
     ),
     .testTarget(
       name: "SimulationTests",
-      dependencies: ["Effects", "Simulation"],
+      dependencies: ["Effects", "Simulation", "watershed"],
       swiftSettings: strict
     ),
     .testTarget(

@@ -82,7 +82,7 @@ struct KeptUploadTests {
         #expect(error?.code == .serverRecordChanged)
       }
       #expect(counted.count.value == 1)
-      #expect(try await counted.service.service.assetFileCount() == 1)
+      #expect(try await counted.service.service.assets.fileCount() == 1)
 
       // The first save that the service accepts uses the file; the next one has to upload.
       old["file"] = CKAsset(fileURL: file)
