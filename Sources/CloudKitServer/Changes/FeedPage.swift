@@ -52,8 +52,13 @@ struct FeedPage {
     // first.
     let isNewer = { (item: ZoneFeed.Item) in item.position.change > counter }
     if !isReversed { found.removeAll(where: isNewer) }
-    let count = size.count(of: found)
-    isMoreComing = found.count > count
+    var count = size.count(of: found)
+    // A record that moves between two shares leaves one and enters the other at one position, and the
+    // next page begins after it: a page has both or neither.
+    let isSplit =
+      count > 0 && count < found.count && found[count - 1].position == found[count].position
+    if isSplit { count += count > 1 ? -1 : 1 }
+    isMoreComing = found.count > count || isSplit
     found.removeLast(found.count - count)
     let last = found.last?.position
     found.removeAll(where: isNewer)

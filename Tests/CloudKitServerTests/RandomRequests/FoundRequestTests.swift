@@ -39,4 +39,44 @@ struct FoundRequestTests {
       await third.service.shutdown()
     }
   }
+
+  @Test(
+    "A record that moves between two shares is in the feed also where a page ends at the move",
+    arguments: [1, 2, 3]
+  )
+  func movedAtPageEnd(limit: Int) async throws {
+    let server = try await TestServer()
+    let owner = try await server.person("ada")
+    let guest = try await server.person("bob")
+    try await owner.makeZone()
+    let zone = try await TestServer.zone.owned(by: owner)
+    for root in ["a", "b"] { try await owner.save(.create, root) }
+    _ = try await owner.modify([.make(.create, "leaf", parent: "a")])[0].get()
+    for root in ["a", "b"] {
+      _ = try await guest.accept(
+        try await owner.share(root, "share-\(root)", publicPermission: .readOnly)
+      )
+    }
+    var token: String?
+    var names: Set<String> = []
+    func read() async throws {
+      var isMoreComing = true
+      while isMoreComing {
+        let page = try await guest.feed(zone, since: token, limit: limit)
+        for record in page.records.compactMap(\.item) {
+          let name = try #require(record.recordName)
+          if record.deleted == true { names.remove(name) } else { names.insert(name) }
+        }
+        token = page.syncToken
+        isMoreComing = page.moreComing == true
+      }
+    }
+    try await read()
+    names.remove("leaf")
+    try await owner.save(.forceUpdate, "a", ["n": .int64(1)])
+    _ = try await owner.modify([.make(.forceUpdate, "leaf", parent: "b")])[0].get()
+    try await owner.save(.forceUpdate, "b", ["n": .int64(1)])
+    try await read()
+    #expect(names.contains("leaf"))
+  }
 }
