@@ -21,7 +21,7 @@ extension StoreMirror {
     }
     do {
       try await work()
-      let waiters = state.withLock { state -> [CheckedContinuation<Void, any Error>] in
+      let waiters = state.withLock { state -> [Waiter] in
         state.isRunning = false
         state.lastError = nil
         state.pausedUntil = nil
@@ -31,7 +31,7 @@ extension StoreMirror {
         defer { state.waiters = [] }
         return state.waiters
       }
-      for waiter in waiters { waiter.resume() }
+      for waiter in waiters { waiter.continuation.resume() }
     } catch is CancellationError where Task.isCancelled {
       return
     } catch {
@@ -90,6 +90,7 @@ extension StoreMirror {
     state.withLock { state in
       state.isRunning = true
       state.workingEpoch = state.accountEpoch
+      for index in state.waiters.indices { state.waiters[index].isLate = false }
     }
     while true {
       // Checked again: the account may have changed during the round.
@@ -136,8 +137,11 @@ extension StoreMirror {
       let wait = state.backoff.failed(retryAfter: retryAfter, fraction: fraction)
       state.pausedUntil = effects.now.addingTimeInterval(wait)
       state.heldUntil = retryAfter.map { now + $0 }
-      defer { state.waiters = [] }
-      return (wait, state.waiters)
+      // A late call gets a round of its own, at once: its signal ends the pause. If the server asked to
+      // wait, there is none for long.
+      let answered = state.waiters.filter { !$0.isLate || retryAfter != nil }
+      state.waiters.removeAll { !$0.isLate || retryAfter != nil }
+      return (wait, answered)
     }
     journal.note(
       .retry,
@@ -147,7 +151,7 @@ extension StoreMirror {
         + "\(String(format: "%.1f", wait)) s, or as soon as the server is back."
     )
     log.detail(1, "Request failed, will retry: \(MirrorErrorText.text(error))")
-    for waiter in waiters { waiter.resume(throwing: error) }
+    for waiter in waiters { waiter.continuation.resume(throwing: error) }
     // A pause that the server requested is kept, regardless of wake-ups.
     if let retryAfter { try? await effects.clock.sleep(seconds: retryAfter) }
     let rest = wait - (retryAfter ?? 0)

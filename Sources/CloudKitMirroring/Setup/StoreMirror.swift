@@ -57,7 +57,7 @@ package final class StoreMirror: Sendable {
     var limits: ExportBatcher.Limits
     /// The number of records that one write transaction of an import handles.
     var chunk = StoreMirror.firstChunk
-    var waiters: [CheckedContinuation<Void, any Error>] = []
+    var waiters: [Waiter] = []
     var tasks: [SpawnedTask] = []
     var listener: SpawnedTask?
     /// The number of listeners that were started: the end of a former one concerns no later one.
@@ -93,6 +93,13 @@ package final class StoreMirror: Sendable {
     var workingEpoch = 0
     /// The last history transaction of which this mirror was notified.
     var seenTransaction: Int64 = 0
+  }
+
+  /// A call that waits for a round.
+  struct Waiter {
+    var continuation: CheckedContinuation<Void, any Error>
+    /// Whether it came while a round was running: that round's failure may be of before the call.
+    var isLate: Bool
   }
 
   static let firstChunk = 100
@@ -248,7 +255,7 @@ package final class StoreMirror: Sendable {
     for task in tasks { task.cancel() }
     signal.raise(urgent: true)
     let error = MirroringErrorCode.cancelled.error("The store is no longer mirrored.")
-    for waiter in waiters { waiter.resume(throwing: error) }
+    for waiter in waiters { waiter.continuation.resume(throwing: error) }
   }
 
   /// Stops the task and waits until it has ended.
@@ -295,7 +302,7 @@ package final class StoreMirror: Sendable {
     try await withCheckedThrowingContinuation { continuation in
       let isStopped = state.withLock { state in
         guard !state.isStopped else { return true }
-        state.waiters.append(continuation)
+        state.waiters.append(Waiter(continuation: continuation, isLate: state.isRunning))
         state.wantsImport = true
         state.wantsExport = true
         state.wantsParkedRetry = true
