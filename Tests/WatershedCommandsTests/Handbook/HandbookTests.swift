@@ -91,7 +91,7 @@ struct HandbookTests {
     "forceReplace", "givenName", "hasAdministrator", "isAdministrator", "isDisabled", "keyID",
     "migratePersistentStore", "phoneNumber", "privateDatabasePartition",
     "publicDatabasePartition", "recordName", "redirectURL", "refreshToken", "requestID",
-    "serverErrorCode", "userName", "userRecordName", "webAuthToken",
+    "serverErrorCode", "serverRecordChanged", "userName", "userRecordName", "webAuthToken",
   ]
 
   /// The limits in their page.
