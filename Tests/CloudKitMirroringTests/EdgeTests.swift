@@ -94,4 +94,36 @@ import Testing
         == Edge(relationship: friends, firstRecord: "A", secondRecord: "B")
     )
   }
+
+  @Test("A link that was removed and is made again offline stays after a launch")
+  func madeAgainOffline() async throws {
+    let world = try await World()
+    let (phone, pad) = (try await world.device("phone"), try await world.device("pad"))
+    func setTags(_ isLinked: Bool) throws {
+      try phone.save { context in
+        let tags = isLinked ? try context.all("Tag") : []
+        try context.first("Post", "title", "a").setValue(NSSet(array: tags), forKey: "tags")
+      }
+    }
+    try phone.save { context in
+      _ = (context.make("Post", ["title": "a"]), context.make("Tag", ["name": "t"]))
+    }
+    try setTags(true)
+    try await world.settle(phone, pad)
+    try setTags(false)
+    // One round: the feed with the tombstone of this device's own deletion is not read after it.
+    try await phone.sync()
+    try await phone.relaunchOffline()
+    try setTags(true)
+    try await phone.relaunchOffline()
+    phone.faults.isOnline = true
+    try await world.settle(phone, pad)
+    for device in [phone, pad] {
+      let tags = try device.save { context in
+        (try context.all("Post").first?.value(forKey: "tags") as? NSSet)?.count
+      }
+      #expect(tags == 1)
+    }
+    for device in [phone, pad] { try await device.quit() }
+  }
 }

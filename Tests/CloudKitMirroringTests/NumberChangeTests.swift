@@ -111,7 +111,17 @@ struct NumberChangeTests {
     let fresh = try await world.device("fresh", model: model)
     try await fresh.sync()
     #expect(try fresh.snapshot() == phone.snapshot())
-    for device in [phone, pad, fresh] { try await device.quit() }
+    // The former field could not hold 0.5: that it is as before shows no later edit.
+    try await pad.quit()
+    let updated = try await world.device("pad", model: model)
+    try await world.settle(updated, phone)
+    for device in [updated, phone] {
+      let amounts = try device.save { context in
+        try context.all("Post").map { $0.value(forKey: "amount") as? Double ?? -1 }.sorted()
+      }
+      #expect(amounts == [0.5, 2])
+    }
+    for device in [phone, updated, fresh] { try await device.quit() }
   }
 
   @Test("A field that a copy has with the type of its attribute is sent in that type again")

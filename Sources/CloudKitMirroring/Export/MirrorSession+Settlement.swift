@@ -352,6 +352,7 @@ extension MirrorSession {
       guard operation.kind == .delete else {
         return try requeue(edge, after: .batchFailed, &result)
       }
+      try metadata.keepRemovedEdge(edge.name)
       if edge.pending == .save {
         // Created again while its deletion was being sent.
         edge.tag = nil

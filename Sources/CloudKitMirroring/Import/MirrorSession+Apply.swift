@@ -287,7 +287,8 @@ extension MirrorSession {
     guard known.entityName == entity.entityName, let reference = reference(of: known),
       let row = try rows.row(reference)
     else {
-      if known.pending == .delete, base.map({ !$0.hasSameFields(as: record.fields) }) ?? true {
+      let isDeletedHere = known.pending == .delete || known.sentKind == .delete
+      if isDeletedHere, base.map({ !$0.hasSameFields(as: record.fields) }) ?? true {
         // Deleted here and edited on the other device: the deletion wins and is sent with the new
         // tag.
         try keepLosingEdit(
@@ -297,7 +298,7 @@ extension MirrorSession {
           reason: "Another device edited an object that was deleted here."
         )
       }
-      guard known.pending == .delete || known.sentKind == .delete else {
+      guard isDeletedHere else {
         // An earlier model or a migration dropped the object, and this model has its entity.
         return try applyInsert(
           record,
@@ -339,7 +340,7 @@ extension MirrorSession {
     // Other devices may have sent the lost values and edited them since.
     if stamps.isOfLostCopy, !context.effects.has(.forgetReplaced) {
       try keepReplaced(
-        merge.conflicting,
+        merge.stillPending,
         of: record,
         entity,
         reason: "A value that a restored server had lost was sent again in its place."

@@ -363,6 +363,7 @@ extension StoreMirror {
         try session.metadata.setMeta(.tokenBeforeRereading, nil)
       }
     }
+    if !page.isMoreComing { try session.metadata.forgetRemovedEdges() }
     zone.token = page.token
     try session.metadata.save(zone)
     return true

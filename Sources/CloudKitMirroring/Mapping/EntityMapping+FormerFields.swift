@@ -59,7 +59,8 @@ extension EntityMapping {
   /// Whether a device that was updated to this version finds a present field that it has never read, with
   /// another value than the former one, which it knows.
   ///
-  /// Devices with this version write both, as long as the value is in no file. So a device with the former
+  /// Devices with this version write both, as long as the value is in no file and the former field can
+  /// hold it. So a device with the former
   /// version wrote the former field later, unless a still later version, which does not know it, wrote the
   /// present one.
   private func isUnread(
@@ -73,7 +74,20 @@ extension EntityMapping {
       && fields[MirrorNames.assetField(property)] == nil
       && fields[MirrorNames.assetField(former)] == nil
       && fields[MirrorNames.field(property)].map { present in
-        fields[MirrorNames.field(former)].map { !present.hasSameContent(as: $0) } ?? false
+        fields[MirrorNames.field(former)].map {
+          $0.canHold(present) && !present.hasSameContent(as: $0)
+        } ?? false
       } ?? false
+  }
+}
+
+extension MirrorValue {
+  /// Whether a field of this value's type can hold another value exactly; see ``FieldKinds``.
+  fileprivate func canHold(_ other: MirrorValue) -> Bool {
+    switch (self, other) {
+    case (.integer, .double(let number)): Int64(exactly: number) != nil
+    case (.double, .integer(let number)): Int64(exactly: Double(number)) == number
+    default: true
+    }
   }
 }

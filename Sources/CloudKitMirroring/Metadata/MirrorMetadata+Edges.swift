@@ -62,7 +62,8 @@ extension MirrorMetadata {
   func noteUnsentEdges() throws {
     try connection.run(
       "UPDATE WSMIRROR_EDGE SET GENERATION = -1 WHERE \(Self.waiting(deletionsOnly: false)) "
-        + "AND PENDING = 1 AND TAG IS NULL"
+        + "AND PENDING = 1 AND TAG IS NULL "
+        + "AND NAME NOT IN (SELECT NAME FROM WSMIRROR_REMOVEDEDGE)"
     )
   }
 

@@ -12,6 +12,15 @@ extension MirrorMetadata {
     try names(in: "WSMIRROR_GONEEDGE", after: name, limit: limit)
   }
 
+  /// Notes an edge whose record this device has deleted: the feed will list its tombstone, also if the
+  /// link is made again before.
+  package func keepRemovedEdge(_ name: String) throws { try keep(name, in: "WSMIRROR_REMOVEDEDGE") }
+
+  /// The feed was read to its end: no tombstone of this device is left in it.
+  package func forgetRemovedEdges() throws {
+    try connection.run("DELETE FROM WSMIRROR_REMOVEDEDGE")
+  }
+
   // MARK: Records of objects
 
   package func keepGoneRecord(_ name: String) throws { try keep(name, in: "WSMIRROR_GONERECORD") }

@@ -37,5 +37,8 @@ extension MirrorMetadata {
     return try forget(name, in: "WSMIRROR_UNSENT")
   }
 
-  package func forgetUnsent() throws { try connection.run("DELETE FROM WSMIRROR_UNSENT") }
+  /// No undo inserts the objects again; their names still show what another copy has sent.
+  package func forgetUnsentKeys() throws {
+    try connection.run("UPDATE WSMIRROR_UNSENT SET PK = NULL")
+  }
 }

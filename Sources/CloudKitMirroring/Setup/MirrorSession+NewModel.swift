@@ -7,7 +7,7 @@ extension MirrorSession {
   /// then reads the zone from the start and also applies records whose tags are known.
   package func adoptModel() throws {
     // No undo of an object's deletion outlives a migration, and its entity may have another name.
-    try metadata.forgetUnsent()
+    try metadata.forgetUnsentKeys()
     try renameEdges()
     try learnFieldKindsFromBases()
     // A change in the history is an edit even if its value equals a default.
