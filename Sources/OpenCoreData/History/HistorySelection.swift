@@ -48,7 +48,9 @@ struct HistorySelection {
   var readsChanges: Bool {
     guard let fetch = request.fetchRequest else { return false }
     let keys = fetch.sortDescriptors?.compactMap(\.key) ?? []
-    return fetch.predicate?.formatString.contains("changes") ?? false
+    // A block may ask for anything.
+    let format = fetch.predicate?.formatString ?? ""
+    return ["changes", "BLOCKPREDICATE", "<block>"].contains { format.contains($0) }
       || keys.contains { $0.hasPrefix("changes") }
   }
 

@@ -48,6 +48,8 @@ private struct BinaryPropertyListReader {
   /// Objects may share references, but each reference is written once: their number can't exceed
   /// the file's size.
   private var referencesLeft: Int
+  /// Likewise the bytes of data and texts.
+  private var contentLeft: Int
   let top: Int
 
   init(_ data: Data) throws {
@@ -83,6 +85,7 @@ private struct BinaryPropertyListReader {
     self.top = Int(top)
     tableStart = Int(table)
     referencesLeft = bytes.count
+    contentLeft = bytes.count
   }
 
   mutating func readAll() throws -> [BinaryPropertyList.Node] {
@@ -120,13 +123,13 @@ private struct BinaryPropertyListReader {
       return .date(try real(at: offset + 1, width: 8))
     case 0x4:
       let (length, start) = try length(low, at: offset)
-      return .data(Data(try slice(start, length)))
+      return .data(Data(try content(start, length)))
     case 0x5:
       let (length, start) = try length(low, at: offset)
-      return .string(String(decoding: try slice(start, length), as: UTF8.self))
+      return .string(String(decoding: try content(start, length), as: UTF8.self))
     case 0x6:
       let (length, start) = try length(low, at: offset)
-      let units = try slice(start, try product(length, 2, at: offset))
+      let units = try content(start, try product(length, 2, at: offset))
       let pairs = stride(from: units.startIndex, to: units.endIndex, by: 2).map {
         UInt16(units[$0]) << 8 | UInt16(units[$0 + 1])
       }
@@ -227,6 +230,20 @@ private struct BinaryPropertyListReader {
       throw DamageError(offset: offset, found: "the end of the file", expected: "more bytes")
     }
     return bytes[offset]
+  }
+
+  /// The bytes of data or a text: objects that overlap would expand a small file to a huge copy.
+  private mutating func content(_ start: Int, _ length: Int) throws -> ArraySlice<UInt8> {
+    let found = try slice(start, length)
+    contentLeft -= length
+    guard contentLeft >= 0 else {
+      throw DamageError(
+        offset: start,
+        found: "more contents than bytes",
+        expected: "objects that do not overlap"
+      )
+    }
+    return found
   }
 
   private func slice(_ start: Int, _ length: Int) throws -> ArraySlice<UInt8> {

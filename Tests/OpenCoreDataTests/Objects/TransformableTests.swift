@@ -206,6 +206,39 @@ struct TransformableTests {
     )
     #expect(TransformableArchive.unarchive(builder.data(root: root), classes: nil) == nil)
   }
+
+  @Test(
+    "Lists that share their members, a hundred levels deep, read as nil",
+    arguments: ["NSSet", "NSArray"]
+  )
+  func sharedMembers(collection: String) throws {
+    var builder = KeyedArchiveBuilder()
+    func chain() -> ArchiveValue {
+      var top = builder.object(
+        class: ["NSMutableString", "NSString", "NSObject"],
+        [("NS.string", .string("a"))]
+      )
+      for _ in 0..<100 { top = builder.array([top, top], isMutable: true) }
+      return top
+    }
+    let members = [chain(), chain()]
+    let root = builder.reserve()
+    builder.fill(root, class: [collection, "NSObject"], [("NS.objects", .array(members))])
+    #expect(TransformableArchive.unarchive(builder.data(root: root), classes: nil) == nil)
+  }
+
+  @Test("A property list whose objects overlap is damaged")
+  func overlappingObjects() {
+    func number(_ value: Int) -> [UInt8] {
+      withUnsafeBytes(of: UInt64(value).bigEndian) { [UInt8]($0) }
+    }
+    // Five hundred objects at one place: data of 1,000 bytes.
+    var bytes = Data("bplist00".utf8) + [0x4F, 0x11, 0x03, 0xE8] + Data(count: 1_000)
+    let table = bytes.count
+    for _ in 0..<500 { bytes += [0, 8] }
+    bytes += [UInt8](repeating: 0, count: 6) + [2, 2] + number(500) + number(0) + number(table)
+    #expect(throws: BinaryPropertyList.DamageError.self) { _ = try BinaryPropertyList(bytes) }
+  }
 }
 
 /// A value class of an app.

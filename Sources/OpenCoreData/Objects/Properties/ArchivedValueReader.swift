@@ -22,6 +22,22 @@ struct ArchivedValueReader {
   /// The objects that are built, by their place in the archive: several may share one.
   private var built: [ArchivedObject: NSObject] = [:]
   private var depth = 0
+  /// Collections may share members, but each names its own: there are not more than the archive has
+  /// bytes.
+  private var membersLeft: Int
+  /// The number of objects that each collection has, with those of its members.
+  private var sizes: [ArchivedObject: Int] = [:]
+  /// The most objects that a collection has.
+  ///
+  /// Collections that share members may have more objects than can be counted in any time, and
+  /// Foundation visits each of them when it bridges or compares.
+  private let sizeLimit: Int
+
+  /// Makes a reader of an archive of so many bytes.
+  init(byteCount: Int) {
+    membersLeft = byteCount
+    sizeLimit = byteCount + 250_000
+  }
 
   /// The object; nil where it or a part of it is damaged.
   mutating func object(_ archived: ArchivedObject) -> NSObject? {
@@ -101,25 +117,35 @@ struct ArchivedValueReader {
 
   /// The members of a collection; nil where one of them is damaged.
   private mutating func members(_ archived: ArchivedObject) -> [NSObject]? {
-    objects(archived.list("NS.objects", each: "NS.object."))
+    objects(archived.list("NS.objects", each: "NS.object."), of: archived)
   }
 
   private mutating func pairs(
     _ archived: ArchivedObject
   ) -> (keys: [NSObject], values: [NSObject])? {
-    guard let keys = hashed(objects(archived.list("NS.keys", each: "NS.key."))),
+    let list = archived.list("NS.keys", each: "NS.key.")
+    guard let keys = hashed(objects(list, of: archived)),
       let values = members(archived), keys.count == values.count
     else { return nil }
     return (keys, values)
   }
 
-  private mutating func objects(_ archived: [ArchivedObject]) -> [NSObject]? {
+  private mutating func objects(
+    _ list: [ArchivedObject],
+    of collection: ArchivedObject
+  ) -> [NSObject]? {
+    membersLeft -= list.count
+    guard membersLeft >= 0 else { return nil }
     var objects: [NSObject] = []
-    objects.reserveCapacity(archived.count)
-    for member in archived {
+    objects.reserveCapacity(list.count)
+    var size = sizes[collection] ?? 1
+    for member in list {
       guard let object = object(member) else { return nil }
       objects.append(object)
+      size += sizes[member] ?? 1
+      guard size <= sizeLimit else { return nil }
     }
+    sizes[collection] = size
     return objects
   }
 

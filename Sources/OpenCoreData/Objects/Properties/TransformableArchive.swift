@@ -44,7 +44,7 @@ enum TransformableArchive {
       found.append((name, type))
     }
     if names.allSatisfy({ ArchivedValueReader.classes[$0] != nil }) {
-      var reader = ArchivedValueReader()
+      var reader = ArchivedValueReader(byteCount: data.count)
       return reader.object(archive.root).map(native)
     }
     return decode(data, found, isSecure: classes != nil)
