@@ -148,11 +148,13 @@ package struct BackupFolder: Sendable {
       try UnfinishedRestore.unmark(folder)
     } catch {
       // An incomplete restore must not prevent the next attempt.
-      for name in (try? manager.contentsOfDirectory(atPath: folder.path)) ?? [] where name != "lock"
-      {
+      let names = (try? manager.contentsOfDirectory(atPath: folder.path)) ?? []
+      for name in names where name != "lock" && name != UnfinishedRestore.fileName {
         try? manager.removeItem(at: folder.appendingPathComponent(name))
       }
       if let keys = configuration.keyFile { try? manager.removeItem(at: keys) }
+      // Last: until everything is gone, nothing may be opened.
+      try? manager.removeItem(at: folder.appendingPathComponent(UnfinishedRestore.fileName))
       throw error
     }
   }

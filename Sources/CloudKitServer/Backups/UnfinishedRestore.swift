@@ -14,6 +14,8 @@ import Darwin
 /// incarnation. A restore that was killed leaves it behind: a server that opened such a folder would
 /// continue change tokens whose changes the backup lacks, or start empty.
 enum UnfinishedRestore {
+  static let fileName = "restore-unfinished"
+
   static func mark(_ folder: URL) throws {
     try PrivateFile.write(Data(), to: file(in: folder))
     try DurableFolder.synchronize(folder)
@@ -37,6 +39,6 @@ enum UnfinishedRestore {
   }
 
   private static func file(in folder: URL) -> URL {
-    folder.appendingPathComponent("restore-unfinished")
+    folder.appendingPathComponent(fileName)
   }
 }

@@ -78,6 +78,10 @@ final class SubscriptionService: Sendable {
       var known = Set(stored.map(\.id))
       var budget = SubscriptionBudget(stored, limits)
       var triggers = SubscriptionTriggers(stored)
+      let deleted = Set(
+        request.operations.filter { $0.operationType == .delete }
+          .compactMap(\.subscription.subscriptionID)
+      )
       var batch = WriteBatch(partition: id)
       var results: [ItemResult<Subscription>] = []
       for (operation, newID) in zip(request.operations, fresh) {
@@ -97,7 +101,7 @@ final class SubscriptionService: Sendable {
               throw ErrorDictionary(.notFound, "Subscription not found")
             }
             try Self.check(&subscription, zones, access?.schema, context)
-            if let other = triggers.duplicate(of: subscription, id: name) {
+            if let other = triggers.duplicate(of: subscription, id: name, deleting: deleted) {
               throw Self.duplicate(of: other, context)
             }
             guard known.contains(name) || known.count < limits.subscriptionsPerUser else {

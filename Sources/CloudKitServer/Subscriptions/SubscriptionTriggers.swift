@@ -31,10 +31,12 @@ struct SubscriptionTriggers {
     }
   }
 
-  /// The ID of another subscription that fires on the same changes.
-  func duplicate(of subscription: Subscription, id: String) -> String? {
-    guard let trigger = Trigger(subscription) else { return nil }
-    return triggers.filter { $0.key != id && $0.value == trigger }.keys.min()
+  /// The ID of another subscription that fires on the same changes, and that the request does not delete.
+  ///
+  /// A subscription that fired on them before has none: servers of before accepted duplicates.
+  func duplicate(of subscription: Subscription, id: String, deleting: Set<String>) -> String? {
+    guard let trigger = Trigger(subscription), triggers[id] != trigger else { return nil }
+    return triggers.filter { !deleting.contains($0.key) && $0.value == trigger }.keys.min()
   }
 
   /// Notes a saved subscription in place of the earlier one with its ID; nil notes a deletion.

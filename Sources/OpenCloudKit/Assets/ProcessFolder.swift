@@ -37,7 +37,11 @@ package struct ProcessFolder: Sendable {
 
   private static func removeFoldersOfEndedProcesses(in parent: URL) {
     let names = (try? FileManager.default.contentsOfDirectory(atPath: parent.path)) ?? []
-    for name in names where name.hasSuffix(lockSuffix) {
+    // Other files of the parent are not this type's.
+    for name in names
+    where name.hasSuffix(lockSuffix)
+      && UUID(uuidString: String(name.dropLast(lockSuffix.count))) != nil
+    {
       let path = parent.appendingPathComponent(name).path
       // A lock that can't be opened or removed belongs to another user.
       guard let lock = try? FileLock.take(path) else { continue }

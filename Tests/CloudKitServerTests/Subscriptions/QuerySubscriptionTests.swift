@@ -89,6 +89,25 @@ struct QuerySubscriptionTests {
     #expect(reply.subscriptions.map { $0.error == nil } == [true, false])
   }
 
+  @Test("A subscription can be saved in place of an equal one that the same request deletes")
+  func replacedInOneRequest() async throws {
+    let ada = try await TestServer().person()
+    #expect(try await send(ada, subscription("old")) == nil)
+    let reply: SubscriptionsResponse = try await ada.call(
+      .modifySubscriptions,
+      ModifySubscriptionsRequest(operations: [
+        SubscriptionOperation(operationType: .create, subscription: subscription("new")),
+        SubscriptionOperation(
+          operationType: .delete,
+          subscription: Subscription(subscriptionID: "old")
+        ),
+      ]),
+      in: .public
+    )
+    #expect(reply.subscriptions.allSatisfy { $0.error == nil })
+    #expect(try await send(ada, subscription("third"))?.reason != nil)
+  }
+
   /// In development the first save of a type adds it to the schema; production's is fixed.
   @Test("A subscription to an unknown record type is refused in production only")
   func unknownType() async throws {
