@@ -49,13 +49,9 @@ extension Oracle {
     var present = held
     for (device, known) in knowledge where personOf[device] == person { present.add(known) }
     void(person, except: present)
-    for (slot, all) in links where births[slot.key]?.person == person {
-      links[slot] = all.map { link in
-        var link = link
-        // The oracle does not know which devices have a link; its author has it until it is erased.
-        if let erasure = erasures[link.device], erasure > link.step { link.isVoid = true }
-        return link
-      }
+    voidLinks { slot, link in
+      // The oracle does not know which devices have a link; its author has it until it is erased.
+      births[slot.key]?.person == person && erasures[link.device].map { $0 > link.step } ?? false
     }
   }
 
@@ -71,13 +67,7 @@ extension Oracle {
       present.add(known)
     }
     void(person, among: had, except: present)
-    for (slot, all) in links where births[slot.key]?.person == person {
-      links[slot] = all.map { link in
-        var link = link
-        link.isVoid = true
-        return link
-      }
-    }
+    voidLinks { slot, _ in births[slot.key]?.person == person }
   }
 
   /// Voids what is nowhere any more; `had` limits that to what one device showed.

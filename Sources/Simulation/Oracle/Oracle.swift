@@ -263,12 +263,14 @@ final class Oracle {
         return deletion
       }
     }
+    voidLinks { _, link in link.device == device && link.step >= first }
+  }
+
+  /// Voids the writes of links that are gone, by their slots.
+  func voidLinks(where isGone: (Slot, LinkWrite) -> Bool) {
     for (slot, all) in links {
-      links[slot] = all.map { link in
-        guard link.device == device, link.step >= first else { return link }
-        var link = link
-        link.isVoid = true
-        return link
+      for (number, link) in all.enumerated() where isGone(slot, link) {
+        links[slot]?[number].isVoid = true
       }
     }
   }
