@@ -365,7 +365,7 @@ extension MirrorSession {
         reason: "Another device restored the object too, with other values."
       )
     } else if let base {
-      if repeated == nil, try isFromEarlierOpening(known) {
+      if repeated == nil, !merge.conflicting.isEmpty, try isFromEarlierOpening(known) {
         // The store may be a backup that was restored, and the other edit later than this one.
         try keepReplaced(
           merge.conflicting,

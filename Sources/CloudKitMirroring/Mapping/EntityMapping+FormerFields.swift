@@ -60,9 +60,8 @@ extension EntityMapping {
   /// another value than the former one, which it knows.
   ///
   /// Devices with this version write both, as long as the value is in no file and the former field can
-  /// hold it. So a device with the former
-  /// version wrote the former field later, unless a still later version, which does not know it, wrote the
-  /// present one.
+  /// hold it. So a device with the former version wrote the former field later, unless a still later
+  /// version, which does not know it, wrote the present one.
   private func isUnread(
     _ property: String,
     _ former: String,

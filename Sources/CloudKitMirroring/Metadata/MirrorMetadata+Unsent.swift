@@ -33,8 +33,7 @@ extension MirrorMetadata {
 
   /// Removes a name; returns whether an object of this name was deleted before it was sent.
   package func takeUnsent(_ name: String) throws -> Bool {
-    guard try has(name, in: "WSMIRROR_UNSENT") else { return false }
-    return try forget(name, in: "WSMIRROR_UNSENT")
+    try forget(name, in: "WSMIRROR_UNSENT")
   }
 
   /// No undo inserts the objects again; their names still show what another copy has sent.
