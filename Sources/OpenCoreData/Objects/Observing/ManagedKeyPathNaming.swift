@@ -33,31 +33,19 @@ extension KeyPathNames {
 
 /// The generated names of each class, collected at the first lookup.
 private enum GeneratedKeyPathNames {
-  /// Names by class.
-  private final class Known: @unchecked Sendable {
-    // Sendable: read and written under the lock; key paths are immutable.
-    private let lock = NSLock()
-    private var names: [ObjectIdentifier: [AnyKeyPath: String]] = [:]
-
-    subscript(type: NSManagedObject.Type) -> [AnyKeyPath: String]? {
-      get { lock.withLock { names[ObjectIdentifier(type)] } }
-      set { lock.withLock { names[ObjectIdentifier(type)] = newValue } }
-    }
-  }
-
-  private static let known = Known()
+  private static let known = ClassTable<[AnyKeyPath: String]>()
 
   static func names(of type: NSManagedObject.Type) -> [AnyKeyPath: String] {
-    if let names = known[type] { return names }
-    var names = type.keyPathNames
-    for module in GeneratedTables.modules(of: type) {
-      guard
-        let naming = NSClassFromString("\(module).ManagedKeyPathNames")
-          as? any ManagedKeyPathNaming.Type
-      else { continue }
-      names.merge(naming.keyPathNames(of: type)) { first, _ in first }
+    known.value(for: type) {
+      var names = type.keyPathNames
+      for module in GeneratedTables.modules(of: type) {
+        guard
+          let naming = NSClassFromString("\(module).ManagedKeyPathNames")
+            as? any ManagedKeyPathNaming.Type
+        else { continue }
+        names.merge(naming.keyPathNames(of: type)) { first, _ in first }
+      }
+      return names
     }
-    known[type] = names
-    return names
   }
 }

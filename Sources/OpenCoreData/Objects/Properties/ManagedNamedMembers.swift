@@ -86,47 +86,20 @@ public protocol ManagedMemberNaming: AnyObject {
 }
 
 extension ManagedNamedMembers {
-  /// The members of each class, collected at the first lookup.
-  private final class Known: @unchecked Sendable {
-    // Sendable: read and written under the lock; the closures are of constant tables.
-    private let lock = NSLock()
-    private var members: [ObjectIdentifier: ManagedNamedMembers] = [:]
-
-    subscript(type: NSManagedObject.Type) -> ManagedNamedMembers? {
-      get { lock.withLock { members[ObjectIdentifier(type)] } }
-      set { lock.withLock { members[ObjectIdentifier(type)] = newValue } }
-    }
-  }
-
-  private static let known = Known()
+  private static let known = ClassTable<ManagedNamedMembers>()
 
   /// The named members of a class.
   static func of(_ type: NSManagedObject.Type) -> ManagedNamedMembers {
-    if let members = known[type] { return members }
-    var members = ManagedNamedMembers()
-    // A class's own members replace those that it inherits from another module.
-    for module in GeneratedTables.modules(of: type).reversed() {
-      let table = NSClassFromString("\(module).ManagedMemberNames") as? any ManagedMemberNaming.Type
-      table?.add(membersOf: type, to: &members)
+    known.value(for: type) {
+      var members = ManagedNamedMembers()
+      // A class's own members replace those that it inherits from another module.
+      for module in GeneratedTables.modules(of: type).reversed() {
+        let table =
+          NSClassFromString("\(module).ManagedMemberNames") as? any ManagedMemberNaming.Type
+        table?.add(membersOf: type, to: &members)
+      }
+      return members
     }
-    known[type] = members
-    return members
-  }
-}
-
-/// Where the tables are that the build plugin writes.
-enum GeneratedTables {
-  /// The modules of a class and of those that it inherits from, nearest first.
-  static func modules(of type: NSManagedObject.Type) -> [String] {
-    var modules: [String] = []
-    var current: AnyClass? = type
-    while let type = current, type != NSManagedObject.self {
-      // The reflected name begins with the module, also that of a class inside another type.
-      let module = String(String(reflecting: type).prefix { $0 != "." })
-      if !modules.contains(module) { modules.append(module) }
-      current = _getSuperclass(type)
-    }
-    return modules
   }
 }
 
