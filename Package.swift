@@ -299,7 +299,7 @@ let package = Package(
     ),
     .testTarget(
       name: "SimulationTests",
-      dependencies: ["Effects", "Simulation", "watershed"],
+      dependencies: ["Effects", "Simulation"],
       swiftSettings: strict
     ),
     .testTarget(

@@ -43,14 +43,22 @@ struct AccountTests {
     try await phone.quit()
   }
 
+  /// Syncs a device until it listens, and returns what happens to its listeners from then on.
+  private func listen(
+    _ device: ScriptedDevice
+  ) async throws -> AsyncStream<ScriptedCloud.ListenerEvent>.Iterator {
+    try await device.sync()
+    var events = device.cloud.keepListening().makeAsyncIterator()
+    try await device.sync()
+    #expect(await events.next() == .began)
+    return events
+  }
+
   @Test("A listener whose channel belongs to a former user is replaced when the account changes")
   func listener() async throws {
     let world = try await World()
     let phone = try await ScriptedDevice("phone", in: world)
-    try await phone.sync()
-    var events = phone.cloud.keepListening().makeAsyncIterator()
-    try await phone.sync()
-    #expect(await events.next() == .began)
+    var events = try await listen(phone)
     phone.mirror.accountMayHaveChanged()
     try await phone.sync()
     // The next set-up does not wait for the end of the former listener.
@@ -64,10 +72,7 @@ struct AccountTests {
   func noListenerWithoutUser() async throws {
     let world = try await World()
     let phone = try await ScriptedDevice("phone", in: world)
-    try await phone.sync()
-    var events = phone.cloud.keepListening().makeAsyncIterator()
-    try await phone.sync()
-    #expect(await events.next() == .began)
+    var events = try await listen(phone)
     phone.cloud.setAccount(.none(reason: "Signed out."))
     phone.mirror.accountMayHaveChanged()
     #expect(await events.next() == .ended)

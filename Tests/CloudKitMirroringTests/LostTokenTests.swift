@@ -27,6 +27,44 @@ struct LostTokenTests {
     }
   }
 
+  /// Runs the body with a server that was restored from a backup.
+  ///
+  /// `fill` is saved before the backup and `change` after it, both by the phone and read by the pad. The
+  /// body gets the restored server, with the stores of both, and what the pad had last.
+  private func withRestoredServer(
+    fill: (NSManagedObjectContext) throws -> Void,
+    change: (NSManagedObjectContext) throws -> Void,
+    _ body: (World, _ before: [String: [String: String]]) async throws -> Void
+  ) async throws {
+    let folder = FileManager.default.temporaryDirectory
+      .appendingPathComponent("restored-" + UUID().uuidString)
+    let backup = folder.appendingPathExtension("backup")
+    defer {
+      for url in [folder, backup] { try? FileManager.default.removeItem(at: url) }
+    }
+    let first = try await World(dataFolder: folder)
+    var (phone, pad) = (try await first.device("phone"), try await first.device("pad"))
+    try phone.save(fill)
+    try await first.settle(phone, pad)
+    await first.cloud.shutdown()
+    try FileManager.default.copyItem(at: folder, to: backup)
+    // The same devices on the same data, which is then removed.
+    for device in [phone, pad] { try await device.quit() }
+    let second = try await World(dataFolder: folder, folder: first.folder)
+    (phone, pad) = (try await second.device("phone"), try await second.device("pad"))
+    try phone.save(change)
+    try await second.settle(phone, pad)
+    let before = try pad.snapshot()
+    for device in [phone, pad] { try await device.quit() }
+    await second.cloud.shutdown()
+    let third = try await World(dataFolder: backup, folder: first.folder)
+    try await third.cloud.service.beginNewIncarnation()
+    try await body(third, before)
+    await third.cloud.shutdown()
+    // Its folder has the devices' stores.
+    withExtendedLifetime(first) {}
+  }
+
   @Test(
     "A device that was away longer than tombstones are kept applies deletions and reverts none"
   )
@@ -58,100 +96,58 @@ struct LostTokenTests {
 
   @Test("An edit of what a restored server lost is kept if a device sends the former value again")
   func editOfLostValue() async throws {
-    let folder = FileManager.default.temporaryDirectory
-      .appendingPathComponent("restored-" + UUID().uuidString)
-    let backup = folder.appendingPathExtension("backup")
-    defer {
-      for url in [folder, backup] { try? FileManager.default.removeItem(at: url) }
-    }
-    let first = try await World(dataFolder: folder)
-    var (phone, pad) = (try await first.device("phone"), try await first.device("pad"))
-    try phone.save { _ = $0.make("Post", ["title": "a"]) }
-    try await first.settle(phone, pad)
-    await first.cloud.shutdown()
-    try FileManager.default.copyItem(at: folder, to: backup)
-    for device in [phone, pad] { try await device.quit() }
-    let second = try await World(dataFolder: folder, folder: first.folder)
-    (phone, pad) = (try await second.device("phone"), try await second.device("pad"))
-    try phone.save { try $0.first("Post", "title", "a").setValue("lost", forKey: "title") }
-    try await second.settle(phone, pad)
-    for device in [phone, pad] { try await device.quit() }
-    await second.cloud.shutdown()
-
-    let third = try await World(dataFolder: backup, folder: first.folder)
-    try await third.cloud.service.beginNewIncarnation()
-    let late = try await ScriptedDevice("pad", in: third)
-    late.cloud.onModify { _ in throw CloudFailure.busy(reason: "Not now.", retryAfter: 0) }
-    await #expect(throws: (any Error).self) { try await late.mirror.syncNow() }
-    #expect(try late.mirror.read { try $0.openBatch() } != nil)
-    phone = try await third.device("phone")
-    try await phone.sync()
-    try phone.save { try $0.first("Post", "title", "lost").setValue("edited", forKey: "title") }
-    try await phone.sync()
-    late.cloud.onModify(nil)
-    // The first call may join a round that began before.
-    try? await late.mirror.syncNow()
-    for _ in 0..<3 {
-      try await late.sync()
+    try await withRestoredServer {
+      _ = $0.make("Post", ["title": "a"])
+    } change: {
+      try $0.first("Post", "title", "a").setValue("lost", forKey: "title")
+    } _: { world, _ in
+      let late = try await ScriptedDevice("pad", in: world)
+      late.cloud.onModify { _ in throw CloudFailure.busy(reason: "Not now.", retryAfter: 0) }
+      await #expect(throws: (any Error).self) { try await late.mirror.syncNow() }
+      #expect(try late.mirror.read { try $0.openBatch() } != nil)
+      let phone = try await world.device("phone")
       try await phone.sync()
+      try phone.save { try $0.first("Post", "title", "lost").setValue("edited", forKey: "title") }
+      try await phone.sync()
+      late.cloud.onModify(nil)
+      // The first call may join a round that began before.
+      try? await late.mirror.syncNow()
+      for _ in 0..<3 {
+        try await late.sync()
+        try await phone.sync()
+      }
+      #expect(try titles(phone) == late.titles())
+      let kept = try late.mirror.read { try $0.recoveredEdits() }
+      #expect(
+        try titles(phone) == ["edited"]
+          || kept.contains { $0.fields["CD_title"] == .string("edited") }
+      )
+      try await late.quit()
+      try await phone.quit()
     }
-    #expect(try titles(phone) == late.titles())
-    let kept = try late.mirror.read { try $0.recoveredEdits() }
-    #expect(
-      try titles(phone) == ["edited"]
-        || kept.contains { $0.fields["CD_title"] == .string("edited") }
-    )
-    try await late.quit()
-    try await phone.quit()
-    await third.cloud.shutdown()
-    withExtendedLifetime(first) {}
   }
 
   @Test("A server that was restored from a backup gets back the objects and edits that it lost")
   func restoredServer() async throws {
-    let folder = FileManager.default.temporaryDirectory
-      .appendingPathComponent("restored-" + UUID().uuidString)
-    let backup = folder.appendingPathExtension("backup")
-    defer {
-      for url in [folder, backup] { try? FileManager.default.removeItem(at: url) }
-    }
-    let first = try await World(dataFolder: folder)
-    var (phone, pad) = (try await first.device("phone"), try await first.device("pad"))
-    try phone.save { context in
+    try await withRestoredServer { context in
       let tag = context.make("Tag", ["name": "t"])
       context.make("Post", ["title": "a", "content": "kept"])
         .setValue(NSSet(object: tag), forKey: "tags")
-    }
-    try await first.settle(phone, pad)
-    await first.cloud.shutdown()
-    try FileManager.default.copyItem(at: folder, to: backup)
-    // The same devices on the same data, which is then removed.
-    for device in [phone, pad] { try await device.quit() }
-    let second = try await World(dataFolder: folder, folder: first.folder)
-    (phone, pad) = (try await second.device("phone"), try await second.device("pad"))
-    try phone.save { context in
+    } change: { context in
       try context.first("Post", "title", "a").setValue("edited", forKey: "title")
       context.make("Post", ["title": "new"])
         .setValue(NSSet(array: try context.all("Tag")), forKey: "tags")
+    } _: { world, before in
+      let (phone, pad) = (try await world.device("phone"), try await world.device("pad"))
+      try await world.settle(phone, pad)
+      #expect(try titles(phone) == ["edited", "new"])
+      #expect(try phone.snapshot() == before)
+      #expect(try pad.snapshot() == before)
+      let fresh = try await world.device("fresh")
+      try await fresh.sync()
+      #expect(try fresh.snapshot() == before)
+      for device in [phone, pad, fresh] { try await device.quit() }
     }
-    try await second.settle(phone, pad)
-    let before = try pad.snapshot()
-    for device in [phone, pad] { try await device.quit() }
-    await second.cloud.shutdown()
-    let third = try await World(dataFolder: backup, folder: first.folder)
-    try await third.cloud.service.beginNewIncarnation()
-    (phone, pad) = (try await third.device("phone"), try await third.device("pad"))
-    try await third.settle(phone, pad)
-    #expect(try titles(phone) == ["edited", "new"])
-    #expect(try phone.snapshot() == before)
-    #expect(try pad.snapshot() == before)
-    let fresh = try await third.device("fresh")
-    try await fresh.sync()
-    #expect(try fresh.snapshot() == before)
-    for device in [phone, pad, fresh] { try await device.quit() }
-    await third.cloud.shutdown()
-    // Its folder has the devices' stores.
-    withExtendedLifetime(first) {}
   }
 
   @Test("Another account that signs in without an event is not treated as another server")

@@ -42,31 +42,54 @@ enum Watershed {
     .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
 
   static func run(_ arguments: String...) throws -> Outcome {
+    let launch = try Launch(arguments)
+    defer { launch.removeFiles() }
+    try launch.process.run()
+    launch.process.waitUntilExit()
+    return try launch.outcome()
+  }
+
+  /// Runs a command that takes minutes, without a thread that waits for it.
+  static func finish(_ arguments: [String]) async throws -> Outcome {
+    let launch = try Launch(arguments)
+    defer { launch.removeFiles() }
+    let (ends, end) = AsyncStream.makeStream(of: Void.self)
+    launch.process.terminationHandler = { _ in end.yield() }
+    try launch.process.run()
+    var iterator = ends.makeAsyncIterator()
+    await iterator.next()
+    return try launch.outcome()
+  }
+
+  /// A process of the program, with its output in files: a full pipe would block it.
+  private struct Launch {
     let process = Process()
-    process.executableURL = program
-    process.arguments = arguments
-    process.currentDirectoryURL = packageRoot
-    // Files, not pipes: a full pipe would block the program.
-    let folder = FileManager.default.temporaryDirectory
+    private let folder = FileManager.default.temporaryDirectory
       .appendingPathComponent("watershed-test-\(UUID().uuidString)")
-    try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-    defer { try? FileManager.default.removeItem(at: folder) }
-    let out = folder.appendingPathComponent("out")
-    let err = folder.appendingPathComponent("err")
-    for file in [out, err] {
-      try Data().write(to: file)
+    private var out: URL { folder.appendingPathComponent("out") }
+    private var err: URL { folder.appendingPathComponent("err") }
+
+    init(_ arguments: [String]) throws {
+      process.executableURL = program
+      process.arguments = arguments
+      process.currentDirectoryURL = packageRoot
+      try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+      for file in [out, err] { try Data().write(to: file) }
+      process.standardOutput = try FileHandle(forWritingTo: out)
+      process.standardError = try FileHandle(forWritingTo: err)
+      process.standardInput = FileHandle.nullDevice
     }
-    process.standardOutput = try FileHandle(forWritingTo: out)
-    process.standardError = try FileHandle(forWritingTo: err)
-    process.standardInput = FileHandle.nullDevice
-    try process.run()
-    process.waitUntilExit()
-    return Outcome(
-      status: process.terminationStatus,
-      wasSignalled: process.terminationReason == .uncaughtSignal,
-      output: String(decoding: try Data(contentsOf: out), as: UTF8.self),
-      errors: String(decoding: try Data(contentsOf: err), as: UTF8.self)
-    )
+
+    func outcome() throws -> Outcome {
+      Outcome(
+        status: process.terminationStatus,
+        wasSignalled: process.terminationReason == .uncaughtSignal,
+        output: String(decoding: try Data(contentsOf: out), as: UTF8.self),
+        errors: String(decoding: try Data(contentsOf: err), as: UTF8.self)
+      )
+    }
+
+    func removeFiles() { try? FileManager.default.removeItem(at: folder) }
   }
 }
 

@@ -228,9 +228,9 @@ struct BackupTests {
   }
 
   /// Calls back before each file.
-  private struct ObservedAssetStore: AssetStore {
+  private struct ObservedAssetStore: ForwardingAssetStore {
     let observe: @Sendable () throws -> Void
-    private let store = MemoryAssetStore { Date(timeIntervalSince1970: 1_700_000_000) }
+    let store = MemoryAssetStore { Date(timeIntervalSince1970: 1_700_000_000) }
 
     init(_ observe: @escaping @Sendable () throws -> Void) { self.observe = observe }
 
@@ -238,22 +238,6 @@ struct BackupTests {
       try observe()
       return try await store.begin(place)
     }
-    func files(in partition: PartitionID) async throws -> [StoredAssetFile] {
-      try await store.files(in: partition)
-    }
-    func size(of place: AssetPlace) async throws -> Int64? { try await store.size(of: place) }
-    func read(
-      _ place: AssetPlace,
-      _ range: Range<Int64>,
-      into sink: @Sendable (Data) async throws -> Void
-    ) async throws {
-      try await store.read(place, range, into: sink)
-    }
-    func remove(_ place: AssetPlace) async throws { try await store.remove(place) }
-    func partitions() async throws -> [PartitionID] { try await store.partitions() }
-    func identity() async throws -> String? { try await store.identity() }
-    func keep(identity: String) async throws { try await store.keep(identity: identity) }
-    func removeRemains(before date: Date) async throws {}
   }
 
   @Test(

@@ -10,13 +10,13 @@ import Testing
 @Suite("Counting for quotas and rates")
 struct QuotaCountTests {
   /// Files in memory, whose listings wait until the test lets them through.
-  private final class GatedAssetStore: AssetStore {
+  private final class GatedAssetStore: ForwardingAssetStore {
     private struct Gate {
       var isOpen = false
       var waiting: [CheckedContinuation<Void, Never>] = []
     }
 
-    private let store = MemoryAssetStore { Date(timeIntervalSince1970: 1_700_000_000) }
+    let store = MemoryAssetStore { Date(timeIntervalSince1970: 1_700_000_000) }
     private let gate = Mutex(Gate())
     private let count = Mutex(0)
 
@@ -42,23 +42,6 @@ struct QuotaCountTests {
       }
       return try await store.files(in: partition)
     }
-
-    func begin(_ place: AssetPlace) async throws -> any AssetUpload {
-      try await store.begin(place)
-    }
-    func size(of place: AssetPlace) async throws -> Int64? { try await store.size(of: place) }
-    func read(
-      _ place: AssetPlace,
-      _ range: Range<Int64>,
-      into sink: @Sendable (Data) async throws -> Void
-    ) async throws {
-      try await store.read(place, range, into: sink)
-    }
-    func remove(_ place: AssetPlace) async throws { try await store.remove(place) }
-    func partitions() async throws -> [PartitionID] { try await store.partitions() }
-    func identity() async throws -> String? { try await store.identity() }
-    func keep(identity: String) async throws { try await store.keep(identity: identity) }
-    func removeRemains(before date: Date) async throws {}
   }
 
   @Test("Concurrent requests share one count of a database, and a later one uses the former count")

@@ -247,8 +247,8 @@ struct QuotaTests {
 }
 
 /// Files in memory, with the number of begun uploads.
-private final class CountingAssetStore: AssetStore {
-  private let store = MemoryAssetStore { Date(timeIntervalSince1970: 1_700_000_000) }
+private final class CountingAssetStore: ForwardingAssetStore {
+  let store = MemoryAssetStore { Date(timeIntervalSince1970: 1_700_000_000) }
   private let count = Mutex(0)
 
   var begun: Int { count.withLock { $0 } }
@@ -257,25 +257,4 @@ private final class CountingAssetStore: AssetStore {
     count.withLock { $0 += 1 }
     return try await store.begin(place)
   }
-
-  func size(of place: AssetPlace) async throws -> Int64? { try await store.size(of: place) }
-
-  func read(
-    _ place: AssetPlace,
-    _ range: Range<Int64>,
-    into sink: @Sendable (Data) async throws -> Void
-  ) async throws {
-    try await store.read(place, range, into: sink)
-  }
-
-  func remove(_ place: AssetPlace) async throws { try await store.remove(place) }
-  func partitions() async throws -> [PartitionID] { try await store.partitions() }
-
-  func files(in partition: PartitionID) async throws -> [StoredAssetFile] {
-    try await store.files(in: partition)
-  }
-
-  func identity() async throws -> String? { try await store.identity() }
-  func keep(identity: String) async throws { try await store.keep(identity: identity) }
-  func removeRemains(before date: Date) async throws { try await store.removeRemains(before: date) }
 }

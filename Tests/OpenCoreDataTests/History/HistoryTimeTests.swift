@@ -34,15 +34,23 @@ struct HistoryTimeTests {
     #expect(try world.transactions(.fetchHistory(after: world.tokens[2])).isEmpty)
   }
 
+  /// Sets the times of the transactions, in seconds from `now`, by their numbers.
+  private func setTimes(
+    in world: HistoryRequestWorld,
+    around now: Date,
+    _ offsets: String
+  ) throws {
+    try SQLiteConnection(path: world.warehouse.url.path, mode: .readWrite).execute(
+      "UPDATE ATRANSACTION SET ZTIMESTAMP = \(now.timeIntervalSinceReferenceDate) "
+        + "+ CASE Z_PK \(offsets) END"
+    )
+  }
+
   @Test("Fetching and deleting by date skip no later transaction after the clock was set back")
   func clockWentBack() throws {
     let world = try HistoryRequestWorld()
-    let url = world.warehouse.url
     let now = Date()
-    try SQLiteConnection(path: url.path, mode: .readWrite).execute(
-      "UPDATE ATRANSACTION SET ZTIMESTAMP = \(now.timeIntervalSinceReferenceDate) "
-        + "+ CASE Z_PK WHEN 1 THEN -10 WHEN 2 THEN 10 ELSE -5 END"
-    )
+    try setTimes(in: world, around: now, "WHEN 1 THEN -10 WHEN 2 THEN 10 ELSE -5")
     #expect(try world.transactions(.fetchHistory(after: now)).map(\.author) == ["widget", nil])
     let context = world.warehouse.context()
     _ = try context.performAndWait {
@@ -55,12 +63,8 @@ struct HistoryTimeTests {
   @Test("A transaction with a time years ahead does not keep the history for years")
   func clockWasAhead() throws {
     let world = try HistoryRequestWorld()
-    let url = world.warehouse.url
     let now = Date()
-    try SQLiteConnection(path: url.path, mode: .readWrite).execute(
-      "UPDATE ATRANSACTION SET ZTIMESTAMP = \(now.timeIntervalSinceReferenceDate) "
-        + "+ CASE Z_PK WHEN 1 THEN -30 WHEN 2 THEN 1e8 ELSE -10 END"
-    )
+    try setTimes(in: world, around: now, "WHEN 1 THEN -30 WHEN 2 THEN 1e8 ELSE -10")
     let context = world.warehouse.context()
     func delete(before seconds: Double) throws {
       _ = try context.performAndWait {

@@ -35,7 +35,8 @@ struct StoreInvariantTests {
     return object
   }
 
-  /// A club of two people, one of whom has a pet and is renamed; a third person is deleted.
+  /// Saves three people, of whom two are members of a club and the first has a pet; then renames the
+  /// first and deletes the third.
   private func fill() throws -> [NSManagedObject] {
     let people = ["a", "b", "c"].map { insert("Person", $0) }
     insert("Club", "club").setValue(Set(people.prefix(2)), forKey: "members")
