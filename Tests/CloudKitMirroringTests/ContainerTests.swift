@@ -152,7 +152,7 @@ import Testing
       try context.save()
     }
     try await container.waitUntilSynced()
-    let schema = try world.cloud.service.schema(
+    let schema = try world.cloud.service.schemas.schema(
       container: TestCloud.defaultContainer,
       environment: .development
     )
@@ -167,7 +167,7 @@ import Testing
       try phone.container.initializeCloudKitSchema(options: [.dryRun])
       try await phone.sync()
       func made() throws -> DatabaseSchema {
-        try world.cloud.service.schema(
+        try world.cloud.service.schemas.schema(
           container: TestCloud.defaultContainer,
           environment: .development
         )

@@ -7,7 +7,7 @@ import Testing
 
 @Suite("A reset of the development environment") struct DevelopmentResetTests {
   private func reset(_ world: World) async throws {
-    try await world.cloud.service.resetDevelopment(container: TestCloud.defaultContainer)
+    try await world.cloud.service.schemas.resetDevelopment(container: TestCloud.defaultContainer)
   }
 
   private func titles(_ device: TestDevice) throws -> [String] {

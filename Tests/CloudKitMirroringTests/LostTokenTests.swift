@@ -272,7 +272,7 @@ struct LostTokenTests {
     try phone.save { _ = $0.make("Post", ["title": "a"]) }
     try await phone.sync()
     try await phone.quit()
-    try await world.cloud.service.promoteSchema(container: TestCloud.defaultContainer)
+    try await world.cloud.service.schemas.promoteSchema(container: TestCloud.defaultContainer)
     let released = try await world.device("phone", environment: .production)
     try await released.sync()
     let pad = try await world.device("pad", environment: .production)

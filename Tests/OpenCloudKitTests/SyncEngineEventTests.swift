@@ -90,7 +90,7 @@ struct SyncEngineEventTests {
   ) async throws {
     try await withZone { service, engine, keeper in
       let user = try await engine.database.container.userRecordID().recordName
-      try await service.service.endZone(
+      try await service.service.zones.end(
         named: Self.zoneID.zoneName,
         container: "iCloud.test",
         environment: .development,

@@ -4,11 +4,6 @@ import Foundation
 
 /// Actions of administrators: accounts, sign-ins, schemas.
 extension CloudKitService {
-  /// A failure of an administrator's call, as a sentence.
-  package struct AdministrationError: Error, Hashable, Sendable, CustomStringConvertible {
-    package var description: String
-  }
-
   /// Creates an account and returns its ID.
   @discardableResult
   package func createAccount(
@@ -123,34 +118,6 @@ extension CloudKitService {
     try storage.read { try $0.containers() }
   }
 
-  /// The schema of a container's environment; an empty one has the type `Users`.
-  package func schema(
-    container: String,
-    environment: ContainerEnvironment
-  ) throws -> DatabaseSchema {
-    try storage.read { try $0.schema(container: container, environment: environment) }?.schema
-      ?? DatabaseSchema()
-  }
-
-  /// Replaces a schema.
-  package func setSchema(
-    _ schema: DatabaseSchema,
-    container: String,
-    environment: ContainerEnvironment
-  ) async throws {
-    try await write { [storage] in
-      let stored = try storage.read {
-        try $0.schema(container: container, environment: environment)
-      }
-      var next = schema
-      next.numberRoles(after: stored?.schema ?? DatabaseSchema())
-      var batch = WriteBatch()
-      batch.container = container
-      batch.replaceSchema(stored, by: next, container: container, environment: environment)
-      return (batch, ())
-    }
-  }
-
   /// Expires the change tokens of all clients, because the data was replaced by an older copy.
   package func beginNewIncarnation() async throws {
     try await writer.directoryLane.run { [storage] in try storage.beginNewIncarnation() }
@@ -217,7 +184,7 @@ extension CloudKitService {
       throw ErrorDictionary(.badRequest, "invalid container")
     }
     let token = effects.randomness.bytes(32).base64URL
-    let user = try await user(account: account, container: container)
+    let user = try await users.user(account: account, container: container)
     let lifetime = isKept ? limits.keptSessionLifetime : limits.sessionLifetime
     let session = StoredSession(
       digest: Self.digest(token),

@@ -129,7 +129,7 @@ extension CloudKitService {
         guard try storage.read({ try !$0.shareNames(in: id, zone: zone.number).isEmpty }) else {
           continue
         }
-        try await endZone(
+        try await zones.end(
           named: zone.name,
           container: key.container,
           environment: key.environment,

@@ -42,7 +42,7 @@ extension WriteBatch {
     var number: PhoneNumber?
     if !written.isEmpty {
       guard let read = PhoneNumber(written) else {
-        throw CloudKitService.AdministrationError(
+        throw AdministrationError(
           description: "\"\(written)\" is no telephone number."
         )
       }
@@ -53,7 +53,7 @@ extension WriteBatch {
     guard let number else { return }
     let key = DirectoryEntry.Key(.phoneNumber, number.text)
     guard try snapshot.entry(key) == nil else {
-      throw CloudKitService.AdministrationError(
+      throw AdministrationError(
         description: "The number \(number.text) is another account's."
       )
     }

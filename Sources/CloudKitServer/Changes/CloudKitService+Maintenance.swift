@@ -41,7 +41,7 @@ extension CloudKitService {
     var sinceTidying = 0.0
     do {
       // Left incomplete by a server that stopped, this one or another.
-      try await finishErasings()
+      try await erasing.finishAll()
     } catch {
       logger.error(
         "erasing deleted schema fields failed; the next maintenance retries it",

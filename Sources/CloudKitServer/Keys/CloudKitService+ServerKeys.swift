@@ -38,7 +38,7 @@ extension CloudKitService {
     }
     let id = keyID ?? effects.randomness.bytes(32).hexadecimal
     let account = ServerKey.account(of: id)
-    let user = try await user(account: account, container: container)
+    let user = try await users.user(account: account, container: container)
     let key = ServerKey(
       id: id,
       name: name,
@@ -162,7 +162,7 @@ extension CloudKitService {
       signatures.settle(mark.name, reply)
       return reply
     } catch {
-      let reply = failure(error, uuid: effects.uuid().uuidString.lowercased())
+      let reply = failures.reply(error, uuid: effects.uuid().uuidString.lowercased())
       if reply.status >= 500 || reply.status == 429 {
         signatures.release(mark.name)
       } else {

@@ -64,19 +64,22 @@ struct SealedMarker: Codable, Hashable, Sendable {
   var marker: QueryMarker
 }
 
-extension CloudKitService {
-  func seal(
+extension SealedMarker {
+  static func seal(
     _ marker: QueryMarker,
     of request: QueryRecordsRequest,
-    _ context: RequestContext
+    _ context: RequestContext,
+    _ signer: Signer
   ) throws -> String {
     let sealed = SealedMarker(query: try digest(of: request, context), marker: marker)
     return try signer.seal(sealed, for: .continuation)
   }
 
-  func openMarker(
-    of request: QueryRecordsRequest,
-    _ context: RequestContext
+  /// The marker of a request; nil for the first page.
+  static func open(
+    _ request: QueryRecordsRequest,
+    _ context: RequestContext,
+    _ signer: Signer
   ) throws -> QueryMarker? {
     guard let text = request.continuationMarker, !text.isEmpty else { return nil }
     guard let sealed = signer.open(text, as: SealedMarker.self, for: .continuation) else {
@@ -89,7 +92,10 @@ extension CloudKitService {
   }
 
   /// A digest of what a query selects, without page size and requested fields.
-  private func digest(of request: QueryRecordsRequest, _ context: RequestContext) throws -> String {
+  private static func digest(
+    of request: QueryRecordsRequest,
+    _ context: RequestContext
+  ) throws -> String {
     let asked = QueryRecordsRequest(
       query: request.query,
       zoneID: request.zoneID ?? .defaultZone,

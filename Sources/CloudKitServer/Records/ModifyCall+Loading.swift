@@ -14,7 +14,7 @@ extension ModifyCall {
       id: id,
       snapshot: snapshot,
       // The service's own erasing of a type has to come to its end.
-      bytes: isErasing ? .max : service.limits.bytesPerDecision
+      bytes: isErasing ? .max : parts.limits.bytesPerDecision
     )
     try records.load(keys(of: operations))
     let references = try loadReferences(operations, &records)
@@ -27,13 +27,13 @@ extension ModifyCall {
       scope: context.scope,
       operations: operations,
       isAtomic: isAtomic,
-      limits: service.limits,
+      limits: parts.limits,
       stamping: RecordStamping(
-        now: service.now,
+        now: parts.now,
         user: user,
         device: device,
-        randomness: service.effects.has(.reuseTag)
-          ? SeededRandomness(seed: 0) : service.effects.randomness
+        randomness: parts.effects.has(.reuseTag)
+          ? SeededRandomness(seed: 0) : parts.effects.randomness
       ),
       database: database,
       existing: existing,
@@ -47,17 +47,17 @@ extension ModifyCall {
       schema: SchemaDraft(
         try snapshot.schema(container: context.container, environment: context.environment),
         context,
-        service.limits
+        parts.limits
       ),
       roles: context.scope == .public ? try snapshot.access(in: id, context).roles : [],
       sharing: sharing,
       subscriptions: try snapshot.subscriptions(in: id, types: types.sorted()),
       isErasing: isErasing,
-      admitAsset: { [service, id] asset, previous in
-        try service.admit(asset, previous: previous, id)
+      admitAsset: { [parts, id] asset, previous in
+        try parts.assets.admit(asset, previous: previous, id)
       },
-      seal: { [service, context, id] value, record, field in
-        try service.vault.seal(
+      seal: { [parts, context, id] value, record, field in
+        try parts.vault.seal(
           value,
           at: FieldVault.Place(
             container: context.container,
@@ -80,7 +80,7 @@ extension ModifyCall {
     var record = operation.record
     // Before any check, so that a client finds the item of its record by the name.
     if record.recordName == nil, operation.operationType == .create {
-      record.recordName = service.effects.uuid().uuidString
+      record.recordName = parts.effects.uuid().uuidString
     }
     do throws(ErrorDictionary) {
       if let fault = operation.fault { throw ErrorDictionary(.badRequest, fault) }
@@ -101,12 +101,12 @@ extension ModifyCall {
     // In the public database each user has a record of their own, with a name from the service.
     let isName =
       context.scope == .public
-      ? NameRules.isPublicRecordName(name, service.limits)
-      : NameRules.isRecordName(name, service.limits)
+      ? NameRules.isPublicRecordName(name, parts.limits)
+      : NameRules.isRecordName(name, parts.limits)
     guard isName else {
       throw ErrorDictionary(
         .badRequest,
-        "invalid record name: at most \(service.limits.nameLength) printable ASCII characters"
+        "invalid record name: at most \(parts.limits.nameLength) printable ASCII characters"
           + (context.scope == .public ? "" : ", the first not '_'")
       )
     }
@@ -119,10 +119,10 @@ extension ModifyCall {
     for value in (record.fields ?? [:]).values where value.content.mayRefer {
       named += value.content.looseReferences.map { ($0.recordName, $0.zoneID) }
     }
-    for (name, zone) in named where !NameRules.isTarget(name, zone, service.limits) {
+    for (name, zone) in named where !NameRules.isTarget(name, zone, parts.limits) {
       throw ErrorDictionary(
         .badRequest,
-        "invalid record name in a reference: 1 to \(service.limits.nameLength) printable ASCII "
+        "invalid record name in a reference: 1 to \(parts.limits.nameLength) printable ASCII "
           + "characters"
       )
     }
@@ -164,41 +164,12 @@ extension ModifyCall {
       guard let next = existing[parentKey]?.parent else { continue }
       level.insert(RecordKey(zone: key.zone, name: next))
     }
-    for _ in 0...service.limits.parentDepth where !level.isEmpty {
+    for _ in 0...parts.limits.parentDepth where !level.isEmpty {
       let found = try snapshot.parents(in: id, of: Array(level))
       parents.merge(found) { old, _ in old }
       level = Set(found.map { RecordKey(zone: $0.key.zone, name: $0.value) })
         .filter { parents[$0] == nil }
     }
     return parents
-  }
-}
-
-extension CloudKitService {
-  /// The asset to store, if it has a valid receipt or the field already has it.
-  func admit(
-    _ asset: AssetValue,
-    previous: FieldValue?,
-    _ id: PartitionID
-  ) throws -> AssetValue {
-    let failure = ErrorDictionary(
-      .badRequest,
-      "the asset was not uploaded, or too long ago; upload it again",
-      extension: ErrorExtension(code: .assetNotAvailable)
-    )
-    if let text = asset.receipt {
-      guard let receipt = signer.open(text, as: UploadReceipt.self, for: .receipt),
-        receipt.partition == id, receipt.expires > now, AssetPlace.isFileName(receipt.file),
-        asset.fileChecksum == nil || asset.fileChecksum == receipt.checksum
-      else { throw failure }
-      return AssetValue(
-        fileChecksum: receipt.checksum,
-        size: receipt.size,
-        blob: receipt.file
-      )
-    }
-    let kept = previous?.content.assets.first { $0.fileChecksum == asset.fileChecksum }
-    guard let kept, asset.fileChecksum != nil else { throw failure }
-    return kept
   }
 }

@@ -109,7 +109,7 @@ extension ModifyCall {
   ) throws -> Set<StoredReference> {
     // Many times the records that may be deleted: some of those refer to each other too. The service's
     // own erasing of a type has to come to its end.
-    let limit = isErasing ? Int.max - 1 : 10 * service.limits.recordsPerCascade
+    let limit = isErasing ? Int.max - 1 : 10 * parts.limits.recordsPerCascade
     let targets = Array(cascade.level)
     var found = Set(
       try records.snapshot.references(in: id, to: targets, madeBy: nil, limit: limit + 1)
@@ -140,7 +140,7 @@ extension ModifyCall {
     _ cascade: inout Cascade,
     _ records: LoadedRecords
   ) throws -> Set<RecordKey> {
-    let limit = service.limits.recordsPerCascade
+    let limit = parts.limits.recordsPerCascade
     guard isAmongStrangers else {
       cascade.own += sources.count
       guard cascade.own <= limit else { throw tooManyReferrers }
@@ -169,7 +169,7 @@ extension ModifyCall {
   private var tooManyReferrers: ErrorDictionary {
     ErrorDictionary(
       .badRequest,
-      "more than \(service.limits.recordsPerCascade) records would be deleted along; delete "
+      "more than \(parts.limits.recordsPerCascade) records would be deleted along; delete "
         + "those that refer to the record first",
       extension: ErrorExtension(code: .limitExceeded)
     )

@@ -1,5 +1,14 @@
 import CloudKitWebServices
 import Foundation
+import Logging
+
+/// What the rendering of records uses besides the records themselves.
+struct RecordRenderer: Sendable {
+  let vault: FieldVault
+  let assets: AssetService
+  let address: ServerAddress
+  let logger: Logger
+}
 
 /// Writes stored records to replies.
 struct RecordRendering {
@@ -26,7 +35,7 @@ struct RecordRendering {
   }
 
   let zones: ZoneDirectory
-  private let service: CloudKitService
+  private let renderer: RecordRenderer
   private let partition: PartitionID
   private let context: RequestContext
   /// The credential to which URLs of files are bound.
@@ -35,12 +44,12 @@ struct RecordRendering {
   private let zoneIDs: [ZoneNumber: Data]
 
   init(
-    service: CloudKitService,
+    renderer: RecordRenderer,
     partition: PartitionID,
     zones: ZoneDirectory,
     context: RequestContext
   ) {
-    self.service = service
+    self.renderer = renderer
     self.partition = partition
     self.zones = zones
     self.context = context
@@ -123,7 +132,7 @@ struct RecordRendering {
   /// Writes the error for a record that cannot be read.
   func writeUnreadable(_ name: String, _ error: any Error, to json: inout JSONWriter) throws {
     // The field and the reason are logged for the operator, and not sent to readers of the record.
-    service.logger.error(
+    renderer.logger.error(
       "a record cannot be shown",
       metadata: ["record": "\(name)", "error": "\(error)"]
     )
@@ -219,7 +228,7 @@ struct RecordRendering {
     _ record: RecordRow,
     _ field: String
   ) throws -> FieldValue {
-    let value = try service.vault.open(
+    let value = try renderer.vault.open(
       try WireCoding.decode(FieldValue.self, from: Data(json), origin: .storage),
       at: FieldVault.Place(
         container: context.container,
@@ -256,7 +265,7 @@ struct RecordRendering {
     }
     json.member("shortGUID", sharing.shortGUID ?? sharing.state?.shortGUID)
     if let state = sharing.state {
-      let shown = state.dictionary(for: context.reader, host: service.host)
+      let shown = state.dictionary(for: context.reader, host: renderer.address.host)
       json.members(of: try WireCoding.encode(shown))
     }
   }
@@ -274,7 +283,7 @@ struct RecordRendering {
     let source =
       context.scope == .shared ? SharedSource(record.key, reader: context.reader) : nil
     func complete(_ asset: AssetValue) throws -> AssetValue {
-      try service.assets.downloadable(asset, partition, for: credential, from: source)
+      try renderer.assets.downloadable(asset, partition, for: credential, from: source)
     }
     var value = value
     switch value.content {

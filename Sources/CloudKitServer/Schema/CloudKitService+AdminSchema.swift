@@ -68,7 +68,7 @@ extension CloudKitService {
     switch verb {
     case .export:
       let place: Place = try call.read()
-      let text = try exportSchema(
+      let text = try schemas.exportSchema(
         container: place.container,
         environment: place.environment ?? .development
       )
@@ -76,7 +76,7 @@ extension CloudKitService {
     case .validate, .importSchema:
       let new: NewSchema = try call.read()
       let isImport = verb == .importSchema
-      let difference = try await importSchema(
+      let difference = try await schemas.importSchema(
         new.schema,
         container: new.container,
         environment: new.environment ?? .development,
@@ -86,7 +86,7 @@ extension CloudKitService {
         auditLog.record("schema.import", by: call, about: new.container)
         return try call.write(["changes": difference.changes])
       }
-      let affected = try affectedRecords(of: difference, container: new.container)
+      let affected = try schemas.affectedRecords(of: difference, container: new.container)
       return try call.write(Validation(changes: difference.changes, affectedRecords: affected))
     case .diff:
       let wanted: Comparison = try call.read()
@@ -94,17 +94,20 @@ extension CloudKitService {
     case .promote:
       let promotion: Promotion = try call.read()
       let isDryRun = promotion.isDryRun ?? false
-      let difference = try await promoteSchema(container: promotion.container, isDryRun: isDryRun)
+      let difference = try await schemas.promoteSchema(
+        container: promotion.container,
+        isDryRun: isDryRun
+      )
       if !isDryRun { auditLog.record("schema.promote", by: call, about: promotion.container) }
       return try call.write(["changes": difference.changes])
     case .resetDevelopment:
       let place: Place = try call.read()
-      try await resetDevelopment(container: place.container)
+      try await schemas.resetDevelopment(container: place.container)
       auditLog.record("schema.reset-development", by: call, about: place.container)
       return AdminCall.done
     case .setIndex:
       let change: ChangedIndex = try call.read()
-      let difference = try await setIndex(
+      let difference = try await schemas.setIndex(
         change.index,
         isKept: change.isKept,
         recordType: change.recordType,
@@ -120,7 +123,7 @@ extension CloudKitService {
       return try call.write(["changes": difference.changes])
     case .setRoles:
       let change: ChangedRoles = try call.read()
-      try await setRoles(
+      try await schemas.setRoles(
         Set(change.roles),
         ofUser: change.userRecordName,
         container: change.container,
@@ -138,14 +141,14 @@ extension CloudKitService {
 
   private func difference(_ wanted: Comparison) throws -> SchemaDifference {
     guard let text = wanted.schema else {
-      return try schemaDifference(
+      return try schemas.schemaDifference(
         container: wanted.container,
         from: wanted.from ?? .production,
         to: wanted.to ?? .development
       )
     }
     return SchemaDifference(
-      from: try schema(
+      from: try schemas.schema(
         container: wanted.container,
         environment: wanted.from ?? .development
       ).completed,

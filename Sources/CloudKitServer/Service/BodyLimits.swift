@@ -52,7 +52,7 @@ extension CloudKitService {
       return nil
     } catch {
       let uuid = effects.uuid().uuidString.lowercased()
-      var response = failure(error, uuid: uuid)
+      var response = failures.reply(error, uuid: uuid)
       logRefusal(response, of: request, route, uuid: uuid)
       addCommonHeaders(to: &response, for: request, route, uuid: uuid)
       return response

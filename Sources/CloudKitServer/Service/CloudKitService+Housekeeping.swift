@@ -15,7 +15,7 @@ extension CloudKitService {
       return (batch, ())
     }
     devices.endUnboundListeners()
-    try await finishErasings()
+    try await erasing.finishAll()
     try await purgeDeletedAccounts()
     try await forgetPurgedPartitions()
     try await assets.collectGarbage()

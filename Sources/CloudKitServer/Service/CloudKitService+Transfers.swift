@@ -20,7 +20,7 @@ extension CloudKitService {
           ? try await exportAccount(request) : try await transfer(request, body)
       }
     } catch {
-      let refusal = failure(error, uuid: uuid)
+      let refusal = failures.reply(error, uuid: uuid)
       logRefusal(refusal, of: request, route, uuid: uuid)
       response = StreamedResponse(refusal)
     }

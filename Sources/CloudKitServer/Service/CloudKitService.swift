@@ -26,10 +26,20 @@ package final class CloudKitService: Sendable {
   package let delivery: NotificationDelivery
   package let devices: DeviceService
   let subscriptions: SubscriptionService
+  package let users: UserService
+  package let zones: ZoneService
+  package let indexes: QueryIndexes
+  let records: RecordService
+  let queries: QueryService
+  let feeds: ChangeFeedService
+  let sharing: SharingService
+  package let schemas: SchemaService
+  let erasing: SchemaErasures
+  let failures: RequestFailures
+  let renderer: RecordRenderer
   let sessions = SessionCache()
   let signatures = SignatureLedger()
   let exports = RunningExports()
-  let sequenceDevices = SequenceDevices()
   let reads: BoundedReads
   /// Passwords are hashed one at a time, from a bounded queue.
   let hashing: HashingQueue
@@ -147,6 +157,89 @@ package final class CloudKitService: Sendable {
       storage: storage,
       writer: writer,
       databases: databases,
+      limits: limits,
+      effects: effects
+    )
+    users = UserService(
+      storage: storage,
+      writer: writer,
+      vault: vault,
+      rates: rates,
+      discovery: configuration.discovery,
+      limits: limits,
+      effects: effects
+    )
+    failures = RequestFailures(logger: configuration.logger)
+    let tokens = ChangeTokens(storage: storage, signer: signer)
+    renderer = RecordRenderer(
+      vault: vault,
+      assets: assets,
+      address: address,
+      logger: configuration.logger
+    )
+    indexes = QueryIndexes(storage: storage, reads: reads)
+    let recordWriter = RecordWriter(
+      storage: storage,
+      writer: writer,
+      databases: databases,
+      users: users,
+      assets: assets,
+      vault: vault,
+      renderer: renderer,
+      tokens: tokens,
+      delivery: delivery,
+      rates: rates,
+      limits: limits,
+      effects: effects
+    )
+    erasing = SchemaErasures(writer: writer, records: recordWriter, indexes: indexes)
+    schemas = SchemaService(storage: storage, writer: writer, erasing: erasing, effects: effects)
+    records = RecordService(
+      writer: recordWriter,
+      erasing: erasing,
+      reads: reads,
+      quotas: quotas,
+      failures: failures
+    )
+    queries = QueryService(
+      storage: storage,
+      databases: databases,
+      reads: reads,
+      indexes: indexes,
+      renderer: renderer,
+      tokens: tokens,
+      signer: signer,
+      limits: limits,
+      allowsUnindexedInDevelopment: configuration.allowsUnindexedQueriesInDevelopment,
+      logger: configuration.logger
+    )
+    feeds = ChangeFeedService(
+      storage: storage,
+      databases: databases,
+      reads: reads,
+      tokens: tokens,
+      renderer: renderer,
+      limits: limits
+    )
+    zones = ZoneService(
+      storage: storage,
+      writer: writer,
+      databases: databases,
+      reads: reads,
+      quotas: quotas,
+      delivery: delivery,
+      tokens: tokens,
+      limits: limits
+    )
+    sharing = SharingService(
+      storage: storage,
+      writer: writer,
+      users: users,
+      reads: reads,
+      delivery: delivery,
+      renderer: renderer,
+      signer: signer,
+      address: address,
       limits: limits,
       effects: effects
     )

@@ -29,7 +29,7 @@ extension CloudKitService {
     let form =
       isPost
       ? RequestTarget.form(String(decoding: request.body, as: UTF8.self), plusIsSpace: true) : [:]
-    var page = SharePage(container: known.container, address: shareURL(guid))
+    var page = SharePage(container: known.container, address: sharing.shareURL(guid))
     do {
       if let seal = form["seal"] {
         let person = try signedIn(seal, known)
@@ -60,7 +60,7 @@ extension CloudKitService {
       code: form["code"],
       from: SenderAddress(request.clientAddress)
     )
-    let user = try await user(account: account.id, container: guid.container)
+    let user = try await users.user(account: account.id, container: guid.container)
     let session = StoredSession(
       digest: Self.digest(effects.randomness.bytes(32).base64URL),
       container: PageSession.share.rawValue,
@@ -116,7 +116,7 @@ extension CloudKitService {
     _ page: SharePage
   ) async throws -> WebServiceResponse {
     var page = page
-    try await accept(ShortGUID(value: guid.guid), context(guid, principal: person))
+    try await sharing.accept(ShortGUID(value: guid.guid), context(guid, principal: person))
     show(try locate(guid, principal: person), in: &page)
     page.step = .joined
     return page.response()
@@ -132,7 +132,7 @@ extension CloudKitService {
     var page = page
     let context = context(guid, principal: person)
     try rates.check(context, request)
-    _ = try await requestAccess(
+    _ = try await sharing.requestAccess(
       ShortGUIDsRequest(shortGUIDs: [ShortGUID(value: guid.guid)]),
       context
     )
@@ -153,7 +153,7 @@ extension CloudKitService {
 
   private func locate(_ guid: StoredShortGUID, principal: Principal?) throws -> LocatedShare {
     try storage.read {
-      try locate(ShortGUID(value: guid.guid), context(guid, principal: principal), $0)
+      try sharing.locate(ShortGUID(value: guid.guid), context(guid, principal: principal), $0)
     }
   }
 
@@ -165,7 +165,7 @@ extension CloudKitService {
       principal: principal,
       isExtended: false,
       wantsSyncToken: false,
-      signInURL: shareURL(guid.guid)
+      signInURL: sharing.shareURL(guid.guid)
     )
   }
 

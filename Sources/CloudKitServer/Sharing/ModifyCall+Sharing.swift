@@ -14,8 +14,8 @@ extension ModifyCall {
       environment: context.environment,
       views: database.views
     )
-    input.makeID = { [effects = service.effects] in effects.uuid().uuidString }
-    input.makeGUID = { [effects = service.effects] in
+    input.makeID = { [effects = parts.effects] in effects.uuid().uuidString }
+    input.makeGUID = { [effects = parts.effects] in
       "0" + effects.randomness.bytes(18).base64URL
     }
     guard context.scope != .public else { return input }
@@ -65,7 +65,7 @@ extension ModifyCall {
     }
     try records.load(linked)
     guard isEdited || makesGUID else { return }
-    input.owner = try service.person(named: database.owner, context, snapshot)
+    input.owner = try parts.users.person(named: database.owner, context, snapshot)
     guard isEdited else { return }
     for zone in Set(operations.compactMap(\.key?.zone)) where zone != .defaultZone {
       input.shares[zone] = try snapshot.shareNames(in: id, zone: zone)
@@ -99,9 +99,9 @@ extension ModifyCall {
       }
     }
     if !added.isEmpty {
-      try lookups.charge(added.count) { try service.rates.checkLookups(of: $0, try context.user()) }
+      try lookups.charge(added.count) { try parts.rates.checkLookups(of: $0, try context.user()) }
     }
-    for info in infos { input.people[info] = try service.person(info, context, snapshot) }
+    for info in infos { input.people[info] = try parts.users.person(info, context, snapshot) }
   }
 
   // MARK: Subtrees
@@ -202,7 +202,7 @@ extension ModifyCall {
           zone: key.zone,
           share: key.name,
           after: .zero,
-          limit: service.limits.recordsPerShareChange + 1
+          limit: parts.limits.recordsPerShareChange + 1
         )
       )
       try check(members.count)
@@ -226,10 +226,10 @@ extension ModifyCall {
     var depth = 0
     while !level.isEmpty {
       depth += 1
-      guard depth <= service.limits.parentDepth + 1 else {
+      guard depth <= parts.limits.parentDepth + 1 else {
         throw ErrorDictionary(
           .badRequest,
-          "below a record are more than \(service.limits.parentDepth) levels",
+          "below a record are more than \(parts.limits.parentDepth) levels",
           extension: ErrorExtension(code: .limitExceeded)
         )
       }
@@ -249,59 +249,13 @@ extension ModifyCall {
   }
 
   private func check(_ count: Int) throws(ErrorDictionary) {
-    guard count <= service.limits.recordsPerShareChange else {
+    guard count <= parts.limits.recordsPerShareChange else {
       throw ErrorDictionary(
         .badRequest,
-        "more than \(service.limits.recordsPerShareChange) records would come into a share or "
+        "more than \(parts.limits.recordsPerShareChange) records would come into a share or "
           + "leave it at once",
         extension: ErrorExtension(code: .limitExceeded)
       )
     }
-  }
-}
-
-extension CloudKitService {
-  /// A user of the container, as in shares: with the contacts that an administrator or an issuer
-  /// has verified.
-  ///
-  /// An address that its holder only typed is left out. It matches no invitation, and no owner who
-  /// receives a request sees it.
-  func person(
-    named user: String,
-    _ context: RequestContext,
-    _ snapshot: any StorageSnapshot
-  ) throws -> SharePerson? {
-    guard let known = try snapshot.user(container: context.container, recordName: user) else {
-      return nil
-    }
-    let account = try snapshot.account(id: known.account)
-    let isDiscoverable = try isDiscoverable(known.account, in: context.container, snapshot)
-    let isUnverified = try snapshot.state(of: known.account).0.hasUnverifiedAddress == true
-    return SharePerson(
-      user: user,
-      emailAddress: isUnverified ? nil : account?.emailAddress,
-      phoneNumber: try snapshot.phoneNumber(ofAccount: known.account),
-      names: NameComponents(givenName: account?.givenName, familyName: account?.familyName),
-      isDiscoverable: isDiscoverable
-    )
-  }
-
-  /// The user with the contact of an invitation, if there is one.
-  func person(
-    _ info: LookupInfo,
-    _ context: RequestContext,
-    _ snapshot: any StorageSnapshot
-  ) throws -> SharePerson? {
-    if let user = info.userRecordName { return try person(named: user, context, snapshot) }
-    var account: String?
-    if let address = info.emailAddress, !address.isEmpty {
-      account = try snapshot.account(owning: address)?.id
-    } else if let number = info.phoneNumber {
-      account = try snapshot.account(phoneNumber: number)
-    }
-    guard let account,
-      let user = try snapshot.user(container: context.container, account: account)
-    else { return nil }
-    return try person(named: user.recordName, context, snapshot)
   }
 }

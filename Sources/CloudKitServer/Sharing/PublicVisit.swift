@@ -46,7 +46,7 @@ struct PublicVisit: Codable, Hashable, Sendable {
   }
 }
 
-extension CloudKitService {
+extension SharingService {
   /// The token that `records/resolve` returns to a caller without a user; nil if the share is not
   /// public.
   func publicAccess(
@@ -67,7 +67,7 @@ extension CloudKitService {
     )
     return AnonymousPublicAccess(
       token: try signer.seal(visit, for: .publicVisit),
-      databasePartition: baseURL
+      databasePartition: address.url
     )
   }
 

@@ -9,7 +9,7 @@ extension ModifyCall {
     _ input: ModifyInput,
     zones: [String]
   ) throws -> CommitNotification {
-    var note = service.delivery.note(context, partition: id, owner: database.owner, device: device)
+    var note = parts.delivery.note(context, partition: id, owner: database.owner, device: device)
     note.zones = zones
     note.savedCount = plan.savedCount
     note.deletedCount = plan.deletedCount
@@ -57,11 +57,11 @@ extension ModifyCall {
         guard !firedOnce.contains(key) else { continue }
         // One that cannot be read or no longer fits the schema does not fire.
         guard let type = schema[recordType: event.type],
-          let matcher = service.delivery.matchers.matcher(of: owned, type, context)
+          let matcher = parts.delivery.matchers.matcher(of: owned, type, context)
         else { continue }
         // A user who has more filters had them before their number was limited.
         let count = tested[owned.user, default: 0] + matcher.filterCount
-        guard count <= service.limits.subscriptionFiltersPerUser else { continue }
+        guard count <= parts.limits.subscriptionFiltersPerUser else { continue }
         tested[owned.user] = count
         guard let fields = matcher.match(&event, access) else { continue }
         let subscription = matcher.subscription

@@ -99,7 +99,7 @@ struct ExecCommand: AsyncParsableCommand {
     typealias Variable = ConfigurationLoader.Variable
     let service = server.service
     let apiToken = try await service.apiToken(opening: containerId, environment: .development)
-    if let schema { try await service.importSchema(schema, container: containerId) }
+    if let schema { try await service.schemas.importSchema(schema, container: containerId) }
     let password = PasswordMaker.password()
     try await service.createAccount(userName: user, password: password)
     let webAuthToken = try await service.signIn(userName: user, container: containerId)

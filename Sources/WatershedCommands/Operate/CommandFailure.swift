@@ -124,7 +124,7 @@ extension CommandFailure {
         next: "is the server running? watershed doctor",
         exit: ExitCodes.unreachable
       )
-    case let error as CloudKitService.AdministrationError:
+    case let error as AdministrationError:
       self.init("BAD_REQUEST", what: what, why: error.description, next: "watershed --help")
     case let error as BackupError:
       let next = "choose another backup or another folder: watershed help backup"

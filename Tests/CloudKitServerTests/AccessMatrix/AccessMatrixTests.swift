@@ -188,7 +188,10 @@ struct AccessMatrixTests {
   func unreadable(isExtended: Bool, type: RecordOperationType) async throws {
     let secret = "s3cr3t-marker"
     let server = try await TestServer()
-    try await server.service.importSchema(Self.guardedTypes, container: TestServer.container)
+    try await server.service.schemas.importSchema(
+      Self.guardedTypes,
+      container: TestServer.container
+    )
     let (ada, eve) = (try await server.person("ada"), try await server.person("eve"))
     let adasName = try await ada.userRecordName
     for (name, recordType) in [("letter", "Letter"), ("box", "Box")] {
@@ -230,7 +233,10 @@ struct AccessMatrixTests {
   @Test("The record that prevents a deletion is named only to its readers")
   func hiddenHolder() async throws {
     let server = try await TestServer()
-    try await server.service.importSchema(Self.guardedTypes, container: TestServer.container)
+    try await server.service.schemas.importSchema(
+      Self.guardedTypes,
+      container: TestServer.container
+    )
     let (ada, eve) = (try await server.person("ada"), try await server.person("eve"))
     // Any user may write a box, so any user's reference prevents its deletion.
     try await ada.save(.create, "target", recordType: "Box", in: .public, zone: nil)
@@ -253,7 +259,10 @@ struct AccessMatrixTests {
   )
   func strangersHold() async throws {
     let server = try await TestServer()
-    try await server.service.importSchema(Self.guardedTypes, container: TestServer.container)
+    try await server.service.schemas.importSchema(
+      Self.guardedTypes,
+      container: TestServer.container
+    )
     let (ada, eve) = (try await server.person("ada"), try await server.person("eve"))
     for name in ["a", "b"] {
       try await ada.save(.create, name, recordType: "Note", in: .public, zone: nil)

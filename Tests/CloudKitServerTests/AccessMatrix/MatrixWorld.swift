@@ -34,7 +34,7 @@ struct MatrixWorld {
   init() async throws {
     server = try await TestServer()
     let service = server.service
-    try await service.importSchema(Self.schema, container: TestServer.container)
+    try await service.schemas.importSchema(Self.schema, container: TestServer.container)
     // A session that has expired by the time of the requests.
     let early = try await server.person("early")
     server.clock.advance(seconds: 15 * 24 * 3600)

@@ -54,10 +54,10 @@ struct APITokenTests {
     let service = server.service
     let token = try await service.createAPIToken()
     #expect(await opens(token, server))
-    await #expect(throws: CloudKitService.AdministrationError.self) {
+    await #expect(throws: AdministrationError.self) {
       try await service.removeAPIToken("")
     }
-    await #expect(throws: CloudKitService.AdministrationError.self) {
+    await #expect(throws: AdministrationError.self) {
       try await service.removeAPIToken(String(token.prefix(7)))
     }
     try await service.removeAPIToken(String(token.prefix(8)))

@@ -268,7 +268,7 @@ struct AccountLifeTests {
     _ = try await server.person()
     let service = server.service
     try await service.changeAccount("ada", .init(isDisabled: true))
-    await #expect(throws: CloudKitService.AdministrationError.self) {
+    await #expect(throws: AdministrationError.self) {
       try await service.restoreAccount("ada")
     }
     try await service.deleteAccount("ada")

@@ -21,7 +21,7 @@ struct AccountNameTests {
     let id = try await server.service.createAccount(userName: Self.decomposed, password: "secret")
     for name in [Self.composed, Self.decomposed, Self.composed.uppercased()] {
       #expect(await opens(server, name, "secret") == id)
-      await #expect(throws: CloudKitService.AdministrationError.self) {
+      await #expect(throws: AdministrationError.self) {
         try await server.service.createAccount(userName: name, password: "secret")
       }
     }
@@ -54,7 +54,7 @@ struct AccountNameTests {
     // It can be changed, and keeps its row.
     try await server.service.changeAccount(Self.composed, .init(password: "another"))
     #expect(await opens(server, Self.decomposed, "another") == old)
-    await #expect(throws: CloudKitService.AdministrationError.self) {
+    await #expect(throws: AdministrationError.self) {
       try await server.service.createAccount(userName: Self.composed, password: "secret")
     }
   }

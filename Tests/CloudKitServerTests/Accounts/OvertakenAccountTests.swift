@@ -52,7 +52,7 @@ struct OvertakenAccountTests {
       try storage.commit(removal)
       return true
     }
-    await #expect(throws: CloudKitService.AdministrationError.self) {
+    await #expect(throws: AdministrationError.self) {
       try await server.service.resetPassword(code: code, password: "by the link", from: nil)
     }
     #expect(await opens("secret"))
@@ -67,7 +67,7 @@ struct OvertakenAccountTests {
       try storage.commit(Self.linking(service, storage))
       return true
     }
-    await #expect(throws: CloudKitService.AdministrationError.self) {
+    await #expect(throws: AdministrationError.self) {
       try await server.service.resetPassword(code: code, password: "by the link", from: nil)
     }
     #expect(await !opens("by the link"))

@@ -82,10 +82,10 @@ struct PhoneNumberTests {
     _ = try await bob(server)
     _ = try await server.person("ada")
     let service = server.service
-    await #expect(throws: CloudKitService.AdministrationError.self) {
+    await #expect(throws: AdministrationError.self) {
       try await service.changeAccount("ada", .init(phoneNumber: "+15550100"))
     }
-    await #expect(throws: CloudKitService.AdministrationError.self) {
+    await #expect(throws: AdministrationError.self) {
       try await service.changeAccount("ada", .init(phoneNumber: "nobody's"))
     }
     // Setting the same number again is no change.

@@ -257,7 +257,7 @@ struct SecondFactorTests {
     }
     let world = try await world()
     let other = try world.server.service.account(named: "ada")
-    await #expect(throws: CloudKitService.AdministrationError.self) {
+    await #expect(throws: AdministrationError.self) {
       try await world.server.service.beginSecondFactor(of: other)
     }
     #expect(await world.signIn(code: world.code).status == 200)

@@ -8,7 +8,7 @@ import Testing
 struct UserRecordNameTests {
   private func recordName(_ server: TestServer, container: String) async throws -> String {
     let account = try server.service.storage.read { try $0.account(userName: "ada") }
-    return try await server.service.user(
+    return try await server.service.users.user(
       account: try #require(account).id,
       container: container
     ).recordName

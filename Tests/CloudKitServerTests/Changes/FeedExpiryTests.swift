@@ -122,7 +122,7 @@ struct FeedExpiryTests {
         .databaseChanges,
         DatabaseChangesRequest()
       ) as DatabaseChangesResponse).syncToken
-    try await server.service.endZone(
+    try await server.service.zones.end(
       named: "notes",
       container: TestServer.container,
       environment: .development,

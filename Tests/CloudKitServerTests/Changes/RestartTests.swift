@@ -46,7 +46,7 @@ struct RestartTests {
       #expect(try await after.modify(batch, sequence: sequence) == reply)
       try await after.save(.create, "b")
       #expect(try await after.changes(since: token).names == ["b"])
-      let schema = try second.service.schema(
+      let schema = try second.service.schemas.schema(
         container: TestServer.container,
         environment: .development
       )

@@ -272,7 +272,7 @@ struct ZonesAndChangesTests {
     for (ending, code) in cases {
       try await person.makeZone()
       let user: UserIdentity = try await person.call(.caller, [String: String](), in: .public)
-      try await person.server.service.endZone(
+      try await person.server.service.zones.end(
         named: TestServer.zone.zoneName,
         container: TestServer.container,
         environment: .development,

@@ -173,7 +173,7 @@ struct EncryptedFieldTests {
   @Test("A record with an invalid envelope fails alone, and its field is not named")
   func unreadable() async throws {
     let server = try await TestServer()
-    try await server.service.importSchema(
+    try await server.service.schemas.importSchema(
       TestSchema.text(
         #"RECORD TYPE Note ("___recordID" REFERENCE QUERYABLE, hidden ENCRYPTED STRING, "#
           + "plain STRING);"
@@ -219,7 +219,7 @@ struct EncryptedFieldTests {
   @Test("A record whose stored fields cannot be read fails alone in a query")
   func malformed() async throws {
     let server = try await TestServer()
-    try await server.service.importSchema(
+    try await server.service.schemas.importSchema(
       TestSchema.text(
         #"RECORD TYPE Note ("___recordID" REFERENCE QUERYABLE SORTABLE, plain STRING QUERYABLE);"#
       ),

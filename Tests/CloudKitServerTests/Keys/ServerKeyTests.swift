@@ -238,7 +238,7 @@ struct ServerKeyTests {
     let server = try await TestServer()
     let other = P384.Signing.PrivateKey().publicKey.pemRepresentation
     for text in ["", "hello", other] {
-      await #expect(throws: CloudKitService.AdministrationError.self) {
+      await #expect(throws: AdministrationError.self) {
         try await server.service.addServerKey(
           publicKey: text,
           name: "",

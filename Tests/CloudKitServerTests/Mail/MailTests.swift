@@ -130,7 +130,7 @@ struct MailTests {
       let reply = await world.post("/sign-up", "user=ada&password=secret&email=\(escaped)")
       #expect(reply.status == 400, "\(text)")
       #expect(EmailAddress.objection(to: text) != nil, "\(text)")
-      await #expect(throws: CloudKitService.AdministrationError.self) {
+      await #expect(throws: AdministrationError.self) {
         try await world.service.createAccount(
           userName: "ada",
           password: "secret",

@@ -23,7 +23,7 @@ struct IndexRuleTests {
     #expect(reported?.extension?.remedy?.contains("--field ___recordID --index QUERYABLE") == true)
 
     let service = person.server.service
-    let changes = try await service.setIndex(
+    let changes = try await service.schemas.setIndex(
       .queryable,
       isKept: true,
       recordType: "Note",
@@ -34,7 +34,7 @@ struct IndexRuleTests {
       changes.changes.map(\.description) == ["~ indexes Note.___recordID: (none) -> QUERYABLE"]
     )
     #expect(try await person.query(all).names == ["r"])
-    _ = try await service.setIndex(
+    _ = try await service.schemas.setIndex(
       .queryable,
       isKept: false,
       recordType: "Note",
@@ -46,7 +46,7 @@ struct IndexRuleTests {
       ("No", "a", FieldIndex.queryable), ("Note", "no", .queryable), ("Note", "a", .searchable),
     ] {
       await #expect(throws: DatabaseSchema.Refusal.self) {
-        try await service.setIndex(
+        try await service.schemas.setIndex(
           index,
           isKept: true,
           recordType: type,
@@ -61,7 +61,7 @@ struct IndexRuleTests {
   func indexKinds() async throws {
     let person = try await TestServer().person()
     let service = person.server.service
-    try await service.importSchema(
+    try await service.schemas.importSchema(
       TestSchema.text(
         """
         RECORD TYPE Q (a STRING QUERYABLE, b STRING SORTABLE, c STRING SEARCHABLE, d STRING);

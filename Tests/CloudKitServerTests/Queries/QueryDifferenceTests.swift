@@ -27,7 +27,7 @@ struct QueryDifferenceTests {
       limits.recordsScanned = [7, 20, 10_000][round % 3]
       limits.recordsSortedInMemory = [0, 4, 1000][dice.below(3)]
     }
-    _ = try await server.service.importSchema(Self.schema, container: TestServer.container)
+    _ = try await server.service.schemas.importSchema(Self.schema, container: TestServer.container)
     let person = try await server.person()
     var things: [Thing] = []
     for zone in ["notes", "other"] {

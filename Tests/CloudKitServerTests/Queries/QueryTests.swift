@@ -198,13 +198,16 @@ struct QueryTests {
     let error = await #expect(throws: ErrorDictionary.self) { try await person.query(query) }
     #expect(error?.reason == "Field 'recordName' is not marked queryable")
     let service = person.server.service
-    var schema = try service.schema(container: TestServer.container, environment: .development)
+    var schema = try service.schemas.schema(
+      container: TestServer.container,
+      environment: .development
+    )
     let type = try #require(schema.recordTypes.firstIndex { $0.name == "Note" })
     for field in schema.recordTypes[type].fields.indices
     where ["___recordID", "___modTime"].contains(schema.recordTypes[type].fields[field].name) {
       schema.recordTypes[type].fields[field].indexes = [.queryable, .sortable]
     }
-    try await service.setSchema(
+    try await service.schemas.setSchema(
       schema,
       container: TestServer.container,
       environment: .development

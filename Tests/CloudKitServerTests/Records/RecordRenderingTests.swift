@@ -198,7 +198,7 @@ struct RecordRenderingTests {
       )
       let zones = ZoneDirectory([zone], context, owner: "_o")
       let rendering = RecordRendering(
-        service: service,
+        renderer: service.renderer,
         partition: id,
         zones: zones,
         context: context

@@ -15,26 +15,26 @@ struct EnvironmentTests {
     try await person.makeZone()
     try await production.makeZone()
     try await person.save(.create, "r", ["a": .int64(1)])
-    let planned = try await service.promoteSchema(container: Self.container, isDryRun: true)
+    let planned = try await service.schemas.promoteSchema(container: Self.container, isDryRun: true)
     #expect(planned.changes.map(\.description) == ["+ record type Note"])
     let refused = await #expect(throws: ErrorDictionary.self) {
       try await production.save(.create, "p", ["a": .int64(1)])
     }
     #expect(refused?.reason == "Cannot create new type Note in production schema")
-    #expect(try await service.promoteSchema(container: Self.container) == planned)
-    #expect(try await service.promoteSchema(container: Self.container).isEmpty)
+    #expect(try await service.schemas.promoteSchema(container: Self.container) == planned)
+    #expect(try await service.schemas.promoteSchema(container: Self.container).isEmpty)
     try await production.save(.create, "p", ["a": .int64(1)])
     await #expect(throws: ErrorDictionary.self) { try await production.lookup("r") }
 
     // Types and fields in production can no longer be deleted in development.
     let reasons = await TestSchema.refusals {
-      try await service.importSchema(TestSchema.text(""), container: Self.container)
+      try await service.schemas.importSchema(TestSchema.text(""), container: Self.container)
     }
     #expect(
       reasons == ["Cannot delete record type 'Note', which is in the production schema"]
     )
     let fields = await TestSchema.refusals {
-      try await service.importSchema(
+      try await service.schemas.importSchema(
         TestSchema.text("RECORD TYPE Note ();"),
         container: Self.container
       )
@@ -46,16 +46,17 @@ struct EnvironmentTests {
     )
 
     // Indexes may be added and removed, and fields added.
-    try await service.importSchema(
+    try await service.schemas.importSchema(
       TestSchema.text("RECORD TYPE Note (a INT64, b STRING);"),
       container: Self.container
     )
     #expect(
-      try service.schemaDifference(container: Self.container).changes.map(\.description).prefix(2)
+      try service.schemas.schemaDifference(container: Self.container).changes.map(\.description)
+        .prefix(2)
         == ["~ indexes Note.a: QUERYABLE SORTABLE -> (none)", "+ field Note.b STRING"]
     )
-    try await service.promoteSchema(container: Self.container)
-    #expect(try service.schemaDifference(container: Self.container).isEmpty)
+    try await service.schemas.promoteSchema(container: Self.container)
+    #expect(try service.schemas.schemaDifference(container: Self.container).isEmpty)
   }
 
   @Test("A reset restores production's schema and deletes only the data of development")
@@ -65,7 +66,7 @@ struct EnvironmentTests {
     let service = person.server.service
     for someone in [person, production] { try await someone.makeZone() }
     try await person.save(.create, "r", ["a": .int64(1)])
-    try await service.promoteSchema(container: Self.container)
+    try await service.schemas.promoteSchema(container: Self.container)
     try await production.save(.create, "p", ["a": .int64(1)])
     try await person.save(.create, "s", ["a": .int64(1), "b": .int64(1)])
     try await person.save(.create, "d", ["a": .int64(1)], zone: nil)
@@ -82,10 +83,12 @@ struct EnvironmentTests {
     )
     let token = try await person.changes().syncToken
 
-    try await service.resetDevelopment(container: Self.container)
-    #expect(try service.schemaDifference(container: Self.container).isEmpty)
+    try await service.schemas.resetDevelopment(container: Self.container)
+    #expect(try service.schemas.schemaDifference(container: Self.container).isEmpty)
     #expect(
-      try service.schema(container: Self.container, environment: .development)[recordType: "Note"]?[
+      try service.schemas.schema(container: Self.container, environment: .development)[
+        recordType: "Note"
+      ]?[
         field: "b"
       ] == nil
     )

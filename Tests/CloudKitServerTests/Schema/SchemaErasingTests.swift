@@ -34,7 +34,7 @@ struct SchemaErasingTests {
     )
     let person = try await server.person()
     try await person.makeZone()
-    try await server.service.importSchema(Self.before, container: TestServer.container)
+    try await server.service.schemas.importSchema(Self.before, container: TestServer.container)
     for number in 0..<Self.count {
       let zone = scope == .public ? nil : TestServer.zone
       try await person.save(
@@ -50,7 +50,10 @@ struct SchemaErasingTests {
   }
 
   private func forget(_ person: Person) async throws {
-    try await person.server.service.importSchema(Self.after, container: TestServer.container)
+    try await person.server.service.schemas.importSchema(
+      Self.after,
+      container: TestServer.container
+    )
   }
 
   @Test(
@@ -144,7 +147,7 @@ struct SchemaErasingTests {
   @Test("A type in production cannot be deleted, and nothing is erased")
   func production() async throws {
     let person = try await world(.private)
-    try await person.server.service.promoteSchema(container: TestServer.container)
+    try await person.server.service.schemas.promoteSchema(container: TestServer.container)
     await #expect(throws: DatabaseSchema.Refusal.self) { try await forget(person) }
     #expect(try await person.lookup("note1").content("count") == .int64(1))
   }
@@ -152,7 +155,7 @@ struct SchemaErasingTests {
   @Test("Validating an import deletes nothing")
   func validation() async throws {
     let person = try await world(.private)
-    try await person.server.service.importSchema(
+    try await person.server.service.schemas.importSchema(
       Self.after,
       container: TestServer.container,
       onlyValidates: true
@@ -229,7 +232,10 @@ struct SchemaErasingTests {
   @Test("A type that an import declares again before that has none of its old records")
   func returningSchema() async throws {
     try await interrupted(.private) { person in
-      try await person.server.service.importSchema(Self.before, container: TestServer.container)
+      try await person.server.service.schemas.importSchema(
+        Self.before,
+        container: TestServer.container
+      )
       #expect(try await leftOvers(person, .private).isEmpty)
       try await person.save(.create, "tag9", recordType: "Tag")
       try await person.server.service.housekeep()

@@ -10,9 +10,12 @@ struct SchemaImportTests {
   @Test("An import replaces the development schema, and adds implied declarations")
   func replaces() async throws {
     let service = try await TestServer().service
-    let before = try service.exportSchema(container: Self.container, environment: .development)
+    let before = try service.schemas.exportSchema(
+      container: Self.container,
+      environment: .development
+    )
     #expect(before.hasPrefix("DEFINE SCHEMA\n\n    RECORD TYPE Users (\n"))
-    let changes = try await service.importSchema(
+    let changes = try await service.schemas.importSchema(
       TestSchema.text(
         "CREATE ROLE r; RECORD TYPE A (b INT64 QUERYABLE, a STRING, GRANT READ TO r);"
       ),
@@ -20,7 +23,7 @@ struct SchemaImportTests {
     )
     #expect(changes.changes.map(\.description) == ["+ role r", "+ record type A"])
     #expect(
-      try service.exportSchema(container: Self.container, environment: .development) == """
+      try service.schemas.exportSchema(container: Self.container, environment: .development) == """
         DEFINE SCHEMA
 
             CREATE ROLE r;
@@ -51,10 +54,13 @@ struct SchemaImportTests {
 
         """
     )
-    let exported = try service.exportSchema(container: Self.container, environment: .development)
+    let exported = try service.schemas.exportSchema(
+      container: Self.container,
+      environment: .development
+    )
     // An export can be imported unchanged, and changes nothing.
-    #expect(try await service.importSchema(exported, container: Self.container).isEmpty)
-    let again = try await service.importSchema(
+    #expect(try await service.schemas.importSchema(exported, container: Self.container).isEmpty)
+    let again = try await service.schemas.importSchema(
       TestSchema.text(
         "RECORD TYPE A (a STRING SORTABLE, c NUMBER, GRANT READ, WRITE TO \"_icloud\");"
       ),
@@ -76,8 +82,8 @@ struct SchemaImportTests {
   func systemIndex() async throws {
     let service = try await TestServer().service
     let indexed = TestSchema.text("RECORD TYPE A (\"___recordID\" REFERENCE QUERYABLE, a STRING);")
-    try await service.importSchema(indexed, container: Self.container)
-    let changes = try await service.importSchema(
+    try await service.schemas.importSchema(indexed, container: Self.container)
+    let changes = try await service.schemas.importSchema(
       TestSchema.text("RECORD TYPE A (a STRING);"),
       container: Self.container
     )
@@ -89,12 +95,12 @@ struct SchemaImportTests {
   @Test("A field keeps its type and its encryption; an untyped number is typed once")
   func types() async throws {
     let service = try await TestServer().service
-    try await service.importSchema(
+    try await service.schemas.importSchema(
       TestSchema.text("RECORD TYPE A (s STRING, e ENCRYPTED STRING, n NUMBER, l LIST<INT64>);"),
       container: Self.container
     )
     let refused = await TestSchema.refusals {
-      try await service.importSchema(
+      try await service.schemas.importSchema(
         TestSchema.text("RECORD TYPE A (s ENCRYPTED STRING, e STRING, n INT64, l LIST<DOUBLE>);"),
         container: Self.container
       )
@@ -108,14 +114,14 @@ struct SchemaImportTests {
       ]
     )
     let rest = "s STRING, e ENCRYPTED STRING, l LIST<INT64>"
-    try await service.importSchema(
+    try await service.schemas.importSchema(
       TestSchema.text("RECORD TYPE A (\(rest), n NUMBER PREFERRED AS DOUBLE);"),
       container: Self.container
     )
     for type in ["NUMBER", "NUMBER PREFERRED AS INT64"] {
       #expect(
         await TestSchema.refusals {
-          try await service.importSchema(
+          try await service.schemas.importSchema(
             TestSchema.text("RECORD TYPE A (\(rest), n \(type));"),
             container: Self.container
           )
@@ -141,12 +147,13 @@ struct SchemaImportTests {
   func impossible(body: String, reason: String) async throws {
     let service = try await TestServer().service
     let reasons = await TestSchema.refusals {
-      try await service.importSchema(TestSchema.text(body), container: Self.container)
+      try await service.schemas.importSchema(TestSchema.text(body), container: Self.container)
     }
     #expect(reasons.count == 1)
     #expect(reasons.first?.contains(reason) == true)
     #expect(
-      try service.schema(container: Self.container, environment: .development).recordTypes.count
+      try service.schemas.schema(container: Self.container, environment: .development).recordTypes
+        .count
         == 1
     )
   }
@@ -155,22 +162,28 @@ struct SchemaImportTests {
   func validate() async throws {
     let service = try await TestServer().service
     let file = TestSchema.text("RECORD TYPE A (a INT64);")
-    let changes = try await service.importSchema(
+    let changes = try await service.schemas.importSchema(
       file,
       container: Self.container,
       onlyValidates: true
     )
     #expect(changes.changes.count == 1)
     #expect(
-      try service.schema(container: Self.container, environment: .development)[recordType: "A"]
+      try service.schemas.schema(container: Self.container, environment: .development)[
+        recordType: "A"
+      ]
         == nil
     )
     let reasons = await TestSchema.refusals {
-      try await service.importSchema(file, container: Self.container, environment: .production)
+      try await service.schemas.importSchema(
+        file,
+        container: Self.container,
+        environment: .production
+      )
     }
     #expect(reasons.first?.hasPrefix("Invalid scope") == true)
     let error = await #expect(throws: SchemaSyntaxError.self) {
-      try await service.importSchema("DEFINE SCHEMA RECORD", container: Self.container)
+      try await service.schemas.importSchema("DEFINE SCHEMA RECORD", container: Self.container)
     }
     #expect(error?.column == 21)
   }

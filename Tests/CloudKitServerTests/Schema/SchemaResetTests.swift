@@ -28,11 +28,11 @@ struct SchemaResetTests {
       for place in Self.places {
         try await person.save(.create, place.name, in: place.scope, zone: place.zone)
       }
-      try await person.server.service.promoteSchema(container: TestServer.container)
+      try await person.server.service.schemas.promoteSchema(container: TestServer.container)
       let before = person
       let outcome = await Task {
         withUnsafeCurrentTask { $0?.cancel() }
-        try await before.server.service.resetDevelopment(container: TestServer.container)
+        try await before.server.service.schemas.resetDevelopment(container: TestServer.container)
       }.result
       #expect(throws: CancellationError.self) { try outcome.get() }
       #expect(await found(before) == ["z", "d", "p"])
@@ -87,11 +87,11 @@ struct SchemaResetTests {
     let server = try await TestServer()
     let first = try await server.person("ada")
     try await first.save(.create, "p", in: .public, zone: nil)
-    try await server.service.promoteSchema(container: TestServer.container)
-    try await server.service.resetDevelopment(container: TestServer.container)
+    try await server.service.schemas.promoteSchema(container: TestServer.container)
+    try await server.service.schemas.resetDevelopment(container: TestServer.container)
     let second = try await server.person("bob")
     let user: UserIdentity = try await second.call(.caller, [String: String](), in: .public)
-    try await server.service.resetDevelopment(container: TestServer.container)
+    try await server.service.schemas.resetDevelopment(container: TestServer.container)
     let name = try #require(user.userRecordName)
     let record = try await second.lookup(name, in: .public, zone: nil)
     #expect(record.recordType == "Users")

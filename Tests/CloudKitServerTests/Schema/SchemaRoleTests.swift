@@ -11,7 +11,7 @@ struct SchemaRoleTests {
   func roles() async throws {
     let server = try await TestServer()
     let (ada, bob) = (try await server.person("ada"), try await server.person("bob"))
-    try await server.service.importSchema(
+    try await server.service.schemas.importSchema(
       TestSchema.text(
         """
         CREATE ROLE editors; CREATE ROLE readers;
@@ -44,7 +44,7 @@ struct SchemaRoleTests {
       return [read, found, write]
     }
     func give(_ roles: Set<String>) async throws {
-      try await server.service.setRoles(
+      try await server.service.schemas.setRoles(
         roles,
         ofUser: bobsName,
         container: Self.container,
@@ -77,22 +77,22 @@ struct SchemaRoleTests {
     #expect(try await can() == [true, true, true])
     try await give([])
     #expect(try await can() == [false, false, false])
-    await #expect(throws: CloudKitService.AdministrationError.self) { try await give(["nobody"]) }
+    await #expect(throws: AdministrationError.self) { try await give(["nobody"]) }
   }
 
   @Test("A role's number is never another role's, and the same in both environments")
   func roleNumbers() async throws {
     let service = try await TestServer().service
     func numbers(_ environment: ContainerEnvironment) throws -> [String: Int64] {
-      try service.schema(container: Self.container, environment: environment).roleNumbers
+      try service.schemas.schema(container: Self.container, environment: environment).roleNumbers
     }
     for roles in [
       "CREATE ROLE a; CREATE ROLE b;", "CREATE ROLE b;", "CREATE ROLE c; CREATE ROLE b;",
     ] {
-      try await service.importSchema(TestSchema.text(roles), container: Self.container)
+      try await service.schemas.importSchema(TestSchema.text(roles), container: Self.container)
     }
     #expect(try numbers(.development) == ["a": 1, "b": 2, "c": 3])
-    try await service.promoteSchema(container: Self.container)
+    try await service.schemas.promoteSchema(container: Self.container)
     #expect(try numbers(.production) == ["a": 1, "b": 2, "c": 3])
   }
 
@@ -100,7 +100,7 @@ struct SchemaRoleTests {
   func unreadable() async throws {
     let server = try await TestServer()
     let ada = try await server.person()
-    try await server.service.importSchema(
+    try await server.service.schemas.importSchema(
       TestSchema.text("RECORD TYPE Note (a INT64 QUERYABLE, GRANT READ, CREATE TO \"_icloud\");"),
       container: Self.container
     )
@@ -116,7 +116,7 @@ struct SchemaRoleTests {
       try await server.visitor.query(query, in: .public, zone: nil)
     }
     #expect(error?.serverErrorCode == .authenticationRequired)
-    try await server.service.importSchema(
+    try await server.service.schemas.importSchema(
       TestSchema.text("RECORD TYPE Note (a INT64 QUERYABLE);"),
       container: Self.container
     )

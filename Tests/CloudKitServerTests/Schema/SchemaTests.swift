@@ -41,7 +41,7 @@ struct SchemaTests {
         "l": .untagged(.list([.string("x")])), "b": .bytes(Data()),
       ]
     )
-    let schema = try person.server.service.schema(
+    let schema = try person.server.service.schemas.schema(
       container: TestServer.container,
       environment: .development
     )
@@ -135,7 +135,7 @@ struct SchemaTests {
       try await reason(person, ["a": FieldValue(.int64(1)), "z": FieldValue(.unknownList)]) != nil
     )
     #expect(
-      try person.server.service.schema(
+      try person.server.service.schemas.schema(
         container: TestServer.container,
         environment: .development
       )[recordType: "Note"] == nil
@@ -194,7 +194,7 @@ struct SchemaTests {
     let schema = try DatabaseSchema(
       ckdb: "DEFINE SCHEMA RECORD TYPE Note (a INT64, GRANT READ TO \"_world\");"
     )
-    try await server.service.setSchema(
+    try await server.service.schemas.setSchema(
       schema,
       container: TestServer.container,
       environment: .production
@@ -227,7 +227,7 @@ struct SchemaTests {
       }
       try await group.waitForAll()
     }
-    let schema = try person.server.service.schema(
+    let schema = try person.server.service.schemas.schema(
       container: TestServer.container,
       environment: .development
     )

@@ -173,7 +173,7 @@ struct AccessTests {
     let server = try await TestServer()
     let (ada, bob) = (try await server.person("ada"), try await server.person("bob"))
     try await ada.save(.create, "r", ["n": .int64(1)], in: .public, zone: nil)
-    var schema = try server.service.schema(
+    var schema = try server.service.schemas.schema(
       container: TestServer.container,
       environment: .development
     )
@@ -182,7 +182,7 @@ struct AccessTests {
         SchemaGrant(role: SchemaGrant.creator, permissions: [.read, .write])
       ]
     }
-    try await server.service.setSchema(
+    try await server.service.schemas.setSchema(
       schema,
       container: TestServer.container,
       environment: .development

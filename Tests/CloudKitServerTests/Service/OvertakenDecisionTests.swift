@@ -42,7 +42,7 @@ struct OvertakenDecisionTests {
   func reset() async throws {
     try await person.save(.create, "x", zone: .defaultZone)
     let update = try await person.decide([.make(.forceUpdate, "x", ["n": .int64(2)])])
-    try await server.service.resetDevelopment(container: TestServer.container)
+    try await server.service.schemas.resetDevelopment(container: TestServer.container)
     #expect(throws: ExpectationFailed.self) { try server.service.storage.commit(update) }
   }
 

@@ -211,7 +211,7 @@ struct ShareMakingTests {
       )
     )
     let index = RecordIndex(name: "___modTime")
-    try await server.service.activate([index], of: ShareDictionary.recordType, id)
+    try await server.service.indexes.activate([index], of: ShareDictionary.recordType, id)
     server.clock.advance(seconds: 10)
     try await guest.accept(share)
     try storage.read { snapshot in

@@ -163,7 +163,7 @@ struct SharedDatabaseTests {
   @Test("A query in the shared database returns its reader's visible records, zone by zone")
   func query() async throws {
     let tree = try await SharedTree()
-    var schema = try tree.server.service.schema(
+    var schema = try tree.server.service.schemas.schema(
       container: TestServer.container,
       environment: .development
     )
@@ -172,7 +172,7 @@ struct SharedDatabaseTests {
     schema.recordTypes[index].fields.append(
       FieldSchema(name: "___recordID", type: .typed(.reference), indexes: [.queryable])
     )
-    try await tree.server.service.setSchema(
+    try await tree.server.service.schemas.setSchema(
       schema,
       container: TestServer.container,
       environment: .development

@@ -9,7 +9,7 @@ import WatershedSQLite
 @Suite("Storage errors")
 struct StorageFailureTests {
   private func reply(to error: any Error) async throws -> (status: Int, error: ErrorDictionary) {
-    let response = try await TestServer().service.failure(error, uuid: "u")
+    let response = try await TestServer().service.failures.reply(error, uuid: "u")
     return (response.status, try WireCoding.decode(ErrorDictionary.self, from: response.body))
   }
 

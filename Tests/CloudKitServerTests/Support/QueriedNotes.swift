@@ -19,7 +19,7 @@ enum QueriedNotes {
 
   static func world(limits: (inout ServiceLimits) -> Void = { _ in }) async throws -> Person {
     let server = try await TestServer(limits: limits)
-    try await server.service.importSchema(Self.schema, container: TestServer.container)
+    try await server.service.schemas.importSchema(Self.schema, container: TestServer.container)
     let person = try await server.person()
     try await person.makeZone()
     for (index, name) in ["a", "b", "c", "d"].enumerated() {

@@ -35,7 +35,7 @@ extension Person {
     let user: UserIdentity = try await call(.caller, [String: String](), in: .public)
     let name = try #require(user.userRecordName)
     return ModifyCall(
-      service: server.service,
+      parts: server.service.records.writer,
       request: ModifyRecordsRequest(operations: operations, zoneID: zone),
       context: RequestContext(
         container: TestServer.container,

@@ -224,7 +224,7 @@ struct AccountExport: Sendable {
       try service.storage.read(control) { snapshot in
         page = Page()
         let rendering = RecordRendering(
-          service: service,
+          renderer: service.renderer,
           partition: part.partition,
           zones: ZoneDirectory(
             part.zones,

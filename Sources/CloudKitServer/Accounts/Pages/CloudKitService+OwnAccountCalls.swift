@@ -96,7 +96,11 @@ extension CloudKitService {
     case .discoverability:
       let consent: Consent = try read()
       return try WireCoding.encode(
-        try await discoverability(of: own, granting: consent.isGranted)
+        try await users.discoverability(
+          of: own.account.id,
+          in: own.session.container,
+          granting: consent.isGranted
+        )
       )
     case .exportData:
       let proof: Proof = try read()

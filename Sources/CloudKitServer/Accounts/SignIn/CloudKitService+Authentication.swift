@@ -9,7 +9,7 @@ extension CloudKitService {
     _ target: RequestTarget,
     _ path: WebServicePath
   ) async throws -> RequestContext {
-    let visit = try visit(target, path)
+    let visit = try sharing.visit(target, path)
     let sent = target.query[WebServiceName.apiToken] ?? ""
     guard let text = sent.isEmpty ? visit?.apiToken : sent else {
       throw ErrorDictionary(.authenticationFailed, "no auth method found")

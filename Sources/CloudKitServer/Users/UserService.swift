@@ -1,8 +1,36 @@
 import CloudKitWebServices
+import Effects
 import Foundation
 
 /// The users of a container.
-extension CloudKitService {
+package final class UserService: Sendable {
+  let storage: any Storage
+  let writer: StorageWriter
+  private let vault: FieldVault
+  private let rates: RequestRates
+  private let limits: ServiceLimits
+  private let effects: Effects
+  /// Which people others find who have not decided.
+  let discovery: DiscoveryPolicy
+
+  init(
+    storage: any Storage,
+    writer: StorageWriter,
+    vault: FieldVault,
+    rates: RequestRates,
+    discovery: DiscoveryPolicy,
+    limits: ServiceLimits,
+    effects: Effects
+  ) {
+    self.storage = storage
+    self.writer = writer
+    self.vault = vault
+    self.rates = rates
+    self.discovery = discovery
+    self.limits = limits
+    self.effects = effects
+  }
+
   /// The account's user in the container, created at the first sign-in with its `Users` record.
   func user(account: String, container: String) async throws -> StoredUser {
     let made = StoredUser(
@@ -31,9 +59,9 @@ extension CloudKitService {
     let id = try storage.partition(
       PartitionKey(container: made.container, environment: environment, scope: .public, owner: "")
     )
-    let now = now
+    let now = effects.now.wireMilliseconds
     let tag = String(effects.randomness.next(), radix: 36)
-    return try await write(to: id) { [storage] () -> (WriteBatch?, StoredUser) in
+    return try await writer.write(to: id) { [storage] () -> (WriteBatch?, StoredUser) in
       try storage.read { snapshot in
         if let known = try snapshot.user(container: made.container, account: made.account) {
           return (nil, known)
@@ -85,7 +113,7 @@ extension CloudKitService {
     )
   }
 
-  func currentUser(_ context: RequestContext) async throws -> Data {
+  func current(_ context: RequestContext) async throws -> Data {
     let user = try context.user()
     return try WireCoding.encode(try identity(of: user.account, named: user.userRecordName))
   }
@@ -106,7 +134,7 @@ extension CloudKitService {
     )
   }
 
-  func discoverUsers(
+  func discover(
     _ request: DiscoverUsersRequest,
     _ context: RequestContext
   ) async throws
@@ -123,7 +151,7 @@ extension CloudKitService {
     return try WireCoding.encode(UsersResponse(users: found.map { .success($0) }))
   }
 
-  func lookupUsers(_ request: LookupUsersRequest, _ context: RequestContext) async throws -> Data {
+  func lookup(_ request: LookupUsersRequest, _ context: RequestContext) async throws -> Data {
     let user = try context.user()
     let found = try find(request.users, context, for: user)
     return try WireCoding.encode(UsersResponse(users: found.map { .success($0) }))

@@ -2,87 +2,9 @@ import CloudKitWebServices
 import Crypto
 import Foundation
 
-extension CloudKitService {
-  func modifyRecords(
-    _ request: ModifyRecordsRequest,
-    _ context: RequestContext,
-    bodySize: Int
-  ) async throws -> Data {
-    _ = try context.user()
-    try limits.checkCount(request.operations.count)
-    try checkOneOperationPerRecord(request, context)
-    if let parts = operationsByOwner(request, context) {
-      return try await modifyRecords(of: parts, request, context, bodySize: bodySize)
-    }
-    return try await modifyRecordsOfOne(request, context, bodySize: bodySize)
-  }
-
-  /// Writes the zones of one owner; the whole reply has so many bytes already.
-  func modifyRecordsOfOne(
-    _ request: ModifyRecordsRequest,
-    _ context: RequestContext,
-    bodySize: Int,
-    replied bytes: Int = 0
-  ) async throws -> Data {
-    let user = try context.user()
-    let call = ModifyCall(
-      service: self,
-      request: request,
-      context: context,
-      user: user.userRecordName,
-      sequence: context.isExtended ? request.clientSequence : nil,
-      repliedBytes: bytes
-    )
-    let zones = call.namedZones
-    let id =
-      context.scope == .shared
-      ? try storage.read { try databases.target(of: zones, context, $0).id }
-      : try databases.partition(context)
-    let isSaving = request.operations.contains { !$0.operationType.isDelete }
-    if isSaving {
-      try await quotas.check(context, id, adding: Int64(bodySize))
-      try rates.checkLinkedRows(context)
-    }
-    let outcome = try await afterErasing(context.container) {
-      try await write(to: id) {
-        var call = call
-        return try call.decide()
-      }
-    }
-    if let note = outcome.note {
-      // A batch that was refused takes no room.
-      if isSaving { quotas.add(Int64(bodySize), in: id) }
-      if note.deletedCount > 0 { quotas.noteDeletion(context, id) }
-      rates.countLinkedRows(outcome.linkedRows, context)
-      delivery.announce(note)
-    }
-    return outcome.reply
-  }
-
-  private func checkOneOperationPerRecord(
-    _ request: ModifyRecordsRequest,
-    _ context: RequestContext
-  ) throws(ErrorDictionary) {
-    struct Place: Hashable {
-      var owner: String
-      var zone: String
-      var name: String
-    }
-    var seen = Set<Place>(minimumCapacity: request.operations.count)
-    for operation in request.operations {
-      guard let name = operation.record.recordName else { continue }
-      let zone = operation.record.zoneID ?? request.zoneID ?? .defaultZone
-      let owner = context.scope == .shared ? zone.ownerRecordName ?? "" : ""
-      guard seen.insert(Place(owner: owner, zone: zone.zoneName, name: name)).inserted else {
-        throw ErrorDictionary(.badRequest, "more than one operation for the record '\(name)'")
-      }
-    }
-  }
-}
-
 /// One `records/modify`: loads, decides, renders.
 struct ModifyCall: Sendable {
-  let service: CloudKitService
+  let parts: RecordWriter
   let request: ModifyRecordsRequest
   let context: RequestContext
   let user: String
@@ -119,8 +41,8 @@ struct ModifyCall: Sendable {
   }
 
   mutating func decide() throws -> (WriteBatch?, Outcome) {
-    let loaded = try service.storage.read { snapshot -> Loaded in
-      database = try service.databases.target(of: namedZones, context, snapshot)
+    let loaded = try parts.storage.read { snapshot -> Loaded in
+      database = try parts.databases.target(of: namedZones, context, snapshot)
       if let reply = try storedReply(snapshot) { return .answered(reply) }
       let (input, zones) = try load(snapshot)
       return .loaded(input, zones)
@@ -143,7 +65,7 @@ struct ModifyCall: Sendable {
   ) throws -> (WriteBatch?, Outcome) {
     let plan = try ModifyPlanner.plan(input)
     let rendering = RecordRendering(
-      service: service,
+      renderer: parts.renderer,
       partition: id,
       zones: zones,
       context: context
@@ -161,7 +83,7 @@ struct ModifyCall: Sendable {
       try render(item, operation, named: name, common, rendering, to: &json)
       // Nothing has been written yet, so the client can send fewer operations.
       do throws(ReplyTooLarge) {
-        try service.checkReply(
+        try parts.limits.checkReply(
           repliedBytes + json.count,
           count: plan.items.count + (repliedBytes > 0 ? 1 : 0)
         )
@@ -174,13 +96,13 @@ struct ModifyCall: Sendable {
       json.endObject()
       return (nil, Outcome(reply: json.finished()))
     }
-    if service.effects.has(.dropTombstone) {
+    if parts.effects.has(.dropTombstone) {
       batch.erasedRecords += batch.records.filter(\.isDeleted).map(\.key)
       batch.records.removeAll(where: \.isDeleted)
     }
     if batch.schema != nil, !isErasing {
       let key = SchemaErasing.key(context.container)
-      guard try service.storage.read({ try $0.entry(key) }) == nil else { throw ErasingUnderway() }
+      guard try parts.storage.read({ try $0.entry(key) }) == nil else { throw ErasingUnderway() }
     }
     for number in plan.changedZones where number != .defaultZone {
       guard let name = zones.name(of: number), var row = zones.row(named: name),
@@ -194,13 +116,13 @@ struct ModifyCall: Sendable {
       let row = zones.row(named: zone)
     {
       let token = ChangeToken(zone: row.number, id, counter: counter)
-      json.member("syncToken", try service.seal(token, context))
+      json.member("syncToken", try parts.tokens.seal(token, context))
     }
     json.endObject()
     let reply = json.finished()
     try keep(reply, in: &batch)
     var note = try self.note(of: plan, &batch, input, zones: names)
-    try service.delivery.post(&note, in: &batch, hasSubscribers: !input.subscriptions.isEmpty)
+    try parts.delivery.post(&note, in: &batch, hasSubscribers: !input.subscriptions.isEmpty)
     return (batch, Outcome(reply: reply, note: note, linkedRows: batch.linkedRowCount))
   }
 
@@ -225,7 +147,7 @@ struct ModifyCall: Sendable {
         extension: ErrorExtension(code: .sequencePassed)
       )
     }
-    let body = try service.vault.open(stored.body, for: replyPurpose(sequence))
+    let body = try parts.vault.open(stored.body, for: replyPurpose(sequence))
     guard body.prefix(Self.markSize) == mark else {
       throw ErrorDictionary(
         .badRequest,
@@ -251,24 +173,24 @@ struct ModifyCall: Sendable {
       user: user,
       device: sequence.device,
       sequence: sequence.sequence,
-      body: try service.vault.seal(mark + reply, for: replyPurpose(sequence))
+      body: try parts.vault.seal(mark + reply, for: replyPurpose(sequence))
     )
-    let now = service.now
-    let limit = service.limits.sequenceDevices
+    let now = parts.now
+    let limit = parts.limits.sequenceDevices
     if let finished = sequence.finishedDevice, finished != sequence.device {
       // It may live on in a copy of its store.
-      service.sequenceDevices.forget(id, user, finished)
+      parts.sequenceDevices.forget(id, user, finished)
       batch.finishedDevice = WriteBatch.FinishedDevice(
         name: finished,
         sequence: sequence.acknowledged,
         silentSince: now
-          - Int64((service.limits.replyLifetime - service.limits.finishedReplyLifetime) * 1000)
+          - Int64((parts.limits.replyLifetime - parts.limits.finishedReplyLifetime) * 1000)
       )
     }
-    if service.sequenceDevices.isDue(id, user, sequence.device, now: now, limit: limit) {
+    if parts.sequenceDevices.isDue(id, user, sequence.device, now: now, limit: limit) {
       batch.replyRules = WriteBatch.ReplyRules(
         now: now,
-        oldest: now - Int64(service.limits.replyLifetime * 1000),
+        oldest: now - Int64(parts.limits.replyLifetime * 1000),
         devices: limit
       )
     }

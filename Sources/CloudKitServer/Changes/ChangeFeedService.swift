@@ -1,8 +1,33 @@
 import CloudKitWebServices
 import Foundation
 
-/// The feed of a zone.
-extension CloudKitService {
+/// The change feeds of zones and databases.
+final class ChangeFeedService: Sendable {
+  let storage: any Storage
+  let databases: DatabaseLookup
+  let reads: BoundedReads
+  let tokens: ChangeTokens
+  let limits: ServiceLimits
+  private let renderer: RecordRenderer
+
+  init(
+    storage: any Storage,
+    databases: DatabaseLookup,
+    reads: BoundedReads,
+    tokens: ChangeTokens,
+    renderer: RecordRenderer,
+    limits: ServiceLimits
+  ) {
+    self.storage = storage
+    self.databases = databases
+    self.reads = reads
+    self.tokens = tokens
+    self.renderer = renderer
+    self.limits = limits
+  }
+
+  // MARK: The feed of a zone
+
   func changedRecords(_ request: ZoneChangesOptions, _ context: RequestContext) async throws -> Data
   {
     try await reads.run(for: context) { [self] control in
@@ -69,7 +94,7 @@ extension CloudKitService {
     guard !options.zoneID.isDefault, context.scope != .public else {
       throw ErrorDictionary(.badRequest, "cannot get changes in default zone")
     }
-    let sent = Result { try open(options.syncToken) }
+    let sent = Result { try tokens.open(options.syncToken) }
     let mark = json.mark
     let reads = try prefetchedReads(options, try? sent.get(), context, bytes)
     try storage.read(prefetching: reads, control: control) { snapshot in
@@ -80,15 +105,15 @@ extension CloudKitService {
       let zone = try zones.number(of: options.zoneID)
       let view = database.views?[zone]
       let counter = try snapshot.database(database.id).counter
-      let token = try check(sent.get(), zone: zone, database.id, counter: counter, context)
+      let token = try tokens.check(sent.get(), zone: zone, database.id, counter: counter, context)
       try checkFreshness(token, zones.row(named: options.zoneID.zoneName), view)
       let rendering = RecordRendering(
-        service: self,
+        renderer: renderer,
         partition: database.id,
         zones: zones,
         context: context
       )
-      let limit = try pageSize(options.feed.resultsLimit)
+      let limit = try limits.pageSize(options.feed.resultsLimit)
       let page =
         bytes > 0
         ? try FeedPage(
@@ -104,7 +129,7 @@ extension CloudKitService {
       json.boolean(page.isMoreComing)
       json.key("records")
       try write(page, options.feed, rendering, to: &json)
-      json.member("syncToken", try seal(page.token, context))
+      json.member("syncToken", try tokens.seal(page.token, context))
       json.member("zoneID", zones.id(named: options.zoneID.zoneName))
       json.endObject()
     }
@@ -124,7 +149,7 @@ extension CloudKitService {
     var reads: [PrefetchedRead] = [.zones(id, named: [options.zoneID.zoneName]), .database(id)]
     if let token, let zone = token.zone, token.partition == id, bytes > 0,
       // An invalid value is reported later, when the option is checked.
-      let limit = try? pageSize(options.feed.resultsLimit)
+      let limit = try? limits.pageSize(options.feed.resultsLimit)
     {
       let range = FeedPage.range(
         token,
@@ -147,7 +172,7 @@ extension CloudKitService {
     guard !token.isFirst || token.began != nil else { return }
     guard max(token.counter, token.began ?? .zero) >= row?.horizon ?? .zero,
       token.participation == view?.wholeSince
-    else { throw Self.expiredToken() }
+    else { throw ChangeTokens.expired() }
   }
 
   private func write(
@@ -177,14 +202,5 @@ extension CloudKitService {
       }
     }
     json.endArray()
-  }
-
-  /// The client's page size within the limit; some clients send 0 for the default.
-  func pageSize(_ wish: Int?) throws(ErrorDictionary) -> Int {
-    guard let wish, wish != 0 else { return limits.recordsPerReply }
-    guard wish > 0 else {
-      throw ErrorDictionary(.badRequest, "resultsLimit must not be negative")
-    }
-    return min(wish, limits.recordsPerReply)
   }
 }

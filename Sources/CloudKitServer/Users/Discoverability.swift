@@ -37,31 +37,30 @@ extension StorageSnapshot {
 }
 
 /// Consent to be found, for each container: an app that asks for it speaks for itself alone.
-extension CloudKitService {
+extension UserService {
   func isDiscoverable(
     _ account: String,
     in container: String,
     _ snapshot: any StorageSnapshot
   ) throws -> Bool {
     try snapshot.discoverability(of: account, in: container)
-      ?? (configuration.discovery == .everyone)
+      ?? (discovery == .everyone)
   }
 
   /// Stores the person's choice for the container of their session, if there is one, and returns the
   /// choice that applies.
   func discoverability(
-    of own: OwnAccount,
+    of account: String,
+    in container: String,
     granting isGranted: Bool?
   ) async throws -> DiscoverabilityReply {
-    let container = own.session.container
-    let account = own.account.id
     if let isGranted {
       let entry = DirectoryEntry(
         Discoverability.key(account, in: container),
         owner: account,
         body: try WireCoding.encode(Discoverability(isGranted: isGranted))
       )
-      try await write {
+      try await writer.write {
         var batch = WriteBatch()
         batch.savedEntries = [entry]
         return (batch, ())

@@ -2,12 +2,12 @@ import CloudKitWebServices
 import Foundation
 
 /// `records/request-access`: a user with the link of a share requests access.
-extension CloudKitService {
+extension SharingService {
   /// The reply is always the same, whether the share exists, accepts requests, or has blocked this
   /// user: a different reply requires the right to resolve the share.
   func requestAccess(_ request: ShortGUIDsRequest, _ context: RequestContext) async throws -> Data {
     _ = try context.user()
-    try checkShareRequest(request, context)
+    try check(request, context)
     for guid in request.shortGUIDs { try await ask(guid, context) }
     return try WireCoding.encode(
       AccessRequestsResponse(
@@ -20,7 +20,7 @@ extension CloudKitService {
 
   private func ask(_ guid: ShortGUID, _ context: RequestContext) async throws {
     let user = try context.user().userRecordName
-    let note = try await write { [self] () -> (WriteBatch?, CommitNotification?) in
+    let note = try await writer.write { [self] () -> (WriteBatch?, CommitNotification?) in
       guard let located = try storage.read({ try find(guid, context, $0) }),
         let person = located.person, user != located.guid.owner
       else { return (nil, nil) }

@@ -2,7 +2,7 @@ import CloudKitWebServices
 import Foundation
 
 /// The feed of a database: the zones that have changed.
-extension CloudKitService {
+extension ChangeFeedService {
   /// `changes/database`, or the older `zones/changes` with its own name for the token.
   func databaseChanges(
     _ request: DatabaseChangesRequest,
@@ -14,8 +14,8 @@ extension CloudKitService {
       throw ErrorDictionary(.badRequest, "the public database has no changes")
     }
     let id = try databases.partition(context)
-    let token = try open(request.syncToken ?? request.metaSyncToken)
-    let limit = try pageSize(request.resultsLimit)
+    let token = try tokens.open(request.syncToken ?? request.metaSyncToken)
+    let limit = try limits.pageSize(request.resultsLimit)
     var response = try await reads.run(for: context) { [self] control in
       try storage.read(control) { snapshot in
         context.scope == .shared
@@ -36,7 +36,7 @@ extension CloudKitService {
     _ snapshot: any StorageSnapshot
   ) throws -> DatabaseChangesResponse {
     let database = try snapshot.database(id)
-    let token = try check(sent, zone: nil, id, counter: database.counter, context)
+    let token = try tokens.check(sent, zone: nil, id, counter: database.counter, context)
     var rows = try snapshot.zones(in: id, changedAfter: token.zoneListPosition, limit: limit + 1)
     let isMoreComing = rows.count > limit
     if isMoreComing { rows.removeLast() }
@@ -52,14 +52,14 @@ extension CloudKitService {
     }
     let isFirst = token.isFirst || token.began != nil
     // Strict clients of this reply refuse undocumented keys.
-    let shared = context.isExtended ? try wholeShares(of: rows, id, snapshot) : []
+    let shared = context.isExtended ? try snapshot.wholeShares(of: rows, in: id) : []
     let zones = rows.compactMap { row -> ItemResult<ZoneDictionary>? in
       if row.ending != nil, isFirst, row.change <= token.began ?? database.counter { return nil }
       var zone = ZoneDictionary(
         zoneID: ZoneDirectory.id(named: row.name, owner: context.reader),
         deleted: row.ending != nil
       )
-      if shared.contains(row.number) { zone.share = Self.wholeShare(of: zone.zoneID) }
+      if shared.contains(row.number) { zone.share = .wholeShare(of: zone.zoneID) }
       if context.isExtended, let code = row.ending?.code {
         zone.extension = ErrorExtension(code: code)
       }
@@ -67,7 +67,7 @@ extension CloudKitService {
     }
     return DatabaseChangesResponse(
       zones: zones,
-      syncToken: try seal(next, context),
+      syncToken: try tokens.seal(next, context),
       moreComing: isMoreComing
     )
   }
@@ -88,7 +88,7 @@ extension CloudKitService {
     _ snapshot: any StorageSnapshot
   ) throws -> DatabaseChangesResponse {
     let user = try context.participant()
-    let token = try check(sent, zone: nil, id, counter: ChangeNumber(.max), context)
+    let token = try tokens.check(sent, zone: nil, id, counter: ChangeNumber(.max), context)
     var known: [KnownZone: ChangeNumber] = [:]
     let numbers = token.sharedZones ?? []
     for index in stride(from: 0, to: numbers.count - numbers.count % 3, by: 3) {
@@ -103,7 +103,7 @@ extension CloudKitService {
     let linked = Set(zones.map { KnownZone(partition: $0.partition, zone: $0.row.number) })
     // The zone belonged to an account that was purged so long ago that its links were removed too:
     // even its name is no longer known. Without a token the client lists the zones that are left.
-    guard known.keys.allSatisfy(linked.contains) else { throw Self.expiredToken() }
+    guard known.keys.allSatisfy(linked.contains) else { throw ChangeTokens.expired() }
     let open = Set(zones.filter(\.isOpen).map { "\($0.owner)/\($0.row.name)" })
     var results: [ItemResult<ZoneDictionary>] = []
     var isMoreComing = false
@@ -114,7 +114,7 @@ extension CloudKitService {
       let dictionary = ZoneDictionary(
         zoneID: zoneID,
         deleted: !zone.isOpen,
-        share: showsShare ? Self.wholeShare(of: zoneID) : nil
+        share: showsShare ? .wholeShare(of: zoneID) : nil
       )
       let newest = zone.isOpen ? try newestChange(in: zone, snapshot) : nil
       if let newest {
@@ -141,7 +141,7 @@ extension CloudKitService {
     }.flatMap { [$0.key.partition.rawValue, $0.key.zone.rawValue, $0.value.rawValue] }
     return DatabaseChangesResponse(
       zones: results,
-      syncToken: try seal(next, context),
+      syncToken: try tokens.seal(next, context),
       moreComing: isMoreComing
     )
   }

@@ -2,16 +2,7 @@ import CloudKitWebServices
 import Foundation
 
 /// The reset of the development environment.
-extension CloudKitService {
-  /// Replaces the development schema by the production schema and deletes all development data.
-  ///
-  /// Zones are marked as deleted, so that clients are notified; users keep an empty record. The
-  /// remaining work is stored in the schema's transaction, and is continued after a restart.
-  package func resetDevelopment(container: String) async throws {
-    _ = try await changeSchema(of: container, .development, isDryRun: false, isReset: true) { $1 }
-    try await finishErasing(container: container)
-  }
-
+extension SchemaErasures {
   /// Empties the remaining databases of a reset, and records each one in the transaction that
   /// empties it: data saved there afterwards is not deleted by a second pass.
   func empty(
@@ -22,10 +13,10 @@ extension CloudKitService {
       // If the task is cancelled, the server's next housekeeping continues.
       try Task.checkCancellation()
       if key.scope == .public {
-        try await activate([QueryPlan.everything], of: RecordTypeSchema.users.name, id)
+        try await indexes.activate([QueryPlan.everything], of: RecordTypeSchema.users.name, id)
       }
       let tag = String(effects.randomness.next(), radix: 36)
-      let note = try await write(to: id) { [self] () -> (WriteBatch?, CommitNotification?) in
+      let note = try await writer.write(to: id) { [self] () -> (WriteBatch?, CommitNotification?) in
         guard var entry = try storage.read({ try $0.entry(SchemaErasing.key(container)) }) else {
           return (nil, nil)
         }
@@ -52,7 +43,14 @@ extension CloudKitService {
   ) throws -> (WriteBatch, CommitNotification?) {
     let (database, living, guests) = try storage.read { snapshot in
       let living = try snapshot.livingZones(in: id)
-      return (try snapshot.database(id), living, try participants(of: living, id, snapshot))
+      return (
+        try snapshot.database(id), living,
+        try snapshot.participants(
+          of: living,
+          in: id,
+          pageSize: limits.itemsPerRequest
+        )
+      )
     }
     var batch = WriteBatch(partition: id)
     batch.expectedCounter = database.counter

@@ -1,12 +1,31 @@
 import CloudKitWebServices
+import Effects
 import Foundation
 
 /// In development, importing a schema also erases the data of removed fields and types.
-extension CloudKitService {
+final class SchemaErasures: Sendable {
+  let storage: any Storage
+  let writer: StorageWriter
+  let records: RecordWriter
+  let indexes: QueryIndexes
+  let delivery: NotificationDelivery
+  let limits: ServiceLimits
+  let effects: Effects
+
+  init(writer: StorageWriter, records: RecordWriter, indexes: QueryIndexes) {
+    self.writer = writer
+    self.records = records
+    self.indexes = indexes
+    storage = records.storage
+    delivery = records.delivery
+    limits = records.limits
+    effects = records.effects
+  }
+
   /// Finishes the erasings of all imports, including those of a server that stopped.
-  func finishErasings() async throws {
+  func finishAll() async throws {
     let begun = try storage.read { try $0.entries(DirectoryRange(.schemaErasing, limit: .max)) }
-    for entry in begun { try await finishErasing(container: entry.key.name) }
+    for entry in begun { try await finish(container: entry.key.name) }
   }
 
   /// Erases the data of removed types and fields from a container's development databases.
@@ -14,7 +33,7 @@ extension CloudKitService {
   /// It works page by page with saves and deletions, so that devices are notified; a record that a
   /// reference protects is kept. Erasing is idempotent, also if another server does it at the same
   /// time.
-  func finishErasing(container: String) async throws {
+  func finish(container: String) async throws {
     let key = SchemaErasing.key(container)
     guard let entry = try storage.read({ try $0.entry(key) }) else { return }
     let erasing = try WireCoding.decode(SchemaErasing.self, from: entry.body)
@@ -42,7 +61,7 @@ extension CloudKitService {
         try await erase(type, .forceUpdate, in: id, context)
       }
     }
-    try await write { [storage] in
+    try await writer.write { [storage] in
       // Another server may have finished already.
       guard try storage.read({ try $0.entry(key) })?.revision == entry.revision else {
         return (nil, ())
@@ -55,14 +74,14 @@ extension CloudKitService {
   }
 
   /// Runs a write that may extend the development schema, after the pending erasing.
-  func afterErasing<Result: Sendable>(
+  func after<Result: Sendable>(
     _ container: String,
     _ write: () async throws -> Result
   ) async throws -> Result {
     do {
       return try await write()
     } catch is ErasingUnderway {
-      try await finishErasing(container: container)
+      try await finish(container: container)
     }
     do {
       return try await write()
@@ -71,13 +90,37 @@ extension CloudKitService {
     }
   }
 
+  /// Stores the data to be erased in the schema's own transaction.
+  func note(
+    _ erasing: SchemaErasing?,
+    after stored: StoredSchema?,
+    container: String,
+    in batch: inout WriteBatch
+  ) throws {
+    let key = SchemaErasing.key(container)
+    guard try storage.read({ try $0.entry(key) }) == nil else {
+      throw ErrorDictionary(.tryAgainLater, "the schema is being changed", retryAfter: 1)
+    }
+    batch.expectedEntries[key] = .some(nil)
+    guard let erasing else { return }
+    batch.savedEntries = [
+      DirectoryEntry(
+        key,
+        // Never an earlier entry's revision: a server that finishes the earlier one must not remove
+        // this one.
+        revision: (stored?.version ?? 0) + 1,
+        body: try WireCoding.encode(erasing)
+      )
+    ]
+  }
+
   private func erase(
     _ type: String,
     _ operation: RecordOperationType,
     in id: PartitionID,
     _ context: RequestContext
   ) async throws {
-    try await activate([QueryPlan.everything], of: type, id)
+    try await indexes.activate([QueryPlan.everything], of: type, id)
     var walk = IndexWalk(
       type: type,
       field: QueryPlan.everything.name,
@@ -129,17 +172,14 @@ extension CloudKitService {
     _ context: RequestContext
   ) async throws {
     let call = ModifyCall(
-      service: self,
+      parts: records,
       request: ModifyRecordsRequest(operations: operations, atomic: false),
       context: context,
       user: context.reader,
       sequence: nil,
       isErasing: true
     )
-    let outcome = try await write(to: id) {
-      var call = call
-      return try call.decide()
-    }
+    let outcome = try await records.commit(call, to: id)
     if let note = outcome.note { delivery.announce(note) }
   }
 }

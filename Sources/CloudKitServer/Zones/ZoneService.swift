@@ -1,8 +1,38 @@
 import CloudKitWebServices
 import Foundation
 
-extension CloudKitService {
-  func listZones(_ context: RequestContext) async throws -> Data {
+/// The zone endpoints.
+package final class ZoneService: Sendable {
+  private let storage: any Storage
+  private let writer: StorageWriter
+  private let databases: DatabaseLookup
+  private let reads: BoundedReads
+  private let quotas: DatabaseQuotas
+  private let delivery: NotificationDelivery
+  private let tokens: ChangeTokens
+  private let limits: ServiceLimits
+
+  init(
+    storage: any Storage,
+    writer: StorageWriter,
+    databases: DatabaseLookup,
+    reads: BoundedReads,
+    quotas: DatabaseQuotas,
+    delivery: NotificationDelivery,
+    tokens: ChangeTokens,
+    limits: ServiceLimits
+  ) {
+    self.storage = storage
+    self.writer = writer
+    self.databases = databases
+    self.reads = reads
+    self.quotas = quotas
+    self.delivery = delivery
+    self.tokens = tokens
+    self.limits = limits
+  }
+
+  func list(_ context: RequestContext) async throws -> Data {
     try await reads.run(for: context) { [self] control in
       let zones = try zones(of: context, control)
       return try WireCoding.encode(ZonesResponse(zones: zones.map { .success($0) }))
@@ -21,7 +51,7 @@ extension CloudKitService {
       zones = [defaultZone(context)]
       let (rows, shared) = try storage.read(control) { snapshot in
         let rows = try snapshot.livingZones(in: id)
-        return (rows, try wholeShares(of: rows, id, snapshot))
+        return (rows, try snapshot.wholeShares(of: rows, in: id))
       }
       zones += try rows.map {
         try dictionary(
@@ -50,7 +80,7 @@ extension CloudKitService {
     return zones
   }
 
-  func lookupZones(_ request: LookupZonesRequest, _ context: RequestContext) async throws -> Data {
+  func lookup(_ request: LookupZonesRequest, _ context: RequestContext) async throws -> Data {
     try limits.checkCount(request.zones.count)
     return try await reads.run(for: context) { [self] control in
       try zones(request, context, control)
@@ -65,7 +95,7 @@ extension CloudKitService {
     let (databases, shared) = try storage.read(control) { snapshot in
       let databases = try self.databases.targets(of: request.zones, context, snapshot)
       let own = context.scope == .private ? databases.byOwner.values.first : nil
-      return (databases, try own.map { try wholeShares(of: $0.rows, $0.id, snapshot) } ?? [])
+      return (databases, try own.map { try snapshot.wholeShares(of: $0.rows, in: $0.id) } ?? [])
     }
     let results = try request.zones.map { zone -> ItemResult<ZoneDictionary> in
       do {
@@ -92,7 +122,7 @@ extension CloudKitService {
     return try WireCoding.encode(ZonesResponse(zones: results))
   }
 
-  func modifyZones(_ request: ModifyZonesRequest, _ context: RequestContext) async throws -> Data {
+  func modify(_ request: ModifyZonesRequest, _ context: RequestContext) async throws -> Data {
     try limits.checkCount(request.operations.count)
     _ = try context.user()
     guard context.scope == .private else {
@@ -108,7 +138,8 @@ extension CloudKitService {
       quotas.add(200 * Int64(creations), in: id)
     }
     let limits = limits
-    let (results, note) = try await write(to: id) { [self] () -> (WriteBatch?, ZonesOutcome) in
+    let (results, note) = try await writer.write(to: id) {
+      [self] () -> (WriteBatch?, ZonesOutcome) in
       let (database, rows, count, guests) = try storage.read { snapshot in
         let names = request.operations.map(\.zone.zoneID.zoneName)
         let rows = try snapshot.zones(in: id, named: names)
@@ -118,7 +149,11 @@ extension CloudKitService {
           try snapshot.database(id),
           rows,
           try snapshot.livingZones(in: id).count,
-          try participants(of: rows.filter { deleted.contains($0.name) }, id, snapshot)
+          try snapshot.participants(
+            of: rows.filter { deleted.contains($0.name) },
+            in: id,
+            pageSize: limits.itemsPerRequest
+          )
         )
       }
       var plan = ZonePlan(
@@ -141,7 +176,7 @@ extension CloudKitService {
       delivery.announce(note)
     }
     let saved = results.compactMap { if case .saved(let row) = $0 { row } else { nil } }
-    let shared = try storage.read { try wholeShares(of: saved, id, $0) }
+    let shared = try storage.read { try $0.wholeShares(of: saved, in: id) }
     let items = try results.map { result -> ItemResult<ZoneDictionary> in
       switch result {
       case .saved(let row):
@@ -163,35 +198,9 @@ extension CloudKitService {
 
   private typealias ZonesOutcome = ([ZonePlan.Result], CommitNotification?)
 
-  /// The participants in shares of zones that are being deleted.
-  func participants(
-    of zones: [StoredZone],
-    _ id: PartitionID,
-    _ snapshot: any StorageSnapshot
-  ) throws -> [String] {
-    var users: Set<String> = []
-    for zone in zones where zone.ending == nil {
-      var name = ""
-      while true {
-        let page = try snapshot.shares(
-          in: id,
-          zone: zone.number,
-          after: name,
-          limit: limits.itemsPerRequest
-        ) { share in
-          (share.key.name, try share.decodedSharing()?.state?.acceptedUsers ?? [])
-        }
-        for (_, accepted) in page { users.formUnion(accepted) }
-        guard page.count == limits.itemsPerRequest, let last = page.last else { break }
-        name = last.0
-      }
-    }
-    return users.sorted()
-  }
-
   /// Deletes a zone on behalf of its owner or an administrator; clients with the capability header
   /// receive the reason.
-  package func endZone(
+  package func end(
     named name: String,
     container: String,
     environment: ContainerEnvironment,
@@ -206,10 +215,13 @@ extension CloudKitService {
         owner: userRecordName
       )
     )
-    let note = try await write(to: id) { [self] () -> (WriteBatch?, CommitNotification?) in
+    let note = try await writer.write(to: id) { [self] () -> (WriteBatch?, CommitNotification?) in
       let (database, rows, guests) = try storage.read { snapshot in
         let rows = try snapshot.zones(in: id, named: [name])
-        return (try snapshot.database(id), rows, try participants(of: rows, id, snapshot))
+        return (
+          try snapshot.database(id), rows,
+          try snapshot.participants(of: rows, in: id, pageSize: limits.itemsPerRequest)
+        )
       }
       guard var row = rows.first, row.ending == nil else { return (nil, nil) }
       row.ending = ending
@@ -260,7 +272,7 @@ extension CloudKitService {
     let zoneID = ZoneDirectory.id(named: row.name, owner: owner)
     return ZoneDictionary(
       zoneID: zoneID,
-      syncToken: try seal(
+      syncToken: try tokens.seal(
         ChangeToken(zone: row.number, id, counter: row.change, participation: view?.wholeSince),
         context
       ),
@@ -268,48 +280,7 @@ extension CloudKitService {
       deleted: false,
       isEligibleForZoneShare: view == nil,
       isEligibleForHierarchicalShare: view == nil && !isShared,
-      share: isShared ? Self.wholeShare(of: zoneID) : nil
+      share: isShared ? .wholeShare(of: zoneID) : nil
     )
-  }
-
-  // MARK: Shares of whole zones
-
-  /// The zones of the caller's own database that are shared as a whole.
-  func wholeShares(
-    of zones: [StoredZone],
-    _ id: PartitionID,
-    _ snapshot: any StorageSnapshot
-  ) throws -> Set<ZoneNumber> {
-    let keys = zones.filter { $0.ending == nil }.map {
-      RecordKey(zone: $0.number, name: ShareDictionary.zoneShareName)
-    }
-    guard !keys.isEmpty else { return [] }
-    return Set(
-      try snapshot.shares(in: id, keys: keys) { $0.isDeleted ? nil : $0.key.zone }
-        .compactMap { $0 }
-    )
-  }
-
-  static func wholeShare(of zone: ZoneID) -> ReferenceValue {
-    ReferenceValue(recordName: ShareDictionary.zoneShareName, zoneID: zone)
-  }
-}
-
-extension RequestContext {
-  /// The error for this client: extensions only for clients that requested them, zones with their
-  /// full ID, and one key that identifies its subject, as clients of the documented formats expect.
-  func stripped(_ error: ErrorDictionary) -> ErrorDictionary {
-    var error = error
-    error.zoneID = error.zoneID.map(written)
-    guard !isExtended else { return error }
-    error.extension = nil
-    if error.recordName != nil || error.subscriptionID != nil { error.zoneID = nil }
-    return error
-  }
-
-  /// A zone's ID as in replies, also if there is no such zone.
-  private func written(_ zone: ZoneID) -> ZoneID {
-    let owner = zone.ownerRecordName.flatMap { ZoneID.isCaller($0) ? nil : $0 }
-    return ZoneDirectory.id(named: zone.zoneName, owner: owner ?? (scope == .public ? "" : reader))
   }
 }

@@ -1,16 +1,55 @@
 import CloudKitWebServices
+import Effects
 import Foundation
 
-/// `records/resolve` and `records/accept`.
-extension CloudKitService {
-  func resolveShares(_ request: ShortGUIDsRequest, _ context: RequestContext) async throws -> Data {
-    try checkShareRequest(request, context)
+/// `records/resolve`, `records/accept` and `records/request-access`.
+final class SharingService: Sendable {
+  let storage: any Storage
+  let writer: StorageWriter
+  let delivery: NotificationDelivery
+  let signer: Signer
+  let address: ServerAddress
+  let limits: ServiceLimits
+  let effects: Effects
+  private let users: UserService
+  private let reads: BoundedReads
+  private let renderer: RecordRenderer
+
+  init(
+    storage: any Storage,
+    writer: StorageWriter,
+    users: UserService,
+    reads: BoundedReads,
+    delivery: NotificationDelivery,
+    renderer: RecordRenderer,
+    signer: Signer,
+    address: ServerAddress,
+    limits: ServiceLimits,
+    effects: Effects
+  ) {
+    self.storage = storage
+    self.writer = writer
+    self.users = users
+    self.reads = reads
+    self.delivery = delivery
+    self.renderer = renderer
+    self.signer = signer
+    self.address = address
+    self.limits = limits
+    self.effects = effects
+  }
+
+  /// Milliseconds since 1970.
+  var now: Int64 { effects.now.wireMilliseconds }
+
+  func resolve(_ request: ShortGUIDsRequest, _ context: RequestContext) async throws -> Data {
+    try check(request, context)
     return try await reads.run(for: context) { [self] control in
       var reply = ShareReply()
       for (index, guid) in request.shortGUIDs.enumerated() {
         reply.append(try metadata(guid, context, control))
         do throws(ReplyTooLarge) {
-          try checkReply(reply.count, count: index + 1)
+          try limits.checkReply(reply.count, count: index + 1)
         } catch {
           throw error.dictionary
         }
@@ -19,9 +58,9 @@ extension CloudKitService {
     }
   }
 
-  func acceptShares(_ request: ShortGUIDsRequest, _ context: RequestContext) async throws -> Data {
+  func accept(_ request: ShortGUIDsRequest, _ context: RequestContext) async throws -> Data {
     _ = try context.user()
-    try checkShareRequest(request, context)
+    try check(request, context)
     var reply = ShareReply()
     for guid in request.shortGUIDs {
       do {
@@ -56,7 +95,7 @@ extension CloudKitService {
     func finished() -> Data { Data(#"{"results":["#.utf8) + items + Data("]}".utf8) }
   }
 
-  func checkShareRequest(
+  func check(
     _ request: ShortGUIDsRequest,
     _ context: RequestContext
   ) throws(ErrorDictionary) {
@@ -70,20 +109,6 @@ extension CloudKitService {
   }
 
   // MARK: Finding
-
-  /// The share of a short ID, and the caller's participation.
-  struct LocatedShare: Sendable {
-    var guid: StoredShortGUID
-    var row: StoredZone
-    var counter: ChangeNumber
-    var share: StoredRecord
-    var state: ShareState
-    var root: StoredRecord?
-    var person: SharePerson?
-
-    /// The caller's entry, or the public one for everyone with the link.
-    var participant: StoredParticipant? { person.flatMap { state.participant($0) } }
-  }
 
   /// Finds a share for the caller; one that the caller may not see is treated as missing.
   func locate(
@@ -134,7 +159,7 @@ extension CloudKitService {
       root: root
     )
     if let principal = context.principal {
-      located.person = try person(named: principal.userRecordName, context, snapshot)
+      located.person = try users.person(named: principal.userRecordName, context, snapshot)
     }
     return located
   }
@@ -151,7 +176,7 @@ extension CloudKitService {
 
   func accept(_ guid: ShortGUID, _ context: RequestContext) async throws {
     let user = try context.user().userRecordName
-    let note = try await write { [self] () -> (WriteBatch?, CommitNotification?) in
+    let note = try await writer.write { [self] () -> (WriteBatch?, CommitNotification?) in
       let located = try storage.read { try locate(guid, context, $0) }
       guard let person = located.person, user != located.guid.owner else { return (nil, nil) }
       var state = located.state
@@ -318,7 +343,7 @@ extension CloudKitService {
     var reading = context
     reading.scope = isOwner ? .private : .shared
     let rendering = RecordRendering(
-      service: self,
+      renderer: renderer,
       partition: located.guid.partition,
       zones: ZoneDirectory([located.row], reading, owner: located.guid.owner),
       context: reading
@@ -335,7 +360,7 @@ extension CloudKitService {
     }
     let all = RecordRendering.Shape(desiredKeys: nil, numbersAsStrings: nil)
     var share = try rendering.dictionary(located.share, all)
-    share.sharing = state.dictionary(for: context.reader, as: located.person, host: host)
+    share.sharing = state.dictionary(for: context.reader, as: located.person, host: address.host)
     return ShareMetadata(
       shortGUID: guid,
       containerIdentifier: context.container,
@@ -367,6 +392,6 @@ extension CloudKitService {
   }
 
   func shareURL(_ guid: String) -> String {
-    "\(baseURL)\(Route.Section.share.path)/\(WebServicePath.escape(guid))"
+    "\(address.url)\(Route.Section.share.path)/\(WebServicePath.escape(guid))"
   }
 }

@@ -1,8 +1,49 @@
 import CloudKitWebServices
+import Effects
 import Foundation
 
 /// The administrator's operations on a container's schemas.
-extension CloudKitService {
+package final class SchemaService: Sendable {
+  private let storage: any Storage
+  private let writer: StorageWriter
+  private let erasing: SchemaErasures
+  private let effects: Effects
+
+  init(storage: any Storage, writer: StorageWriter, erasing: SchemaErasures, effects: Effects) {
+    self.storage = storage
+    self.writer = writer
+    self.erasing = erasing
+    self.effects = effects
+  }
+
+  /// The schema of a container's environment; an empty one has the type `Users`.
+  package func schema(
+    container: String,
+    environment: ContainerEnvironment
+  ) throws -> DatabaseSchema {
+    try storage.read { try $0.schema(container: container, environment: environment) }?.schema
+      ?? DatabaseSchema()
+  }
+
+  /// Replaces a schema.
+  package func setSchema(
+    _ schema: DatabaseSchema,
+    container: String,
+    environment: ContainerEnvironment
+  ) async throws {
+    try await writer.write { [storage] in
+      let stored = try storage.read {
+        try $0.schema(container: container, environment: environment)
+      }
+      var next = schema
+      next.numberRoles(after: stored?.schema ?? DatabaseSchema())
+      var batch = WriteBatch()
+      batch.container = container
+      batch.replaceSchema(stored, by: next, container: container, environment: environment)
+      return (batch, ())
+    }
+  }
+
   /// The text of an environment's schema.
   package func exportSchema(
     container: String,
@@ -37,7 +78,7 @@ extension CloudKitService {
     ) { development, production in
       try development.importing(file, production: production)
     }
-    if !onlyValidates { try await finishErasing(container: container) }
+    if !onlyValidates { try await erasing.finish(container: container) }
     return difference
   }
 
@@ -120,8 +161,8 @@ extension CloudKitService {
       -> DatabaseSchema
   ) async throws -> SchemaDifference {
     // A field that is added again must not show values that are still to be erased.
-    if environment == .development, !isDryRun { try await finishErasing(container: container) }
-    return try await write { [storage] in
+    if environment == .development, !isDryRun { try await erasing.finish(container: container) }
+    return try await writer.write { [storage, erasing] in
       let (development, production) = try storage.read {
         (
           try $0.schema(container: container, environment: .development),
@@ -140,7 +181,7 @@ extension CloudKitService {
       batch.container = container
       batch.replaceSchema(stored, by: next, container: container, environment: environment)
       if environment == .development {
-        try self.noteErasing(
+        try erasing.note(
           SchemaErasing(difference, isReset: isReset),
           after: stored,
           container: container,
@@ -151,28 +192,13 @@ extension CloudKitService {
     }
   }
 
-  /// Stores the data to be erased in the schema's own transaction.
-  private func noteErasing(
-    _ erasing: SchemaErasing?,
-    after stored: StoredSchema?,
-    container: String,
-    in batch: inout WriteBatch
-  ) throws {
-    let key = SchemaErasing.key(container)
-    guard try storage.read({ try $0.entry(key) }) == nil else {
-      throw ErrorDictionary(.tryAgainLater, "the schema is being changed", retryAfter: 1)
-    }
-    batch.expectedEntries[key] = .some(nil)
-    guard let erasing else { return }
-    batch.savedEntries = [
-      DirectoryEntry(
-        key,
-        // Never an earlier entry's revision: a server that finishes the earlier one must not remove
-        // this one.
-        revision: (stored?.version ?? 0) + 1,
-        body: try WireCoding.encode(erasing)
-      )
-    ]
+  /// Replaces the development schema by the production schema and deletes all development data.
+  ///
+  /// Zones are marked as deleted, so that clients are notified; users keep an empty record. The
+  /// remaining work is stored in the schema's transaction, and is continued after a restart.
+  package func resetDevelopment(container: String) async throws {
+    _ = try await changeSchema(of: container, .development, isDryRun: false, isReset: true) { $1 }
+    try await erasing.finish(container: container)
   }
 
   // MARK: Roles
@@ -188,8 +214,8 @@ extension CloudKitService {
       PartitionKey(container: container, environment: environment, scope: .public, owner: "")
     )
     let key = RecordKey(zone: .defaultZone, name: recordName)
-    let (now, bits) = (now, effects.randomness.next())
-    try await write { [storage] in
+    let (now, bits) = (effects.now.wireMilliseconds, effects.randomness.next())
+    try await writer.write { [storage] in
       let (schema, found) = try storage.read {
         (
           try $0.schema(container: container, environment: environment)?.schema

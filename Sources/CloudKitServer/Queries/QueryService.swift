@@ -2,9 +2,44 @@ import CloudKitWebServices
 import Foundation
 import Logging
 
-extension CloudKitService {
-  func queryRecords(_ request: QueryRecordsRequest, _ context: RequestContext) async throws -> Data
-  {
+/// `records/query`.
+final class QueryService: Sendable {
+  private let storage: any Storage
+  private let databases: DatabaseLookup
+  private let reads: BoundedReads
+  private let indexes: QueryIndexes
+  private let renderer: RecordRenderer
+  private let tokens: ChangeTokens
+  private let signer: Signer
+  private let limits: ServiceLimits
+  private let allowsUnindexedInDevelopment: Bool
+  private let logger: Logger
+
+  init(
+    storage: any Storage,
+    databases: DatabaseLookup,
+    reads: BoundedReads,
+    indexes: QueryIndexes,
+    renderer: RecordRenderer,
+    tokens: ChangeTokens,
+    signer: Signer,
+    limits: ServiceLimits,
+    allowsUnindexedInDevelopment: Bool,
+    logger: Logger
+  ) {
+    self.storage = storage
+    self.databases = databases
+    self.reads = reads
+    self.indexes = indexes
+    self.renderer = renderer
+    self.tokens = tokens
+    self.signer = signer
+    self.limits = limits
+    self.allowsUnindexedInDevelopment = allowsUnindexedInDevelopment
+    self.logger = logger
+  }
+
+  func query(_ request: QueryRecordsRequest, _ context: RequestContext) async throws -> Data {
     guard let name = request.query.recordType else {
       throw ErrorDictionary(.badRequest, "missing required field 'recordType'")
     }
@@ -20,9 +55,9 @@ extension CloudKitService {
       return (database.id, try snapshot.access(in: database.id, context))
     }
     let plan = try self.plan(request.query, name, access, context)
-    let marker = try openMarker(of: request, context)
+    let marker = try SealedMarker.open(request, context, signer)
     do {
-      try await activate(plan.indexes, of: name, id, for: reads.reader(of: context))
+      try await indexes.activate(plan.indexes, of: name, id, for: reads.reader(of: context))
     } catch let error as ReadOver {
       throw error.dictionary
     }
@@ -47,7 +82,7 @@ extension CloudKitService {
       if isWide { database.rows = try snapshot.livingZones(in: id) }
       let zones = ZoneDirectory(database, context)
       let rendering = RecordRendering(
-        service: self,
+        renderer: renderer,
         partition: id,
         zones: zones,
         context: context
@@ -58,7 +93,7 @@ extension CloudKitService {
         snapshot: snapshot,
         id: id,
         zone: isWide ? nil : try zones.number(of: zoneID),
-        limit: try pageSize(request.resultsLimit),
+        limit: try limits.pageSize(request.resultsLimit),
         limits: limits,
         weight: { rendering.weight(of: RecordRow($0)) },
         control: control,
@@ -75,7 +110,7 @@ extension CloudKitService {
       var json = JSONWriter(capacity: 64 + 1024 * page.records.count)
       json.beginObject()
       if let next = page.marker {
-        json.member("continuationMarker", try seal(next, of: request, context))
+        json.member("continuationMarker", try SealedMarker.seal(next, of: request, context, signer))
       }
       json.key("records")
       json.beginArray()
@@ -89,7 +124,7 @@ extension CloudKitService {
       json.endArray()
       json.member(
         "syncToken",
-        try currentSyncToken(request.zoneID, database, snapshot, context)
+        try tokens.newest(of: request.zoneID, database, snapshot, context)
       )
       json.endObject()
       return json.finished()
@@ -117,7 +152,7 @@ extension CloudKitService {
         container: context.container,
         user: context.principal?.userRecordName,
         limits: limits,
-        allowsUnindexed: isDevelopment && configuration.allowsUnindexedQueriesInDevelopment
+        allowsUnindexed: isDevelopment && allowsUnindexedInDevelopment
       )
     } catch {
       if let remedy = error.extension?.remedy {
@@ -133,21 +168,5 @@ extension CloudKitService {
       throw ErrorDictionary(.accessDenied, "READ operation not permitted")
     }
     return plan
-  }
-
-  /// Creates the indexes that a query uses, at its first run; they are kept.
-  func activate(
-    _ indexes: Set<RecordIndex>,
-    of type: String,
-    _ id: PartitionID,
-    for reader: String = "server"
-  ) async throws {
-    for index in indexes.sorted(by: { $0.name < $1.name }) {
-      try await makeIndex(of: index.name, type: type, in: id, for: reader) { record in
-        // Only the system fields of an unreadable record are indexed: the query that finds it
-        // reports the error and still returns the other records.
-        index.keys(of: record, (try? record.decodedFields()) ?? [:])
-      }
-    }
   }
 }

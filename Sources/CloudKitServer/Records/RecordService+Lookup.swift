@@ -1,8 +1,8 @@
 import CloudKitWebServices
 import Foundation
 
-extension CloudKitService {
-  func lookupRecords(
+extension RecordService {
+  func lookup(
     _ request: LookupRecordsRequest,
     _ context: RequestContext
   ) async throws -> Data {
@@ -50,7 +50,7 @@ extension CloudKitService {
       )
       let renderings = databases.byOwner.mapValues { database in
         RecordRendering(
-          service: self,
+          renderer: renderer,
           partition: database.id,
           zones: ZoneDirectory(database, context),
           context: context
@@ -78,7 +78,7 @@ extension CloudKitService {
           }
           let shape = common.overridden(desiredKeys: wanted.desiredKeys)
           try rendering.writeItem(record, shape, to: &json)
-          try checkReply(json.count, count: index + 1)
+          try limits.checkReply(json.count, count: index + 1)
         } catch let error as ReplyTooLarge {
           throw error.dictionary
         } catch var error as ErrorDictionary {
@@ -90,7 +90,7 @@ extension CloudKitService {
       let database = try databases.database(of: request.zoneID ?? .defaultZone)
       json.member(
         "syncToken",
-        try currentSyncToken(request.zoneID, database, snapshot, context)
+        try tokens.newest(of: request.zoneID, database, snapshot, context)
       )
       json.endObject()
       return json.finished()
@@ -111,7 +111,7 @@ extension CloudKitService {
       let records = try snapshot.records(in: id, keys: Array(piece))
       bytes += records.values.reduce(0) { $0 + $1.fields.count }
       do {
-        try checkReply(bytes, count: unique.count)
+        try limits.checkReply(bytes, count: unique.count)
       } catch {
         throw error.dictionary
       }
@@ -122,42 +122,4 @@ extension CloudKitService {
 
   /// At a megabyte each they fit in memory besides the reply.
   private static let recordsPerRead = 50
-
-  /// Throws if a reply of several records has become too large.
-  func checkReply(_ bytes: Int, count: Int) throws(ReplyTooLarge) {
-    guard bytes > limits.bytesPerReply, count > 1 else { return }
-    throw ReplyTooLarge(limit: limits.bytesPerReply)
-  }
-
-  /// The zone's newest token, if the request asked for one.
-  func currentSyncToken(
-    _ zone: ZoneID?,
-    _ database: TargetDatabase,
-    _ snapshot: any StorageSnapshot,
-    _ context: RequestContext
-  ) throws -> String? {
-    guard context.wantsSyncToken, !context.reader.isEmpty, let zone,
-      let row = ZoneDirectory(database, context).row(named: zone.zoneName), row.ending == nil
-    else { return nil }
-    let counter = try snapshot.database(database.id).counter
-    let view = database.views?[row.number]
-    return try seal(
-      ChangeToken(zone: row.number, database.id, counter: counter, participation: view?.wholeSince),
-      context
-    )
-  }
-}
-
-/// A reply without further pages would be too large.
-struct ReplyTooLarge: Error {
-  var limit: Int
-
-  var dictionary: ErrorDictionary {
-    ErrorDictionary(
-      .badRequest,
-      "the records of the reply have more than \(limit) bytes together; name fewer of them, or "
-        + "fewer desiredKeys",
-      extension: ErrorExtension(code: .limitExceeded)
-    )
-  }
 }

@@ -28,26 +28,3 @@ extension StorageSnapshot {
     batch.addedIndexEntries += try indexEntries(of: new, new.decodedFields(), in: id)
   }
 }
-
-extension CloudKitService {
-  /// Fills the index of a type's field; other requests may write between its steps.
-  ///
-  /// Records are decoded for it, so it runs on the threads of slow reads, in the reader's turn.
-  func makeIndex(
-    of field: String,
-    type: String,
-    in id: PartitionID,
-    for reader: String,
-    keys: @escaping @Sendable (StoredRecord) throws -> [IndexKey]
-  ) async throws {
-    guard try !storage.read({ try $0.isIndexReady(in: id, type: type, field: field) }) else {
-      return
-    }
-    var isReady = false
-    while !isReady {
-      isReady = try await reads.run(as: reader) { [storage] in
-        try storage.fillIndex(in: id, type: type, field: field, limit: 500, entries: keys)
-      }
-    }
-  }
-}

@@ -2,7 +2,7 @@ import CloudKitWebServices
 import Foundation
 
 /// One `records/modify` of the shared database may write the zones of several owners.
-extension CloudKitService {
+extension RecordService {
   /// The operations on one owner's zones, with their indexes in the request.
   private struct Part {
     var owner: String
@@ -31,7 +31,7 @@ extension CloudKitService {
 
   /// Writes one owner's database after the other: no transaction spans two databases, so atomicity
   /// is per owner.
-  func modifyRecords(
+  func modify(
     of parts: [[Int]],
     _ request: ModifyRecordsRequest,
     _ context: RequestContext,
@@ -44,7 +44,7 @@ extension CloudKitService {
       part.operations = indexes.map { request.operations[$0] }
       let records: [Data]
       do {
-        let reply = try await modifyRecordsOfOne(
+        let reply = try await modifyOfOneOwner(
           part,
           context,
           bodySize: bodySize / parts.count,
@@ -54,7 +54,7 @@ extension CloudKitService {
       } catch {
         // Another owner's part may already be written: the error applies to these operations alone.
         let uuid = effects.uuid().uuidString.lowercased()
-        let failure = context.stripped(dictionary(of: error, uuid: uuid))
+        let failure = context.stripped(failures.dictionary(of: error, uuid: uuid))
         records = try part.operations.map { operation in
           var error = failure
           error.recordName = operation.record.recordName

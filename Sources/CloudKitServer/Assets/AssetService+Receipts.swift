@@ -1,0 +1,31 @@
+import CloudKitWebServices
+import Foundation
+
+extension AssetService {
+  /// The asset to store, if it has a valid receipt or the field already has it.
+  func admit(
+    _ asset: AssetValue,
+    previous: FieldValue?,
+    _ id: PartitionID
+  ) throws -> AssetValue {
+    let failure = ErrorDictionary(
+      .badRequest,
+      "the asset was not uploaded, or too long ago; upload it again",
+      extension: ErrorExtension(code: .assetNotAvailable)
+    )
+    if let text = asset.receipt {
+      guard let receipt = signer.open(text, as: UploadReceipt.self, for: .receipt),
+        receipt.partition == id, receipt.expires > now, AssetPlace.isFileName(receipt.file),
+        asset.fileChecksum == nil || asset.fileChecksum == receipt.checksum
+      else { throw failure }
+      return AssetValue(
+        fileChecksum: receipt.checksum,
+        size: receipt.size,
+        blob: receipt.file
+      )
+    }
+    let kept = previous?.content.assets.first { $0.fileChecksum == asset.fileChecksum }
+    guard let kept, asset.fileChecksum != nil else { throw failure }
+    return kept
+  }
+}
