@@ -78,7 +78,7 @@ public final class TestCloud: Sendable {
   ) async throws -> CKContainer {
     let isNew = people.withLock { $0.insert(person).inserted }
     // A folder that is opened again already has its users.
-    if isNew, try !service.hasAccount(named: person) {
+    if isNew, try !service.accounts.has(named: person) {
       try await service.createAccount(userName: person, password: "secret")
     }
     let token = try await service.signIn(userName: person, container: identifier)

@@ -12,10 +12,10 @@ struct OpenIDAccountTests {
       let refused = try await browser.signIn()
       #expect(refused.status == 403)
       #expect(refused.text.contains("require an invitation"))
-      #expect(try cloud.service.accountDescriptions().map(\.userName) == [TestCloud.userName])
+      #expect(try cloud.service.accounts.descriptions().map(\.userName) == [TestCloud.userName])
 
-      let code = try await cloud.service.invite()
-      let page = cloud.service.signUpURL(invitation: code)
+      let code = try await cloud.service.accounts.invite()
+      let page = cloud.service.accounts.signUpURL(invitation: code)
       let form = try await browser.get(page)
       #expect(form.text.contains("Sign up with Test"))
       let begun = try await browser.post(page, "with=identity")
@@ -82,7 +82,7 @@ struct OpenIDAccountTests {
       )
       let isSignedIn = try await TestBrowser.signsIn(cloud)
       #expect(isSignedIn)
-      let names = try Set(cloud.service.accountDescriptions().map(\.userName))
+      let names = try Set(cloud.service.accounts.descriptions().map(\.userName))
       #expect(names == [TestCloud.userName, "ada", "ada@example.org"])
       // A name that looks like an address does not make the account findable by it.
       issuer.behave {
@@ -91,7 +91,7 @@ struct OpenIDAccountTests {
       let isBossIn = try await TestBrowser.signsIn(cloud)
       #expect(isBossIn)
       let boss = try #require(
-        try cloud.service.accountDescriptions().first { $0.userName == "boss" }
+        try cloud.service.accounts.descriptions().first { $0.userName == "boss" }
       )
       #expect(boss.emailAddress == nil)
     }
@@ -106,7 +106,7 @@ struct OpenIDAccountTests {
       }
       let isSignedIn = try await TestBrowser.signsIn(cloud)
       #expect(isSignedIn)
-      let names = try cloud.service.accountDescriptions().map(\.userName)
+      let names = try cloud.service.accounts.descriptions().map(\.userName)
       #expect(names.contains("grace@example.org"))
     }
   }
@@ -117,11 +117,11 @@ struct OpenIDAccountTests {
       let browser = try await TestBrowser(cloud)
       let token = try #require(try await TestBrowser.token(browser.signIn()))
       let before = try await cloud.call("users/caller", "{}", webAuthToken: token)
-      try await cloud.service.deleteAccount("ada")
+      try await cloud.service.accounts.delete("ada")
       let refused = try await browser.signIn()
       #expect(refused.status == 403)
       #expect(refused.text.contains("may not sign in"))
-      try await cloud.service.deleteAccount("ada", purgesNow: true)
+      try await cloud.service.accounts.delete("ada", purgesNow: true)
       let next = try #require(try await TestBrowser.token(browser.signIn()))
       let after = try await cloud.call("users/caller", "{}", webAuthToken: next)
       #expect(after.text("userRecordName") != before.text("userRecordName"))
@@ -167,7 +167,7 @@ struct OpenIDAccountTests {
       let page = cloud.url + "/delete-account"
       let nobody = try await browser.finish(browser.post(page, "with=identity"))
       #expect(nobody.status == 403)
-      #expect(try cloud.service.accountDescriptions().map(\.userName) == [TestCloud.userName])
+      #expect(try cloud.service.accounts.descriptions().map(\.userName) == [TestCloud.userName])
 
       _ = try await browser.signIn()
       issuer.behave { $0.claims["auth_time"] = 1_700_000_000 }
@@ -285,7 +285,7 @@ struct OpenIDAccountTests {
       let ticket = try #require(TestBrowser.ticket(back))
       let deletion = try await browser.post(cloud.url + "/delete-account", "ticket=\(ticket)")
       #expect(deletion.status == 400)
-      #expect(try cloud.service.accountDescriptions().allSatisfy { !$0.isDisabled })
+      #expect(try cloud.service.accounts.descriptions().allSatisfy { !$0.isDisabled })
     }
   }
 }

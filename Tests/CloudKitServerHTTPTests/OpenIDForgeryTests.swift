@@ -82,7 +82,7 @@ struct OpenIDForgeryTests {
       #expect(reply.status == 401)
       #expect(reply.text.contains("Test did not sign you in."))
       #expect(reply.text.contains("Back to the sign-in"))
-      #expect(try cloud.service.accountDescriptions().map(\.userName) == [TestCloud.userName])
+      #expect(try cloud.service.accounts.descriptions().map(\.userName) == [TestCloud.userName])
       let log = lines.withLock { $0.joined() }
       #expect(log.contains(forgery.reason), "\(log)")
       for part in try #require(browser.lastReturn).split(separator: "&") {

@@ -22,7 +22,7 @@ struct OpenIDTests {
       let caller = try await cloud.call("users/caller", "{}", webAuthToken: token)
       #expect(caller.status == 200)
       let account = try #require(
-        try cloud.service.accountDescriptions().first { $0.userName == "ada" }
+        try cloud.service.accounts.descriptions().first { $0.userName == "ada" }
       )
       #expect(account.emailAddress == "ada@example.org")
       #expect(account.givenName == "Ada")
@@ -33,7 +33,7 @@ struct OpenIDTests {
       let again = try #require(try await TestBrowser.token(browser.signIn()))
       let same = try await cloud.call("users/caller", "{}", webAuthToken: again)
       #expect(same.text("userRecordName") == caller.text("userRecordName"))
-      #expect(try cloud.service.accountDescriptions().count == 2)
+      #expect(try cloud.service.accounts.descriptions().count == 2)
     }
   }
 

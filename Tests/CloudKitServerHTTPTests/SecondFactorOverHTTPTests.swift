@@ -13,8 +13,8 @@ struct SecondFactorOverHTTPTests {
     try await withTemporaryFolder { folder in
       try await TestCloud.run(in: folder) { cloud in
         let service = cloud.service
-        let account = try service.account(named: TestCloud.userName)
-        _ = try await service.beginSecondFactor(of: account)
+        let account = try service.storage.account(named: TestCloud.userName)
+        _ = try await service.secondFactors.begin(of: account)
         let sealed = try service.storage.read {
           try $0.secondFactor(of: account.id, now: service.now)?.0.sealedSecret
         }
@@ -23,7 +23,7 @@ struct SecondFactorOverHTTPTests {
           for: "second factor \(account.id)"
         )
         let step = TimeCode.step(at: service.now)
-        let codes = try await service.confirmSecondFactor(
+        let codes = try await service.secondFactors.confirm(
           of: account,
           code: TimeCode.code(secret, step: step),
           from: nil

@@ -34,7 +34,7 @@ struct TestCloud: Sendable {
     let service = try CloudKitService(configuration)
     let outcome: Result<Void, any Error>
     do {
-      if try service.accountDescriptions().isEmpty {
+      if try service.accounts.descriptions().isEmpty {
         try await service.createAccount(userName: userName, password: password)
       }
       let cloud = TestCloud(
@@ -44,7 +44,7 @@ struct TestCloud: Sendable {
           configuration: .init(port: port),
           logger: .quiet
         ).start(),
-        apiToken: try await service.apiToken(opening: container, environment: .development),
+        apiToken: try await service.apiTokens.token(opening: container, environment: .development),
         webAuthToken: try await service.signIn(userName: userName, container: container)
       )
       do {

@@ -33,7 +33,7 @@ enum Way: String, CaseIterable, CustomTestStringConvertible {
     /// A device of a user, whose account is created with the first one.
     func device(of person: String, named name: String? = nil) async throws -> CKContainer {
       let service = cloud.service
-      if try !service.hasAccount(named: person) {
+      if try !service.accounts.has(named: person) {
         _ = try await service.createAccount(
           userName: person,
           password: "a good password",

@@ -45,7 +45,7 @@ final class RealService: Sendable {
   func device(_ name: String, of person: String? = "ada") async throws -> CKContainer {
     var webAuthToken: String?
     if let person {
-      if try !service.hasAccount(named: person) {
+      if try !service.accounts.has(named: person) {
         try await service.createAccount(userName: person, password: "secret")
       }
       webAuthToken = try await service.signIn(userName: person, container: "iCloud.test")

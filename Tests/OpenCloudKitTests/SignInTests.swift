@@ -194,7 +194,7 @@ struct SignInTests {
       #expect(try await phone.accountStatus() == .noAccount)
       try TokenFile(file).write(tokens)
       #expect(try await cloud.container(tokenFile: file).accountStatus() == .noAccount)
-      #expect(try cloud.service.devices(of: "ada").isEmpty)
+      #expect(try cloud.service.sessions.devices(of: "ada").isEmpty)
     }
   }
 
@@ -203,7 +203,7 @@ struct SignInTests {
     let cloud = try await Cloud()
     let phone = cloud.container()
     try await phone.signIn(userName: "ada", password: "a good password")
-    try await cloud.service.signOutEverywhere("ada")
+    try await cloud.service.sessions.signOutEverywhere("ada")
     for _ in 0..<3 { #expect(try await phone.accountStatus() == .noAccount) }
     #expect(cloud.count("/account/refresh") == 1)
   }
@@ -233,7 +233,7 @@ struct SignInTests {
       try await signIn.wait()
       #expect(try await program.accountStatus() == .available)
       #expect(try TokenFile(file).read()?.refreshToken != nil)
-      #expect(try cloud.service.devices(of: "ada").map(\.device) == ["laptop <1>"])
+      #expect(try cloud.service.sessions.devices(of: "ada").map(\.device) == ["laptop <1>"])
       cloud.clock.leap(days: 21)
       #expect(try await program.accountStatus() == .available)
       // A code is valid once.

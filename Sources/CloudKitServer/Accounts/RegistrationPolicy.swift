@@ -16,6 +16,6 @@ struct Invitation: Codable, Hashable, Sendable {
 
   static func key(_ code: String) -> DirectoryEntry.Key {
     // A digest, as for a token: reading the storage reveals no code.
-    DirectoryEntry.Key(.invitation, CloudKitService.digest(code))
+    DirectoryEntry.Key(.invitation, TokenDigest.of(code))
   }
 }

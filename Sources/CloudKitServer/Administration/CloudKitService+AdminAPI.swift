@@ -75,11 +75,11 @@ extension CloudKitService {
     }
     let token = String(header.dropFirst("bearer ".count)).trimmingCharacters(in: .whitespaces)
     if let own = administratorToken.withLock({ $0 }), !own.isEmpty,
-      PasswordHash.isEqual(Data(Self.digest(token).utf8), Data(Self.digest(own).utf8))
+      PasswordHash.isEqual(Data(TokenDigest.of(token).utf8), Data(TokenDigest.of(own).utf8))
     {
       return ("operator", true)
     }
-    let session = try storage.read { try $0.session(digest: Self.digest(token)) }
+    let session = try storage.read { try $0.session(digest: TokenDigest.of(token)) }
     guard let session, session.container == PageSession.administration.rawValue,
       session.expires > now,
       let account = try storage.read({ try $0.account(id: session.account) })
@@ -91,7 +91,7 @@ extension CloudKitService {
     guard state.isAdministrator, !state.isDisabled else {
       throw ErrorDictionary(.accessDenied, "\(account.userName) is not an administrator")
     }
-    guard try await renewed(session) != nil else {
+    guard try await sessions.renewed(session) != nil else {
       throw ErrorDictionary(.authenticationFailed, "unknown bearer token")
     }
     return (account.userName, false)
@@ -101,7 +101,7 @@ extension CloudKitService {
     _ signIn: AdminSignIn,
     _ request: WebServiceRequest
   ) async throws -> AdminSession {
-    let account = try await checkPassword(
+    let account = try await passwords.check(
       userName: signIn.userName,
       password: signIn.password,
       code: signIn.code,
@@ -112,7 +112,7 @@ extension CloudKitService {
     }
     let token = effects.randomness.bytes(32).base64URL
     let session = StoredSession(
-      digest: Self.digest(token),
+      digest: TokenDigest.of(token),
       container: PageSession.administration.rawValue,
       account: account.id,
       userRecordName: "",
@@ -122,7 +122,7 @@ extension CloudKitService {
     try await write { [storage] in
       try storage.read { snapshot in
         var batch = WriteBatch()
-        try self.expectOpen(account, snapshot, in: &batch)
+        try self.sessions.expectOpen(account, snapshot, in: &batch)
         batch.sessions = [session]
         return (batch, ())
       }

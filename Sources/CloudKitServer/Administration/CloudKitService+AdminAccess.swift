@@ -55,7 +55,7 @@ extension CloudKitService {
           description: "\(origin) is not an origin, such as https://app.example.org."
         )
       }
-      let token = try await createAPIToken(
+      let token = try await apiTokens.create(
         container: new.container,
         environment: new.environment ?? .development,
         allowedOrigins: new.allowedOrigins ?? [],
@@ -68,14 +68,14 @@ extension CloudKitService {
       guard NameRules.isContainerName(own.container, limits) else {
         throw AdministrationError(description: "Name the container that the token is for.")
       }
-      let token = try await apiToken(
+      let token = try await apiTokens.token(
         opening: own.container,
         environment: own.environment ?? .development
       )
       return try call.write(["token": token])
     case .remove:
       let token: NamedToken = try call.read()
-      try await removeAPIToken(token.token)
+      try await apiTokens.remove(token.token)
       auditLog.record("token.remove", by: call, about: StoredAPIToken.prefix(of: token.token))
       return AdminCall.done
     }
@@ -106,10 +106,10 @@ extension CloudKitService {
     _ call: AdminCall
   ) async throws -> Data {
     switch verb {
-    case .list: return try call.write(["keys": try serverKeys()])
+    case .list: return try call.write(["keys": try serverKeys.all()])
     case .add:
       let new: NewKey = try call.read()
-      let key = try await addServerKey(
+      let key = try await serverKeys.add(
         publicKey: new.publicKey,
         name: new.name ?? "",
         container: new.container,
@@ -120,7 +120,7 @@ extension CloudKitService {
       return try call.write(key)
     case .remove:
       let key: NamedKey = try call.read()
-      try await removeServerKey(key.keyID)
+      try await serverKeys.remove(key.keyID)
       auditLog.record("key.remove", by: call, about: key.keyID)
       return AdminCall.done
     }
@@ -151,7 +151,7 @@ extension CloudKitService {
       containers: try containers(),
       incarnation: storage.incarnation,
       users: try storage.read { try $0.accountCount() },
-      hasAdministrator: try hasAdministrator()
+      hasAdministrator: try accounts.hasAdministrator()
     )
   }
 

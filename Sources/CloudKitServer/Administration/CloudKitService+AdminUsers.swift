@@ -2,7 +2,7 @@ import CloudKitWebServices
 import Foundation
 
 /// Admin calls about users.
-extension CloudKitService.AccountChanges {
+extension AccountChanges {
   /// The names of the changed properties, for the log.
   fileprivate var names: String {
     [
@@ -61,7 +61,7 @@ extension CloudKitService {
       let page: AdminPage = try call.read()
       auditLog.record("user.list", by: call, about: "")
       return try call.write(
-        ["users": try accountDescriptions(after: page.after, limit: page.size)]
+        ["users": try accounts.descriptions(after: page.after, limit: page.size)]
       )
     case .create:
       let user: NewUser = try call.read()
@@ -79,12 +79,12 @@ extension CloudKitService {
     case .update:
       let user: ChangedUser = try call.read()
       try checkAddress(user.changes.emailAddress, isFreeFor: user.userName)
-      try await changeAccount(user.userName, user.changes)
+      try await accounts.change(user.userName, user.changes)
       auditLog.record("user.update", by: call, about: user.userName, detail: user.changes.names)
       return AdminCall.done
     case .delete:
       let user: DeletedUser = try call.read()
-      try await deleteAccount(user.userName, purgesNow: user.purge ?? false)
+      try await accounts.delete(user.userName, purgesNow: user.purge ?? false)
       auditLog.record(
         user.purge == true ? "user.purge" : "user.delete",
         by: call,
@@ -93,22 +93,22 @@ extension CloudKitService {
       return AdminCall.done
     case .restore:
       let user: NamedUser = try call.read()
-      try await restoreAccount(user.userName)
+      try await accounts.restore(user.userName)
       auditLog.record("user.restore", by: call, about: user.userName)
       return AdminCall.done
     case .resetPassword:
       let user: NamedUser = try call.read()
-      let url = try await passwordResetURL(for: user.userName)
+      let url = try await accounts.passwordResetURL(for: user.userName)
       auditLog.record("user.reset-password", by: call, about: user.userName)
       return try call.write(["url": url])
     case .signOut:
       let user: NamedUser = try call.read()
-      try await signOutEverywhere(user.userName)
+      try await sessions.signOutEverywhere(user.userName)
       auditLog.record("user.sign-out", by: call, about: user.userName)
       return AdminCall.done
     case .removeFactor:
       let user: NamedUser = try call.read()
-      guard try await removeSecondFactor(of: account(named: user.userName), from: nil)
+      guard try await secondFactors.remove(of: storage.account(named: user.userName), from: nil)
       else {
         throw AdministrationError(
           description: "The account \"\(user.userName)\" has no second factor."
@@ -118,16 +118,16 @@ extension CloudKitService {
       return AdminCall.done
     case .devices:
       let user: NamedUser = try call.read()
-      let devices = try devices(of: user.userName)
+      let devices = try sessions.devices(of: user.userName)
       auditLog.record("user.devices", by: call, about: user.userName)
       return try call.write(["devices": devices])
     case .revokeDevice:
       let device: NamedDevice = try call.read()
-      let grant = try await revokeDevice(device.id)
+      let grant = try await sessions.revokeDevice(device.id)
       auditLog.record(
         "device.revoke",
         by: call,
-        about: try userName(of: grant.account),
+        about: try storage.userName(of: grant.account),
         device: grant.device
       )
       return AdminCall.done
@@ -179,14 +179,14 @@ extension CloudKitService {
       detail: user.container,
       device: user.device
     )
-    let account = try account(named: name)
+    let account = try storage.account(named: name)
     guard let device = user.device else {
       let token = try await signIn(
         userName: name,
         container: user.container,
         isKept: user.isKept ?? false
       )
-      let session = try storage.read { try $0.session(digest: Self.digest(token)) }
+      let session = try storage.read { try $0.session(digest: TokenDigest.of(token)) }
       return try call.write(
         SignedIn(
           webAuthToken: token,
@@ -196,7 +196,7 @@ extension CloudKitService {
       )
     }
     return try call.write(
-      try await startGrant(account: account, container: user.container, device: device)
+      try await sessions.startGrant(account: account, container: user.container, device: device)
     )
   }
 
@@ -206,11 +206,11 @@ extension CloudKitService {
 
   func createInvitation(_ call: AdminCall) async throws -> Data {
     let invitation: NewInvitation = try call.read()
-    let code = try await invite(
+    let code = try await accounts.invite(
       isAdministrator: invitation.isAdministrator ?? false,
       by: call.by
     )
     auditLog.record("invitation.create", by: call, about: "")
-    return try call.write(["url": signUpURL(invitation: code)])
+    return try call.write(["url": accounts.signUpURL(invitation: code)])
   }
 }

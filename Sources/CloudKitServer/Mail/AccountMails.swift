@@ -79,7 +79,7 @@ final class AccountMails: Sendable {
   /// Anyone can request mails to any address, so each address has a limit per hour, and so has the
   /// server. Requests to confirm an address do not use up the limit of password resets.
   func maySend(to address: String, for purpose: Purpose) -> Bool {
-    let digest = CloudKitService.digest("mail\0\(EmailAddress.folded(address))")
+    let digest = TokenDigest.of("mail\0\(EmailAddress.folded(address))")
     let kind = "mail \(purpose.rawValue)"
     for (name, count) in [
       ("\(kind) \(digest)", limits.mailsPerAddress), (kind, limits.mailsPerHour),

@@ -29,7 +29,7 @@ extension CloudKitService {
       ).response(nonce: nonce)
     }
     try rates.checkAnonymous(request)
-    try requestPasswordReset(
+    try accounts.requestPasswordReset(
       for: (form["user"] ?? "").trimmingCharacters(in: .whitespacesAndNewlines),
       from: SenderAddress(request.clientAddress)
     )
@@ -57,7 +57,7 @@ extension CloudKitService {
     let isPost = request.method == "POST"
     do {
       if isPost { try rates.checkAnonymous(request) }
-      let (owner, address) = try addressToConfirm(code: code)
+      let (owner, address) = try accounts.addressToConfirm(code: code)
       var page = AccountPage(
         title: title,
         message: "\(address) becomes the address of the account \(owner.userName). If this is your "
@@ -69,7 +69,7 @@ extension CloudKitService {
       let form = request.form
       let account: StoredAccount
       do {
-        account = try await checkPassword(
+        account = try await passwords.check(
           userName: owner.userName,
           password: form["password"] ?? "",
           code: form["code"],
@@ -80,7 +80,7 @@ extension CloudKitService {
         return page.response(status: error.serverErrorCode.httpStatus, nonce: nonce)
           .retrying(after: error)
       }
-      try await confirmAddress(code: code, of: account, from: sender)
+      try await accounts.confirmAddress(code: code, of: account, from: sender)
     } catch let error as AdministrationError {
       return AccountPage(title: title, message: error.description)
         .response(status: 400, nonce: nonce)

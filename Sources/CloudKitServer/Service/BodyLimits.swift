@@ -66,7 +66,7 @@ extension CloudKitService {
     _ endpoint: Endpoint
   ) async throws {
     if let signature = try KeySignature(request.headers) {
-      _ = try key(of: signature)
+      _ = try serverKeys.key(of: signature)
       return
     }
     let context = try await authenticate(request, target, path)

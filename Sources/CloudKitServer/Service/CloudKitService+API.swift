@@ -19,12 +19,12 @@ extension CloudKitService {
       guard let signature = try KeySignature(request.headers) else {
         return try await authenticate(request, target, path)
       }
-      return try authenticate(request, target, path, signedBy: signature)
+      return try serverKeys.authenticate(request, target, path, signedBy: signature)
     }
     guard let mark = context.signature else {
       return try await answer(request, endpoint, path, context, target)
     }
-    return try await answerOnce(mark) {
+    return try await serverKeys.answerOnce(mark) {
       try await answer(request, endpoint, path, context, target)
     }
   }

@@ -16,8 +16,8 @@ extension CloudKitService {
     }
     devices.endUnboundListeners()
     try await erasing.finishAll()
-    try await purgeDeletedAccounts()
-    try await forgetPurgedPartitions()
+    try await purges.purgeDeleted()
+    try await purges.forgetPartitions()
     try await assets.collectGarbage()
   }
 }

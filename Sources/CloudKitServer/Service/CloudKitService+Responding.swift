@@ -158,7 +158,7 @@ extension CloudKitService {
     case .none: return false
     case .ofToken:
       guard let text = RequestTarget(request.path).query[WebServiceName.apiToken],
-        let token = try? apiToken(text), !token.allowedOrigins.isEmpty
+        let token = try? apiTokens.token(text), !token.allowedOrigins.isEmpty
       else { return true }
       return allows(origin, token)
     }

@@ -17,7 +17,7 @@ extension CloudKitService {
       }
       response = try await rates.countingFailures(of: request) {
         route == .section(.accountData)
-          ? try await exportAccount(request) : try await transfer(request, body)
+          ? try await exports.download(request) : try await transfer(request, body)
       }
     } catch {
       let refusal = failures.reply(error, uuid: uuid)

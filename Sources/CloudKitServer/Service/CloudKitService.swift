@@ -37,12 +37,17 @@ package final class CloudKitService: Sendable {
   let erasing: SchemaErasures
   let failures: RequestFailures
   let renderer: RecordRenderer
-  let sessions = SessionCache()
-  let signatures = SignatureLedger()
-  let exports = RunningExports()
+  let attempts: SignInLimiter
+  let secondFactors: SecondFactorService
+  let passwords: PasswordService
+  package let sessions: SessionService
+  let purges: AccountPurges
+  package let accounts: AccountService
+  let ownAccounts: OwnAccountService
+  let exports: AccountExports
+  package let apiTokens: APITokenService
+  package let serverKeys: ServerKeyService
   let reads: BoundedReads
-  /// Passwords are hashed one at a time, from a bounded queue.
-  let hashing: HashingQueue
   let mails: AccountMails
   /// The bearer token of the admin API; it can be renewed while the server runs.
   let administratorToken: Mutex<String?>
@@ -243,7 +248,6 @@ package final class CloudKitService: Sendable {
       limits: limits,
       effects: effects
     )
-    hashing = HashingQueue(configuration.effects.lane("server passwords"))
     mails = AccountMails(
       sender: configuration.mailSender,
       storage: storage,
@@ -252,6 +256,111 @@ package final class CloudKitService: Sendable {
       limits: limits,
       effects: effects,
       logger: configuration.logger
+    )
+    attempts = SignInLimiter(
+      storage: storage,
+      writer: writer,
+      auditLog: auditLog,
+      limits: limits,
+      effects: effects,
+      sendsMail: mails.isOn
+    )
+    secondFactors = SecondFactorService(
+      storage: storage,
+      writer: writer,
+      vault: vault,
+      attempts: attempts,
+      auditLog: auditLog,
+      mails: mails,
+      address: address,
+      limits: limits,
+      effects: effects
+    )
+    passwords = PasswordService(
+      storage: storage,
+      writer: writer,
+      hashing: HashingQueue(configuration.effects.lane("server passwords")),
+      attempts: attempts,
+      secondFactors: secondFactors,
+      auditLog: auditLog,
+      mails: mails,
+      limits: limits,
+      effects: effects
+    )
+    sessions = SessionService(
+      storage: storage,
+      writer: writer,
+      users: users,
+      devices: devices,
+      auditLog: auditLog,
+      limits: limits,
+      effects: effects
+    )
+    purges = AccountPurges(
+      storage: storage,
+      writer: writer,
+      zones: zones,
+      sessions: sessions,
+      delivery: delivery,
+      limits: limits,
+      effects: effects
+    )
+    accounts = AccountService(
+      storage: storage,
+      writer: writer,
+      sessions: sessions,
+      passwords: passwords,
+      attempts: attempts,
+      purges: purges,
+      mails: mails,
+      auditLog: auditLog,
+      address: address,
+      registration: configuration.registration,
+      issuerName: configuration.identityProvider?.name,
+      limits: limits,
+      effects: effects,
+      logger: configuration.logger
+    )
+    ownAccounts = OwnAccountService(
+      storage: storage,
+      writer: writer,
+      accounts: accounts,
+      sessions: sessions,
+      devices: devices,
+      passwords: passwords,
+      secondFactors: secondFactors,
+      mails: mails,
+      auditLog: auditLog,
+      effects: effects
+    )
+    exports = AccountExports(
+      storage: storage,
+      writer: writer,
+      ownAccounts: ownAccounts,
+      reads: reads,
+      renderer: renderer,
+      assets: assets,
+      signer: signer,
+      auditLog: auditLog,
+      address: address,
+      limits: limits,
+      effects: effects,
+      logger: configuration.logger
+    )
+    apiTokens = APITokenService(
+      storage: storage,
+      writer: writer,
+      vault: vault,
+      sessions: sessions,
+      effects: effects
+    )
+    serverKeys = ServerKeyService(
+      storage: storage,
+      writer: writer,
+      users: users,
+      failures: failures,
+      limits: limits,
+      effects: effects
     )
     administratorToken = Mutex(configuration.administratorToken)
     storage.listen { [weak self] event in self?.handle(event) }
@@ -270,7 +379,7 @@ package final class CloudKitService: Sendable {
   private func handle(_ event: StorageEvent) {
     switch event {
     case .directory:
-      sessions.forgetSessions()
+      sessions.cache.forgetSessions()
       // A commit of this process is followed by the same call, outside the writer's lane.
       guard !writer.isCurrent else { return }
       delivery.lane.async { [weak self] in self?.devices.endUnboundListeners() }

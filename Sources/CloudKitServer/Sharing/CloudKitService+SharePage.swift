@@ -54,7 +54,7 @@ extension CloudKitService {
     _ request: WebServiceRequest
   ) async throws -> WebServiceResponse {
     var page = page
-    let account = try await checkPassword(
+    let account = try await passwords.check(
       userName: form["user"] ?? "",
       password: form["password"] ?? "",
       code: form["code"],
@@ -62,14 +62,14 @@ extension CloudKitService {
     )
     let user = try await users.user(account: account.id, container: guid.container)
     let session = StoredSession(
-      digest: Self.digest(effects.randomness.bytes(32).base64URL),
+      digest: TokenDigest.of(effects.randomness.bytes(32).base64URL),
       container: PageSession.share.rawValue,
       account: account.id,
       userRecordName: user.recordName,
       expires: now + Self.sealLifetime,
       isKept: false
     )
-    try await begin(session, of: account)
+    try await sessions.begin(session, of: account)
     auditLog.record(
       "sign-in.share",
       by: account.userName,
@@ -185,7 +185,7 @@ extension CloudKitService {
   private static func sentence(for error: ErrorDictionary) -> String {
     switch error.serverErrorCode {
     case .throttled: "Too many attempts. Please wait a few minutes, then try again."
-    case .authenticationFailed where isCodeNeeded(error):
+    case .authenticationFailed where SecondFactorService.isCodeNeeded(error):
       "This account has a second factor. Please give its code too."
     case .authenticationFailed: "The user name, the password or the code is wrong."
     case .notFound: "You are not invited to this share. Is this the right account?"

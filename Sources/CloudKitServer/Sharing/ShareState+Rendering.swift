@@ -34,7 +34,7 @@ extension ShareState {
       denyAccessRequests: requests?.isOpen != true,
       stableUrl: StableURL(
         routingKey: "0",
-        shortTokenHash: CloudKitService.digest(shortGUID),
+        shortTokenHash: TokenDigest.of(shortGUID),
         displayedHostname: host
       ),
       displayedHostname: host

@@ -101,7 +101,7 @@ package final class DeviceService: Sendable {
     typealias Registered = (token: String, device: StoredDevice)
     let (token, device) = try await writer.write { [self] () -> (WriteBatch?, Registered) in
       try storage.read { snapshot in
-        let known = try sent.flatMap { try snapshot.device(token: CloudKitService.digest($0)) }
+        let known = try sent.flatMap { try snapshot.device(token: TokenDigest.of($0)) }
         // A token of another container, or one that this server did not issue, is replaced; so is
         // another user's token, whose holder would receive this user's hub.
         let isUsable =
@@ -109,7 +109,7 @@ package final class DeviceService: Sendable {
           && known?.userRecordName == principal.userRecordName
         let token = isUsable ? sent ?? fresh : fresh
         let device = StoredDevice(
-          token: CloudKitService.digest(token),
+          token: TokenDigest.of(token),
           container: context.container,
           environment: context.environment,
           userRecordName: principal.userRecordName,
@@ -208,7 +208,7 @@ package final class DeviceService: Sendable {
       throw ErrorDictionary(.notFound, "could not find handler for endpoint")
     }
     let token = target.parts[1]
-    let digest = CloudKitService.digest(token)
+    let digest = TokenDigest.of(token)
     guard !shutdownFlag.isSet else { return digest }
     let unknown = ErrorDictionary(.notFound, "this is not a webcourier URL of the server")
     if let unowned = signer.open(token, as: UnownedDevice.self, for: .unownedDevice) {

@@ -98,7 +98,10 @@ struct ExecCommand: AsyncParsableCommand {
   ) async throws -> [String: String] {
     typealias Variable = ConfigurationLoader.Variable
     let service = server.service
-    let apiToken = try await service.apiToken(opening: containerId, environment: .development)
+    let apiToken = try await service.apiTokens.token(
+      opening: containerId,
+      environment: .development
+    )
     if let schema { try await service.schemas.importSchema(schema, container: containerId) }
     let password = PasswordMaker.password()
     try await service.createAccount(userName: user, password: password)

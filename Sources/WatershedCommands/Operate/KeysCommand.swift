@@ -11,7 +11,7 @@ struct KeysCommand: AsyncParsableCommand {
     subcommands: [List.self, Add.self, Remove.self]
   )
 
-  typealias Key = CloudKitService.ServerKeyDescription
+  typealias Key = ServerKeyDescription
 
   struct List: AsyncParsableCommand {
     static let configuration = CommandConfiguration(abstract: "List the keys.")

@@ -133,7 +133,7 @@ extension UsersCommand {
 
     @OptionGroup var person: PersonOptions
 
-    private struct Reply: Decodable { var devices: [CloudKitService.DeviceDescription] }
+    private struct Reply: Decodable { var devices: [DeviceDescription] }
 
     func run() async throws {
       try await perform("the devices of \(person.name) cannot be listed") {

@@ -26,7 +26,7 @@ struct UsersCommand: AsyncParsableCommand {
     @OptionGroup var server: ServerOptions
     @OptionGroup var output: OutputOptions
 
-    private struct Reply: Decodable { var users: [CloudKitService.AccountDescription] }
+    private struct Reply: Decodable { var users: [AccountDescription] }
 
     func run() async throws {
       try await perform("the accounts cannot be listed") {
@@ -52,8 +52,8 @@ struct UsersCommand: AsyncParsableCommand {
 
     private static func allAccounts(
       _ server: AdminConnection
-    ) async throws -> [CloudKitService.AccountDescription] {
-      var users: [CloudKitService.AccountDescription] = []
+    ) async throws -> [AccountDescription] {
+      var users: [AccountDescription] = []
       while true {
         let page = AdminPage(after: users.last?.userName, limit: 1000)
         let reply: Reply = try await server.call(.users(.list), page)
@@ -131,14 +131,14 @@ struct UsersCommand: AsyncParsableCommand {
 
     private struct Body: Encodable {
       var userName: String
-      var changes: CloudKitService.AccountChanges
+      var changes: AccountChanges
     }
 
     func run() async throws {
       try await perform("\(person.name) was not changed") {
         let body = Body(
           userName: person.name,
-          changes: CloudKitService.AccountChanges(
+          changes: AccountChanges(
             givenName: givenName,
             familyName: familyName,
             emailAddress: email,

@@ -34,17 +34,17 @@ struct InitialCredentials: Hashable, Sendable {
     var credentials = InitialCredentials(
       container: container,
       environment: environment,
-      apiToken: try await service.apiToken(opening: container, environment: environment)
+      apiToken: try await service.apiTokens.token(opening: container, environment: environment)
     )
     guard style == .full else { return credentials }
     guard environment == .development else {
-      if try !service.hasAdministrator() {
-        credentials.invitation = try await service.invite(isAdministrator: true)
+      if try !service.accounts.hasAdministrator() {
+        credentials.invitation = try await service.accounts.invite(isAdministrator: true)
       }
       return credentials
     }
     var password: String?
-    if try !service.hasAccount(named: userName) {
+    if try !service.accounts.has(named: userName) {
       let chosen = PasswordMaker.password()
       try await service.createAccount(userName: userName, password: chosen)
       password = chosen

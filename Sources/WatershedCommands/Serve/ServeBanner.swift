@@ -24,7 +24,7 @@ struct ServeBanner {
   }
 
   private var invitationURL: String? {
-    credentials.invitation.map { url + CloudKitService.signUpPath(invitation: $0) }
+    credentials.invitation.map { url + AccountService.signUpPath(invitation: $0) }
   }
 
   private var signInURL: String {

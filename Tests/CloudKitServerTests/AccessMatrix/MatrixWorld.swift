@@ -70,7 +70,7 @@ struct MatrixWorld {
 
     let key = try await SigningClient(server)
     let removed = try await SigningClient(server)
-    try await service.removeServerKey(removed.keyID)
+    try await service.serverKeys.remove(removed.keyID)
     var unknown = key
     unknown.keyID = "nobody"
     var otherContainer = key
@@ -259,14 +259,14 @@ struct MatrixWorld {
   private static func badSessions(_ server: TestServer) async throws -> [MatrixCaller: Person] {
     let service = server.service
     let revoked = try await server.person("revoked")
-    try await service.signOutEverywhere("revoked")
+    try await service.sessions.signOutEverywhere("revoked")
     let disabled = try await server.person("disabled")
-    try await service.changeAccount("disabled", .init(isDisabled: true))
+    try await service.accounts.change("disabled", .init(isDisabled: true))
     let deleted = try await server.person("deleted")
-    try await service.deleteAccount("deleted")
+    try await service.accounts.delete("deleted")
     let device = try await device(of: "ada", server)
     let ended = try await Self.device(of: "ada", server)
-    _ = try await service.revokeDevice(String(ended.refreshToken.prefix { $0 != "." }))
+    _ = try await service.sessions.revokeDevice(String(ended.refreshToken.prefix { $0 != "." }))
     let start = await server.send(
       "POST",
       "/admin/1/session/start",

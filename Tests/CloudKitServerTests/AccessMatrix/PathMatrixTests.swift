@@ -286,7 +286,7 @@ struct PathMatrixTests {
   @Test("Opening a page with a form changes nothing")
   func pages() async throws {
     let world = try await PathMatrixWorld()
-    let before = try world.server.service.accountDescriptions()
+    let before = try world.server.service.accounts.descriptions()
     for page in [
       "/activate?user_code=BCDF-GHJK&user=ada&password=secret",
       "/sign-up?user=x&password=0123456789",
@@ -295,6 +295,6 @@ struct PathMatrixTests {
       let response = await world.server.send("GET", page)
       #expect([200, 400, 403].contains(response.status), "\(page)")
     }
-    #expect(try world.server.service.accountDescriptions() == before)
+    #expect(try world.server.service.accounts.descriptions() == before)
   }
 }

@@ -35,13 +35,13 @@ struct PathMatrixWorld {
     server.clock.advance(seconds: 15 * 24 * 3600)
     ada = try await server.person()
     let shut = try await Self.session("shut", server)
-    try await service.changeAccount("shut", .init(isDisabled: true))
+    try await service.accounts.change("shut", .init(isDisabled: true))
     let demoted = try await Self.session("demoted", server)
-    try await service.changeAccount("demoted", .init(isAdministrator: false))
+    try await service.accounts.change("demoted", .init(isAdministrator: false))
     let ended = try await server.person("ended")
-    try await service.signOutEverywhere("ended")
+    try await service.sessions.signOutEverywhere("ended")
     let closed = try await server.person("closed")
-    try await service.changeAccount("closed", .init(isDisabled: true))
+    try await service.accounts.change("closed", .init(isDisabled: true))
     let session = try await Self.session("root", server)
     accountTokens = [
       .garbage: "%%%", .expiredSession: old.webAuthToken ?? "",
@@ -63,7 +63,7 @@ struct PathMatrixWorld {
       .none: String?.none, .garbage: "Bearer x", .noScheme: "operator's own",
       .apiToken: "Bearer \(server.apiToken)", .personsToken: "Bearer \(ada.webAuthToken ?? "")",
       .refreshToken: "Bearer \(device.refreshToken)",
-      .invitation: "Bearer \(try await service.invite(isAdministrator: true))",
+      .invitation: "Bearer \(try await service.accounts.invite(isAdministrator: true))",
       .expiredSession: "Bearer \(early)", .disabledAdministrator: "Bearer \(shut)",
       .demotedAdministrator: "Bearer \(demoted)", .operator: "Bearer operator's own",
       .administrator: "bearer \(session)",

@@ -34,12 +34,12 @@ struct APITokenTests {
       let second = try await TestServer(folder: folder, seed: 2)
       #expect(second.apiToken == first.apiToken)
       #expect(
-        try await second.service.apiToken(opening: "c", environment: .development)
+        try await second.service.apiTokens.token(opening: "c", environment: .development)
           == first.apiToken
       )
       #expect(await opens(app, second))
       // After its removal, it is not created again.
-      try await second.service.removeAPIToken(second.apiToken)
+      try await second.service.apiTokens.remove(second.apiToken)
       #expect(await !opens(second.apiToken, second))
       let next = try await second.service.bootstrapAPIToken()
       #expect(next != second.apiToken)
@@ -55,12 +55,12 @@ struct APITokenTests {
     let token = try await service.createAPIToken()
     #expect(await opens(token, server))
     await #expect(throws: AdministrationError.self) {
-      try await service.removeAPIToken("")
+      try await service.apiTokens.remove("")
     }
     await #expect(throws: AdministrationError.self) {
-      try await service.removeAPIToken(String(token.prefix(7)))
+      try await service.apiTokens.remove(String(token.prefix(7)))
     }
-    try await service.removeAPIToken(String(token.prefix(8)))
+    try await service.apiTokens.remove(String(token.prefix(8)))
     #expect(await !opens(token, server))
     #expect(await opens(server.apiToken, server))
   }

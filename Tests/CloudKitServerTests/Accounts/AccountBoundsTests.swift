@@ -10,11 +10,11 @@ struct AccountBoundsTests {
   func grants() async throws {
     let server = try await TestServer(limits: { $0.grantsPerAccount = 3 })
     _ = try await server.person()
-    let account = try server.service.account(named: "ada")
+    let account = try server.service.storage.account(named: "ada")
     var devices: [DeviceCredentials] = []
     for number in 0..<3 {
       devices.append(
-        try await server.service.startGrant(
+        try await server.service.sessions.startGrant(
           account: account,
           container: TestServer.container,
           device: "d\(number)"
@@ -23,14 +23,14 @@ struct AccountBoundsTests {
       server.clock.advance(seconds: 1)
     }
     // The first is used again.
-    devices[0] = try await server.service.refresh(devices[0].refreshToken)
+    devices[0] = try await server.service.sessions.refresh(devices[0].refreshToken)
     server.clock.advance(seconds: 1)
-    let last = try await server.service.startGrant(
+    let last = try await server.service.sessions.startGrant(
       account: account,
       container: TestServer.container,
       device: "d3"
     )
-    let names = try server.service.devices(of: "ada").map(\.device)
+    let names = try server.service.sessions.devices(of: "ada").map(\.device)
     #expect(names.sorted() == ["d0", "d2", "d3"])
     func status(_ token: String) async -> Int {
       let person = Person(server: server, webAuthToken: token)

@@ -172,7 +172,7 @@ struct AccountExportTests {
       }
       for item in try await ada.modify(operations) { _ = try item.get() }
     }
-    let reply = try await server.service.exportAccount(
+    let reply = try await server.service.exports.download(
       WebServiceRequest(method: "GET", path: try await link(server, ada))
     )
     guard case .stream(nil, let read) = reply.body else {
@@ -234,7 +234,7 @@ struct AccountExportTests {
     server.clock.advance(seconds: 15 * 60)
     #expect(await server.send("GET", late).status == 403)
     let other = try await link(server, try await server.person())
-    try await server.service.changeAccount("ada", .init(password: "another"))
+    try await server.service.accounts.change("ada", .init(password: "another"))
     #expect(await server.send("GET", other).status == 403)
   }
 
@@ -258,7 +258,7 @@ struct AccountExportTests {
     #expect(!text.contains("\"user."))
     // The lines of the former account are kept for the operator only.
     _ = try await archive(server, try await server.person("ada"))
-    try await server.service.deleteAccount("ada", purgesNow: true)
+    try await server.service.accounts.delete("ada", purgesNow: true)
     let next = try await archive(server, try await server.person("ada"))
     let lines = String(decoding: try #require(next["audit.jsonl"]), as: UTF8.self)
     #expect(lines.components(separatedBy: "account.export").count == 2)
@@ -289,7 +289,7 @@ struct AccountExportTests {
     let server = try await TestServer()
     let ada = try await server.person()
     func open(_ path: String) async throws -> StreamedResponse {
-      try await server.service.exportAccount(WebServiceRequest(method: "GET", path: path))
+      try await server.service.exports.download(WebServiceRequest(method: "GET", path: path))
     }
     var running: StreamedResponse? = try await open(try await link(server, ada))
     #expect(running != nil)
@@ -308,7 +308,7 @@ struct AccountExportTests {
     let server = try await TestServer(limits: { $0.runningExports = 4 })
     func open(_ name: String, from address: String) async throws -> StreamedResponse {
       let path = try await link(server, try await server.person(name))
-      return try await server.service.exportAccount(
+      return try await server.service.exports.download(
         WebServiceRequest(method: "GET", path: path, clientAddress: address)
       )
     }
@@ -331,7 +331,7 @@ struct AccountExportTests {
     let bob = try await server.person("bob")
     @Sendable func open(_ person: Person) async throws -> StreamedResponse {
       let path = try await link(server, person)
-      return try await server.service.exportAccount(WebServiceRequest(method: "GET", path: path))
+      return try await server.service.exports.download(WebServiceRequest(method: "GET", path: path))
     }
     let slow = try await open(ada)
     guard case .stream(nil, let read) = slow.body else {
@@ -391,16 +391,16 @@ struct AccountExportTests {
   @Test(
     "A download ends between two pages when the account is disabled or its password changes",
     arguments: [
-      CloudKitService.AccountChanges(password: "another"),
-      CloudKitService.AccountChanges(isDisabled: true),
+      AccountChanges(password: "another"),
+      AccountChanges(isDisabled: true),
     ]
   )
-  func revoked(_ change: CloudKitService.AccountChanges) async throws {
+  func revoked(_ change: AccountChanges) async throws {
     let server = try await TestServer()
     let ada = try await server.person()
     try await ada.makeZone()
     try await ada.save(.create, "a", ["text": .string("words of the record")])
-    let reply = try await server.service.exportAccount(
+    let reply = try await server.service.exports.download(
       WebServiceRequest(method: "GET", path: try await link(server, ada))
     )
     guard case .stream(nil, let read) = reply.body else {
@@ -416,7 +416,7 @@ struct AccountExportTests {
           defer { flag = true }
           return !flag
         }
-        if isFirst { try await server.service.changeAccount("ada", change) }
+        if isFirst { try await server.service.accounts.change("ada", change) }
       }
     }
     let text = String(decoding: pieces.withLock { $0 }, as: UTF8.self)

@@ -121,7 +121,7 @@ struct AccountLifeTests {
     }
     await #expect(throws: (any Error).self) { try await refresh(server, third.refreshToken) }
     #expect(await status(server, third.webAuthToken) == 421)
-    #expect(try server.service.devices(of: "ada").isEmpty)
+    #expect(try server.service.sessions.devices(of: "ada").isEmpty)
   }
 
   @Test("Revoking a device invalidates its user tokens immediately")
@@ -129,10 +129,10 @@ struct AccountLifeTests {
     let server = try await TestServer()
     _ = try await server.person()
     let (phone, tablet) = (try await signIn(server, "phone"), try await signIn(server, "tablet"))
-    let devices = try server.service.devices(of: "ada")
+    let devices = try server.service.sessions.devices(of: "ada")
     #expect(Set(devices.map(\.device)) == ["phone", "tablet"])
     let id = try #require(devices.first { $0.device == "phone" }?.id)
-    try await server.service.revokeDevice(id)
+    try await server.service.sessions.revokeDevice(id)
     #expect(await status(server, phone.webAuthToken) == 421)
     #expect(await status(server, tablet.webAuthToken) == 200)
     await #expect(throws: ErrorDictionary.self) { try await refresh(server, phone.refreshToken) }
@@ -151,33 +151,35 @@ struct AccountLifeTests {
     let server = try await TestServer(registration: policy)
     var path = "/sign-up"
     if isInvited {
-      let url = server.service.signUpURL(invitation: try await server.service.invite())
+      let url = server.service.accounts.signUpURL(
+        invitation: try await server.service.accounts.invite()
+      )
       path = String(url.dropFirst("http://127.0.0.1:8080".count))
     }
     let form = Data("user=eve&password=long+enough&email=".utf8)
     #expect(await server.send("POST", path, body: form).status == status)
-    let names = try server.service.accountDescriptions().map(\.userName)
+    let names = try server.service.accounts.descriptions().map(\.userName)
     #expect(names == (status == 200 ? ["eve"] : []))
     if isInvited {
       // An invitation is valid once.
       let second = Data("user=mallory&password=long+enough&email=".utf8)
       #expect(await server.send("POST", path, body: second).status != 200)
-      #expect(try server.service.accountDescriptions().map(\.userName) == ["eve"])
+      #expect(try server.service.accounts.descriptions().map(\.userName) == ["eve"])
     }
   }
 
   @Test("The first administrator registers with an invitation, which expires after a week")
   func firstAdministrator() async throws {
     let server = try await TestServer()
-    #expect(try !server.service.hasAdministrator())
-    let code = try await server.service.invite(isAdministrator: true)
+    #expect(try !server.service.accounts.hasAdministrator())
+    let code = try await server.service.accounts.invite(isAdministrator: true)
     server.clock.advance(seconds: 7 * 24 * 3600 + 1)
     let form = Data("user=root&password=long+enough".utf8)
     let late = await server.send("POST", "/sign-up?invitation=\(code)", body: form)
     #expect(late.status == 400)
-    let fresh = try await server.service.invite(isAdministrator: true)
+    let fresh = try await server.service.accounts.invite(isAdministrator: true)
     #expect(await server.send("POST", "/sign-up?invitation=\(fresh)", body: form).status == 200)
-    #expect(try server.service.hasAdministrator())
+    #expect(try server.service.accounts.hasAdministrator())
   }
 
   @Test("A reset link sets a new password once, and signs every device out")
@@ -185,7 +187,7 @@ struct AccountLifeTests {
     let server = try await TestServer(limits: { $0.passwordRule.shortest = 6 })
     let person = try await server.person()
     let device = try await signIn(server, "phone")
-    let url = try await server.service.passwordResetURL(for: "ada")
+    let url = try await server.service.accounts.passwordResetURL(for: "ada")
     let path = String(url.dropFirst("http://127.0.0.1:8080".count))
     #expect(await server.send("POST", path, body: Data("password=short".utf8)).status == 400)
     let body = Data("password=a+new+password".utf8)
@@ -204,7 +206,7 @@ struct AccountLifeTests {
     var pages: [[String]] = []
     while true {
       let last = pages.last?.last
-      let page = try server.service.accountDescriptions(after: last, limit: 2).map(\.userName)
+      let page = try server.service.accounts.descriptions(after: last, limit: 2).map(\.userName)
       guard !page.isEmpty else { break }
       pages.append(page)
     }
@@ -223,19 +225,19 @@ struct AccountLifeTests {
     try await person.save(.create, "p", ["n": .int64(1)], in: .public, zone: nil)
     let user: UserIdentity = try await person.call(.caller, [String: String](), in: .public)
     let service = server.service
-    try await service.deleteAccount("ada")
+    try await service.accounts.delete("ada")
     #expect(await status(server, person.webAuthToken ?? "") == 421)
     await #expect(throws: ErrorDictionary.self) { try await signIn(server, "phone") }
-    try await service.restoreAccount("ada")
+    try await service.accounts.restore("ada")
     #expect(try await server.person().lookup("r").content("n") == .int64(1))
 
-    try await service.deleteAccount("ada")
+    try await service.accounts.delete("ada")
     server.clock.advance(seconds: 29 * 24 * 3600)
     try await service.housekeep()
-    #expect(try service.accountDescriptions().map(\.userName) == ["ada"])
+    #expect(try service.accounts.descriptions().map(\.userName) == ["ada"])
     server.clock.advance(seconds: 24 * 3600 + 1)
     try await service.housekeep()
-    #expect(try service.accountDescriptions().isEmpty)
+    #expect(try service.accounts.descriptions().isEmpty)
     // A new account with the former name finds nothing; public records stay public.
     let other = try await server.person()
     await #expect(throws: ErrorDictionary.self) { try await other.lookup("r") }
@@ -267,16 +269,16 @@ struct AccountLifeTests {
     let server = try await TestServer()
     _ = try await server.person()
     let service = server.service
-    try await service.changeAccount("ada", .init(isDisabled: true))
+    try await service.accounts.change("ada", .init(isDisabled: true))
     await #expect(throws: AdministrationError.self) {
-      try await service.restoreAccount("ada")
+      try await service.accounts.restore("ada")
     }
-    try await service.deleteAccount("ada")
-    try await service.deleteAccount("ada")
-    try await service.restoreAccount("ada")
-    #expect(try service.accountDescriptions().map(\.isDisabled) == [true])
+    try await service.accounts.delete("ada")
+    try await service.accounts.delete("ada")
+    try await service.accounts.restore("ada")
+    #expect(try service.accounts.descriptions().map(\.isDisabled) == [true])
     await #expect(throws: ErrorDictionary.self) { try await signIn(server, "phone") }
-    try await service.changeAccount("ada", .init(isDisabled: false))
+    try await service.accounts.change("ada", .init(isDisabled: false))
     _ = try await signIn(server, "phone")
   }
 
@@ -285,11 +287,11 @@ struct AccountLifeTests {
     let server = try await TestServer()
     _ = try await server.person()
     let service = server.service
-    try await service.deleteAccount("ada")
-    try await service.changeAccount("ada", .init(isDisabled: false))
-    #expect(try service.accountDescriptions().map(\.isDisabled) == [true])
+    try await service.accounts.delete("ada")
+    try await service.accounts.change("ada", .init(isDisabled: false))
+    #expect(try service.accounts.descriptions().map(\.isDisabled) == [true])
     await #expect(throws: ErrorDictionary.self) { try await signIn(server, "phone") }
-    try await service.restoreAccount("ada")
+    try await service.accounts.restore("ada")
     _ = try await signIn(server, "phone")
   }
 
@@ -330,7 +332,7 @@ struct AccountLifeTests {
     let admin = try await administrator()
     let server = admin.server
     _ = try await server.person()
-    try await server.service.changeAccount("ada", .init(isAdministrator: true))
+    try await server.service.accounts.change("ada", .init(isAdministrator: true))
     let start = #"{"userName":"ada","password":"secret"}"#
     func signIn() async throws -> Administrator {
       let reply = try await admin.call("session/start", start)
@@ -353,7 +355,7 @@ struct AccountLifeTests {
     let admin = try await administrator()
     let server = admin.server
     _ = try await server.person()
-    try await server.service.changeAccount("ada", .init(isAdministrator: true))
+    try await server.service.accounts.change("ada", .init(isAdministrator: true))
     for container in ["/admin", "/account", "a/b"] {
       let json = #"{"userName":"ada","password":"secret","container":"\#(container)"}"#
       let call = "/account/sign-in?ckAPIToken=\(server.apiToken)"

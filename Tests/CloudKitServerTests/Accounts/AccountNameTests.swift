@@ -12,7 +12,7 @@ struct AccountNameTests {
   private static let decomposed = "Ju\u{308}rgen"
 
   private func opens(_ server: TestServer, _ name: String, _ password: String) async -> String? {
-    try? await server.service.checkPassword(userName: name, password: password, from: nil).id
+    try? await server.service.passwords.check(userName: name, password: password, from: nil).id
   }
 
   @Test("A name opens its account in every composition, and is taken in each of them")
@@ -25,7 +25,7 @@ struct AccountNameTests {
         try await server.service.createAccount(userName: name, password: "secret")
       }
     }
-    let shown = try server.service.accountDescriptions().map(\.userName)
+    let shown = try server.service.accounts.descriptions().map(\.userName)
     #expect(shown.count == 1)
     #expect(shown[0].utf8.elementsEqual(Self.composed.utf8))
   }
@@ -52,7 +52,7 @@ struct AccountNameTests {
     #expect(await opens(server, Self.decomposed, "secret") == old)
     #expect(await opens(server, Self.composed, "secret") == old)
     // It can be changed, and keeps its row.
-    try await server.service.changeAccount(Self.composed, .init(password: "another"))
+    try await server.service.accounts.change(Self.composed, .init(password: "another"))
     #expect(await opens(server, Self.decomposed, "another") == old)
     await #expect(throws: AdministrationError.self) {
       try await server.service.createAccount(userName: Self.composed, password: "secret")
@@ -67,13 +67,13 @@ struct AccountNameTests {
     let composed = try store(Self.composed, like: other, in: server)
     #expect(await opens(server, Self.decomposed, "secret") == decomposed)
     #expect(await opens(server, Self.composed, "secret") == composed)
-    try await server.service.changeAccount(Self.decomposed, .init(password: "another"))
+    try await server.service.accounts.change(Self.decomposed, .init(password: "another"))
     #expect(await opens(server, Self.decomposed, "another") == decomposed)
     #expect(await opens(server, Self.composed, "secret") == composed)
     // The pages of the list have each of them once.
-    let first = try server.service.accountDescriptions(limit: 1)
-    let second = try server.service.accountDescriptions(after: first[0].userName, limit: 1)
-    let third = try server.service.accountDescriptions(after: second[0].userName, limit: 2)
+    let first = try server.service.accounts.descriptions(limit: 1)
+    let second = try server.service.accounts.descriptions(after: first[0].userName, limit: 1)
+    let third = try server.service.accounts.descriptions(after: second[0].userName, limit: 2)
     #expect(Set((first + second + third).map(\.id)) == [other, decomposed, composed])
     #expect(third.count == 1)
   }
@@ -85,7 +85,7 @@ struct AccountNameTests {
     _ = try await server.service.createAccount(userName: Self.composed, password: "secret")
     for number in 0..<10 {
       await #expect(throws: ErrorDictionary.self) {
-        try await server.service.checkPassword(
+        try await server.service.passwords.check(
           userName: number.isMultiple(of: 2) ? Self.composed : Self.decomposed,
           password: "wrong",
           from: sender
@@ -93,7 +93,7 @@ struct AccountNameTests {
       }
     }
     let error = await #expect(throws: ErrorDictionary.self) {
-      try await server.service.checkPassword(
+      try await server.service.passwords.check(
         userName: Self.decomposed,
         password: "secret",
         from: sender

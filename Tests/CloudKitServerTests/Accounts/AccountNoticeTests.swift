@@ -25,7 +25,7 @@ struct AccountNoticeTests {
   func manyNotices() async throws {
     let world = try await MailWorld()
     _ = try await world.server.person("ada")
-    let account = try world.service.account(named: "ada")
+    let account = try world.service.storage.account(named: "ada")
     for _ in 1...8 { world.service.mails.notify(account, of: .recoveryCodes, from: nil) }
     #expect(await world.mails().count == 5)
     world.service.mails.notify(account, of: .password, from: nil)
@@ -39,7 +39,7 @@ struct AccountNoticeTests {
   func repeatedCode() async throws {
     let world = try await MailWorld()
     _ = try await world.server.person("ada")
-    let account = try world.service.account(named: "ada")
+    let account = try world.service.storage.account(named: "ada")
     let secret = Data(repeating: 7, count: TimeCode.secretLength)
     let step = TimeCode.step(at: world.service.now)
     let factor = SecondFactor(
@@ -51,7 +51,7 @@ struct AccountNoticeTests {
     batch.savedEntries = [try factor.entry(account.id, revision: 1)]
     try world.service.storage.commit(batch)
     func signIn(_ code: String) async -> Bool {
-      let account = try? await world.service.checkPassword(
+      let account = try? await world.service.passwords.check(
         userName: "ada",
         password: "secret",
         code: code,
@@ -77,9 +77,9 @@ struct AccountNoticeTests {
   func notices() async throws {
     let world = try await MailWorld()
     _ = try await world.server.person("ada")
-    let account = try world.service.account(named: "ada")
-    try await world.service.changeAccount("ada", .init(password: "another"))
-    _ = try await world.service.beginSecondFactor(of: account)
+    let account = try world.service.storage.account(named: "ada")
+    try await world.service.accounts.change("ada", .init(password: "another"))
+    _ = try await world.service.secondFactors.begin(of: account)
     let known = try world.service.storage.read {
       try $0.secondFactor(of: account.id, now: world.service.now)
     }
@@ -88,11 +88,11 @@ struct AccountNoticeTests {
       for: "second factor \(account.id)"
     )
     let code = TimeCode.code(secret, step: TimeCode.step(at: world.service.now))
-    _ = try await world.service.confirmSecondFactor(of: account, code: code, from: nil)
-    _ = try await world.service.renewRecoveryCodes(of: account, from: nil)
-    try await world.service.removeSecondFactor(of: account, from: nil)
-    try await world.service.changeAccount("ada", .init(emailAddress: "ada@example.org"))
-    try await world.service.deleteAccount("ada")
+    _ = try await world.service.secondFactors.confirm(of: account, code: code, from: nil)
+    _ = try await world.service.secondFactors.renewRecoveryCodes(of: account, from: nil)
+    try await world.service.secondFactors.remove(of: account, from: nil)
+    try await world.service.accounts.change("ada", .init(emailAddress: "ada@example.org"))
+    try await world.service.accounts.delete("ada")
     let mails = await world.mails()
     #expect(
       mails.map(\.to) == Array(repeating: "ada@example.com", count: 5) + ["ada@example.org"]

@@ -44,7 +44,7 @@ struct DiscoverabilityTests {
   @Test("Who has not consented is found by no address and no number, and is found once they have")
   func consent() async throws {
     let (server, ada, bob) = try await world(.consent)
-    try await server.service.changeAccount("ada", .init(phoneNumber: "+49 30 1234567"))
+    try await server.service.accounts.change("ada", .init(phoneNumber: "+49 30 1234567"))
     let infos = [Self.address, Self.number]
     #expect(try await found(infos, by: bob).isEmpty)
     #expect(
@@ -86,13 +86,13 @@ struct DiscoverabilityTests {
   func bounds() async throws {
     let (server, ada, _) = try await world(.consent)
     _ = try await say(#"{"isGranted":true}"#, ada)
-    let account = try server.service.account(named: "ada").id
+    let account = try server.service.storage.account(named: "ada").id
     func consent(_ container: String) throws -> Bool? {
       try server.service.storage.read { try $0.discoverability(of: account, in: container) }
     }
     #expect(try consent(TestServer.container) == true)
     #expect(try consent("iCloud.other") == nil)
-    try await server.service.deleteAccount("ada", purgesNow: true)
+    try await server.service.accounts.delete("ada", purgesNow: true)
     #expect(try consent(TestServer.container) == nil)
   }
 }

@@ -21,17 +21,21 @@ struct OvertakenAccountTests {
     })
     storage = try #require(wrapped.withLock { $0 })
     _ = try await server.person("ada")
-    account = try server.service.account(named: "ada")
+    account = try server.service.storage.account(named: "ada")
   }
 
   /// The code of a link that went to the account's address.
   private func mailedCode() async throws -> String {
-    let url = try await server.service.passwordResetURL(for: "ada", mailedTo: "ada@example.com")
+    let url = try await server.service.accounts.passwordResetURL(
+      for: "ada",
+      mailedTo: "ada@example.com"
+    )
     return try #require(url.split(separator: "=").last.map(String.init))
   }
 
   private func opens(_ password: String) async -> Bool {
-    await (try? server.service.checkPassword(userName: "ada", password: password, from: nil)) != nil
+    await (try? server.service.passwords.check(userName: "ada", password: password, from: nil))
+      != nil
   }
 
   @Test(
@@ -43,7 +47,7 @@ struct OvertakenAccountTests {
     var setUp = WriteBatch()
     setUp.savedEntries = [try factor.entry(account.id, revision: 1)]
     try server.service.storage.commit(setUp)
-    try await server.service.changeAccount("ada", .init(isAdministrator: true))
+    try await server.service.accounts.change("ada", .init(isAdministrator: true))
     let code = try await mailedCode()
     storage.interpose { batch, storage in
       guard !batch.accounts.isEmpty else { return false }
@@ -53,7 +57,11 @@ struct OvertakenAccountTests {
       return true
     }
     await #expect(throws: AdministrationError.self) {
-      try await server.service.resetPassword(code: code, password: "by the link", from: nil)
+      try await server.service.accounts.resetPassword(
+        code: code,
+        password: "by the link",
+        from: nil
+      )
     }
     #expect(await opens("secret"))
     #expect(await !opens("by the link"))
@@ -68,7 +76,11 @@ struct OvertakenAccountTests {
       return true
     }
     await #expect(throws: AdministrationError.self) {
-      try await server.service.resetPassword(code: code, password: "by the link", from: nil)
+      try await server.service.accounts.resetPassword(
+        code: code,
+        password: "by the link",
+        from: nil
+      )
     }
     #expect(await !opens("by the link"))
   }

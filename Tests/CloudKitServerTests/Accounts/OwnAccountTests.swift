@@ -121,9 +121,9 @@ struct OwnAccountTests {
       path: "/events/\(events.apnsToken)",
       lastEventID: nil
     )
-    _ = try await server.service.refresh(phone.refreshToken)
+    _ = try await server.service.sessions.refresh(phone.refreshToken)
     await #expect(throws: ErrorDictionary.self) {
-      try await server.service.refresh(tablet.refreshToken)
+      try await server.service.sessions.refresh(tablet.refreshToken)
     }
     _ = try await server.service.signIn(userName: "ada", password: "another", container: "c")
     let lines = try await server.service.auditLog.lines(AuditQuery(kind: "account")).lines
@@ -159,7 +159,7 @@ struct OwnAccountTests {
     )
     let begun = await call("begin-second-factor", #"{"password":"secret"}"#, server, token: token)
     #expect(begun.status == 200)
-    let account = try server.service.account(named: "ada")
+    let account = try server.service.storage.account(named: "ada")
     func code() throws -> String {
       let known = try server.service.storage.read {
         try $0.secondFactor(of: account.id, now: server.service.now)
@@ -198,7 +198,7 @@ struct OwnAccountTests {
     let path = "/account/overview?ckWebAuthToken=\(WebServicePath.escape(ada.webAuthToken ?? ""))"
     #expect(await server.send("POST", "\(path)&ckAPIToken=\(other)").status == 401)
     #expect(await server.send("POST", path).status == 401)
-    try await server.service.changeAccount("ada", .init(isDisabled: true))
+    try await server.service.accounts.change("ada", .init(isDisabled: true))
     #expect(await call("overview", server, token: ada.webAuthToken).status == 401)
   }
 
@@ -229,13 +229,13 @@ struct OwnAccountTests {
     // It gives no access to the data, nor to the calls of apps.
     #expect(await !opens(token, server))
     #expect(await call("overview", server, token: token).status == 401)
-    let id = try #require(try server.service.devices(of: "ada").first?.id)
+    let id = try #require(try server.service.sessions.devices(of: "ada").first?.id)
     #expect(await post(server, "session=\(token)&do=device&id=\(id)").status == 200)
     #expect(await !opens(phone.webAuthToken, server))
     let begun = await post(server, "session=\(token)&do=begin&password=secret")
     #expect(begun.html.contains("otpauth://totp/"))
     let letters = try #require(begun.html.firstMatch(of: /<code>([A-Z2-7]{32})<\/code>/)?.1)
-    let account = try server.service.account(named: "ada")
+    let account = try server.service.storage.account(named: "ada")
     let known = try server.service.storage.read {
       try $0.secondFactor(of: account.id, now: server.service.now)
     }
@@ -281,8 +281,8 @@ struct OwnAccountTests {
   func issuersPage() async throws {
     let server = try await TestServer()
     _ = try await server.person()
-    let account = try server.service.account(named: "ada")
-    _ = try await server.service.beginSecondFactor(of: account)
+    let account = try server.service.storage.account(named: "ada")
+    _ = try await server.service.secondFactors.begin(of: account)
     func code() throws -> String {
       let known = try server.service.storage.read {
         try $0.secondFactor(of: account.id, now: server.service.now)
@@ -291,18 +291,18 @@ struct OwnAccountTests {
       let secret = try server.service.vault.open(sealed, for: "second factor \(account.id)")
       return TimeCode.code(secret, step: TimeCode.step(at: server.service.now))
     }
-    _ = try await server.service.confirmSecondFactor(of: account, code: try code(), from: nil)
+    _ = try await server.service.secondFactors.confirm(of: account, code: try code(), from: nil)
     server.clock.advance(seconds: 30)
     let token = "a token of the page that an issuer opened"
     let session = StoredSession(
-      digest: CloudKitService.digest(token),
+      digest: TokenDigest.of(token),
       container: PageSession.ownPageOfIssuer.rawValue,
       account: account.id,
       userRecordName: "",
       expires: server.service.now + 60_000,
       isKept: false
     )
-    try await server.service.begin(session, of: account)
+    try await server.service.sessions.begin(session, of: account)
     let form = "session=\(token.replacing(" ", with: "+"))&password=secret"
     for change in [
       "do=remove", "do=codes", "do=begin", "do=password&new=another",
@@ -310,16 +310,16 @@ struct OwnAccountTests {
     ] {
       #expect(await post(server, "\(form)&\(change)").status == 401, "\(change)")
     }
-    #expect(try server.service.hasSecondFactor(account.id))
+    #expect(try server.service.secondFactors.isOn(for: account.id))
     #expect(await post(server, "\(form)&do=remove&code=\(try code())").status == 200)
-    #expect(try !server.service.hasSecondFactor(account.id))
+    #expect(try !server.service.secondFactors.isOn(for: account.id))
   }
 
   @Test("A user token or an administrator's session does not open the account page")
   func otherSessions() async throws {
     let server = try await TestServer()
     let ada = try await server.person()
-    try await server.service.changeAccount("ada", .init(isAdministrator: true))
+    try await server.service.accounts.change("ada", .init(isAdministrator: true))
     let body = Data(#"{"userName":"ada","password":"secret"}"#.utf8)
     let reply = await server.send("POST", "/admin/1/session/start", body: body)
     let admin = try WireCoding.decode(AdminSession.self, from: reply.body).token

@@ -53,10 +53,13 @@ struct PasswordTests {
       $0.waitingHashesOfKnown = 0
     })
     _ = try await server.person()
-    let url = try await server.service.passwordResetURL(for: "ada")
+    let url = try await server.service.accounts.passwordResetURL(for: "ada")
     let path = String(url.dropFirst("http://127.0.0.1:8080".count))
     let body = Data("password=a+new+password".utf8)
-    let refused = try await server.service.hashing.withPlace(of: nil, server.service.limits) { _ in
+    let refused = try await server.service.passwords.hashing.withPlace(
+      of: nil,
+      server.service.limits
+    ) { _ in
       await server.send("POST", path, body: body)
     }
     #expect(refused.status == 429)
@@ -73,7 +76,7 @@ struct PasswordTests {
   func resetTwice() async throws {
     let server = try await TestServer()
     _ = try await server.person()
-    let url = try await server.service.passwordResetURL(for: "ada")
+    let url = try await server.service.accounts.passwordResetURL(for: "ada")
     let path = String(url.dropFirst("http://127.0.0.1:8080".count))
     async let first = server.send("POST", path, body: Data("password=the+first+one".utf8))
     async let second = server.send("POST", path, body: Data("password=the+second+one".utf8))
@@ -167,7 +170,7 @@ struct PasswordTests {
     let administrator = Administrator(server: server, token: "operator's token")
     let weak = #"{"userName":"eve","password":"x"}"#
     #expect(await administrator.send("users/create", weak).status == 400)
-    #expect(try !server.service.hasAccount(named: "eve"))
+    #expect(try !server.service.accounts.has(named: "eve"))
     let good = #"{"userName":"eve","password":"tulips on the sill"}"#
     #expect(await administrator.send("users/create", good).status == 200)
     let changes = #"{"userName":"eve","changes":{"password":"password123"}}"#

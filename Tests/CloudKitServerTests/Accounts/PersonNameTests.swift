@@ -20,7 +20,7 @@ struct PersonNameTests {
     let body = "user=\(WebServicePath.escape(name))&password=a+long+password"
     let response = await server.send("POST", "/sign-up", body: Data(body.utf8))
     #expect(response.status == (isTaken ? 200 : 400))
-    #expect(try server.service.hasAccount(named: name) == isTaken)
+    #expect(try server.service.accounts.has(named: name) == isTaken)
   }
 
   @Test("Hidden characters are removed from a device's name")
@@ -49,11 +49,11 @@ struct PersonNameTests {
       emailAddress: address
     )
     #expect(try owner() == "victim")
-    try await server.service.changeAccount("mallory", .init(emailAddress: address))
+    try await server.service.accounts.change("mallory", .init(emailAddress: address))
     #expect(try owner() == nil)
-    try await server.service.changeAccount("mallory", .init(emailAddress: "m@example.org"))
+    try await server.service.accounts.change("mallory", .init(emailAddress: "m@example.org"))
     #expect(try owner() == "victim")
-    let states = try server.service.accountDescriptions()
+    let states = try server.service.accounts.descriptions()
     #expect(states.allSatisfy { $0.hasUnverifiedAddress != true })
   }
 }

@@ -28,7 +28,7 @@ struct PhoneNumberTests {
   /// A user with a number.
   private func bob(_ server: TestServer) async throws -> Person {
     let bob = try await server.person("bob")
-    try await server.service.changeAccount("bob", .init(phoneNumber: "+1 555 0100"))
+    try await server.service.accounts.change("bob", .init(phoneNumber: "+1 555 0100"))
     return bob
   }
 
@@ -83,21 +83,21 @@ struct PhoneNumberTests {
     _ = try await server.person("ada")
     let service = server.service
     await #expect(throws: AdministrationError.self) {
-      try await service.changeAccount("ada", .init(phoneNumber: "+15550100"))
+      try await service.accounts.change("ada", .init(phoneNumber: "+15550100"))
     }
     await #expect(throws: AdministrationError.self) {
-      try await service.changeAccount("ada", .init(phoneNumber: "nobody's"))
+      try await service.accounts.change("ada", .init(phoneNumber: "nobody's"))
     }
     // Setting the same number again is no change.
-    try await service.changeAccount("bob", .init(phoneNumber: "+1 555 0100"))
-    try await service.changeAccount("bob", .init(phoneNumber: ""))
-    try await service.changeAccount("ada", .init(phoneNumber: "+15550100"))
-    let numbers = try service.accountDescriptions().map { ($0.userName, $0.phoneNumber) }
+    try await service.accounts.change("bob", .init(phoneNumber: "+1 555 0100"))
+    try await service.accounts.change("bob", .init(phoneNumber: ""))
+    try await service.accounts.change("ada", .init(phoneNumber: "+15550100"))
+    let numbers = try service.accounts.descriptions().map { ($0.userName, $0.phoneNumber) }
     #expect(
       Dictionary(uniqueKeysWithValues: numbers) as [String: String?]
         == ["ada": "+15550100", "bob": nil]
     )
-    try await service.deleteAccount("ada", purgesNow: true)
-    try await service.changeAccount("bob", .init(phoneNumber: "+15550100"))
+    try await service.accounts.delete("ada", purgesNow: true)
+    try await service.accounts.change("bob", .init(phoneNumber: "+15550100"))
   }
 }

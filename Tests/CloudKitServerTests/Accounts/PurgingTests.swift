@@ -7,7 +7,7 @@ import Testing
 @Suite("Purged accounts", .everyEngine)
 struct PurgingTests {
   private func purge(_ name: String, on server: TestServer) async throws {
-    try await server.service.deleteAccount(name, purgesNow: true)
+    try await server.service.accounts.delete(name, purgesNow: true)
   }
 
   @Test("Participants of a purged owner see the zone's deletion, and nothing of it is left")
@@ -109,11 +109,11 @@ struct PurgingTests {
   func again() async throws {
     let tree = try await SharedTree()
     let service = tree.server.service
-    try await service.deleteAccount("ada")
+    try await service.accounts.delete("ada")
     tree.server.clock.advance(seconds: 31 * 24 * 3600)
     try await service.housekeep()
     try await service.housekeep()
-    #expect(try service.accountDescriptions().map(\.userName) == ["bob"])
+    #expect(try service.accounts.descriptions().map(\.userName) == ["bob"])
   }
 
   @Test("Subscriptions of a purged user to the public database are removed")

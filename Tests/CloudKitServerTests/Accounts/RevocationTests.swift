@@ -73,7 +73,7 @@ struct RevocationTests {
     // Concurrent requests use the previous one.
     for token in tokens.suffix(2) { #expect(await status(server, token) == 200) }
     let id = String(device.refreshToken.prefix { $0 != "." })
-    try await server.service.revokeDevice(id)
+    try await server.service.sessions.revokeDevice(id)
     for token in tokens { #expect(await status(server, token) == 421) }
   }
 
@@ -81,7 +81,7 @@ struct RevocationTests {
   func renewal() async throws {
     let server = try await TestServer()
     let ada = try await server.person()
-    let digest = CloudKitService.digest(try #require(ada.webAuthToken))
+    let digest = TokenDigest.of(try #require(ada.webAuthToken))
     let storage = server.service.storage
     func renew() throws {
       var batch = WriteBatch()
@@ -90,7 +90,7 @@ struct RevocationTests {
     }
     try renew()
     #expect(try storage.read { try $0.session(digest: digest) }?.expires == .max)
-    try await server.service.signOutEverywhere("ada")
+    try await server.service.sessions.signOutEverywhere("ada")
     try renew()
     #expect(try storage.read { try $0.session(digest: digest) } == nil)
   }
@@ -113,24 +113,24 @@ struct RevocationTests {
     _ = try await server.person()
     let service = server.service
     for changes in [
-      CloudKitService.AccountChanges(password: "another secret"), .init(isDisabled: true),
+      AccountChanges(password: "another secret"), .init(isDisabled: true),
     ] {
       let password = changes.password == nil ? "another secret" : "secret"
-      let account = try await service.checkPassword(
+      let account = try await service.passwords.check(
         userName: "ada",
         password: password,
         from: nil
       )
-      try await service.changeAccount("ada", changes)
+      try await service.accounts.change("ada", changes)
       await #expect(throws: ErrorDictionary.self) {
-        try await service.startSession(
+        try await service.sessions.start(
           account: account,
           container: TestServer.container,
           isKept: true
         )
       }
       await #expect(throws: ErrorDictionary.self) {
-        try await service.startGrant(
+        try await service.sessions.startGrant(
           account: account,
           container: TestServer.container,
           device: "x"
@@ -165,11 +165,11 @@ struct RevocationTests {
     for change in 0..<3 {
       let device = try await allowedProgram(server)
       switch change {
-      case 0: try await server.service.signOutEverywhere("ada")
-      case 1: try await server.service.changeAccount("ada", .init(password: "secret"))
+      case 0: try await server.service.sessions.signOutEverywhere("ada")
+      case 1: try await server.service.accounts.change("ada", .init(password: "secret"))
       default:
         // Another account has the name now.
-        try await server.service.deleteAccount("ada", purgesNow: true)
+        try await server.service.accounts.delete("ada", purgesNow: true)
         _ = try await server.person()
       }
       #expect(await fetchTokens(server, device).status == 400, "\(change)")
@@ -253,9 +253,9 @@ struct RevocationTests {
     let again = try await fileAddresses(ada)
     #expect(await statuses(server, again) == [200, 200])
     switch end {
-    case 0: try await server.service.changeAccount("ada", .init(isDisabled: true))
-    case 1: try await server.service.changeAccount("ada", .init(password: "secret"))
-    default: try await server.service.signOutEverywhere("ada")
+    case 0: try await server.service.accounts.change("ada", .init(isDisabled: true))
+    case 1: try await server.service.accounts.change("ada", .init(password: "secret"))
+    default: try await server.service.sessions.signOutEverywhere("ada")
     }
     #expect(await statuses(server, addresses) == [403, 403])
   }
@@ -272,7 +272,7 @@ struct RevocationTests {
     #expect(await statuses(server, addresses) == [200, 200])
     let others = try await fileAddresses(ada)
     let id = String(device.refreshToken.prefix { $0 != "." })
-    try await server.service.revokeDevice(id)
+    try await server.service.sessions.revokeDevice(id)
     #expect(await statuses(server, addresses) == [403, 403])
     #expect(await statuses(server, others) == [200, 200])
   }
@@ -285,7 +285,7 @@ struct RevocationTests {
     let token = try await server.service.createAPIToken()
     ada.apiToken = token
     let addresses = try await fileAddresses(ada)
-    try await server.service.removeAPIToken(token)
+    try await server.service.apiTokens.remove(token)
     #expect(await statuses(server, addresses) == [403, 403])
   }
 
@@ -303,11 +303,11 @@ struct RevocationTests {
     )
     #expect(await stream.next() != nil)
     async let end = stream.next()
-    try await server.service.changeAccount("ada", .init(isDisabled: true))
+    try await server.service.accounts.change("ada", .init(isDisabled: true))
     #expect(await end == nil)
     #expect(try !listens(server, token))
-    try await server.service.changeAccount("ada", .init(isDisabled: false))
-    try await server.service.changeAccount("ada", .init(password: "another secret"))
+    try await server.service.accounts.change("ada", .init(isDisabled: false))
+    try await server.service.accounts.change("ada", .init(password: "another secret"))
     #expect(try !listens(server, token))
     #expect(await server.send("GET", "/webcourier/\(token)").status == 404)
   }
@@ -329,7 +329,7 @@ struct RevocationTests {
     server.clock.advance(seconds: 24 * 3600)
     #expect(try listens(server, tokens[0]))
     #expect(try listens(server, tokens[1]))
-    try await server.service.revokeDevice(ids[0])
+    try await server.service.sessions.revokeDevice(ids[0])
     #expect(try !listens(server, tokens[0]))
     #expect(try listens(server, tokens[1]))
   }
@@ -361,7 +361,7 @@ struct RevocationTests {
     #expect(try !listens(server, kept))
     try await server.service.housekeep()
     #expect(
-      try server.service.storage.read { try $0.device(token: CloudKitService.digest(kept)) } == nil
+      try server.service.storage.read { try $0.device(token: TokenDigest.of(kept)) } == nil
     )
   }
 
@@ -384,7 +384,7 @@ struct RevocationTests {
     let nobodys = try await register(server.visitor.extended)
     #expect(try listens(server, nobodys))
     let stored = try server.service.storage.read {
-      try $0.device(token: CloudKitService.digest(nobodys))
+      try $0.device(token: TokenDigest.of(nobodys))
     }
     #expect(stored == nil)
     server.clock.advance(seconds: 91 * 24 * 3600)

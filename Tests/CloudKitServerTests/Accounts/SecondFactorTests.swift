@@ -41,8 +41,8 @@ struct SecondFactorTests {
     let server = try await TestServer(administratorToken: "operator's token")
     _ = try await server.person()
     let service = server.service
-    let account = try service.account(named: "ada")
-    let offer = try await service.beginSecondFactor(of: account)
+    let account = try service.storage.account(named: "ada")
+    let offer = try await service.secondFactors.begin(of: account)
     let entry = try service.storage.read { try $0.secondFactor(of: account.id, now: service.now) }
     let sealed = try #require(entry?.0.sealedSecret)
     let secret = try service.vault.open(sealed, for: "second factor \(account.id)")
@@ -51,7 +51,7 @@ struct SecondFactorTests {
     var world = World(server: server, secret: secret, recovery: [])
     // No code is required before the app is confirmed.
     #expect(await world.signIn().status == 200)
-    world.recovery = try await service.confirmSecondFactor(
+    world.recovery = try await service.secondFactors.confirm(
       of: account,
       code: world.code,
       from: nil
@@ -126,8 +126,8 @@ struct SecondFactorTests {
     #expect(await world.signIn(code: world.recovery[0]).status == 401)
     #expect(await world.signIn(code: world.recovery[1]).status == 200)
     let service = world.server.service
-    let account = try service.account(named: "ada")
-    let next = try await service.renewRecoveryCodes(of: account, from: nil)
+    let account = try service.storage.account(named: "ada")
+    let next = try await service.secondFactors.renewRecoveryCodes(of: account, from: nil)
     #expect(await world.signIn(code: world.recovery[2]).status == 401)
     #expect(await world.signIn(code: next[0]).status == 200)
     let body = try service.storage.read { try $0.entry(SecondFactor.key(account.id)) }?.body
@@ -249,16 +249,16 @@ struct SecondFactorTests {
     let server = try await TestServer()
     _ = try await server.person()
     let service = server.service
-    let account = try service.account(named: "ada")
-    _ = try await service.beginSecondFactor(of: account)
+    let account = try service.storage.account(named: "ada")
+    _ = try await service.secondFactors.begin(of: account)
     server.clock.advance(seconds: 3601)
     await #expect(throws: ErrorDictionary.self) {
-      try await service.confirmSecondFactor(of: account, code: "000000", from: nil)
+      try await service.secondFactors.confirm(of: account, code: "000000", from: nil)
     }
     let world = try await world()
-    let other = try world.server.service.account(named: "ada")
+    let other = try world.server.service.storage.account(named: "ada")
     await #expect(throws: AdministrationError.self) {
-      try await world.server.service.beginSecondFactor(of: other)
+      try await world.server.service.secondFactors.begin(of: other)
     }
     #expect(await world.signIn(code: world.code).status == 200)
   }

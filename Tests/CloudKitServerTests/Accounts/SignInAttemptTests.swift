@@ -179,7 +179,7 @@ struct SignInAttemptTests {
       for _ in 0..<10 { _ = await signIn(server, "wrong", from: address) }
       #expect(await signIn(server, "secret", from: address).status == 429)
     }
-    let url = try await server.service.passwordResetURL(for: "ada")
+    let url = try await server.service.accounts.passwordResetURL(for: "ada")
     let path = String(url.dropFirst("http://127.0.0.1:8080".count))
     let body = Data("password=another+secret".utf8)
     #expect(await server.send("POST", path, body: body).status == 200)

@@ -191,7 +191,7 @@ struct BackupTests {
       }
       #expect(try FileManager.default.contentsOfDirectory(atPath: new.path).isEmpty)
       let again = try await TestServer(folder: old, seed: 2)
-      #expect(try again.service.accountDescriptions().map(\.userName) == ["ada"])
+      #expect(try again.service.accounts.descriptions().map(\.userName) == ["ada"])
       await again.service.shutdown()
     }
   }

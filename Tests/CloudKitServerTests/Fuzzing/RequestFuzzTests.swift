@@ -222,7 +222,7 @@ struct RequestFuzzTests {
     }
     // The server still works, and no user has gained a right.
     try await person.save(.forceUpdate, "after", ["t": .string("x")])
-    let accounts = try server.service.accountDescriptions()
+    let accounts = try server.service.accounts.descriptions()
     #expect(accounts.first { $0.userName == "ada" }?.isAdministrator == false)
   }
 

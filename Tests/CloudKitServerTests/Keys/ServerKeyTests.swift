@@ -90,7 +90,7 @@ struct ServerKeyTests {
     other = client
     other.environment = .production
     #expect(try await other.answer(other.path(.currentUser), method: "GET").status == 401)
-    try await client.server.service.removeServerKey(client.keyID)
+    try await client.server.service.serverKeys.remove(client.keyID)
     #expect(try await client.answer(path, method: "GET").status == 401)
   }
 
@@ -239,7 +239,7 @@ struct ServerKeyTests {
     let other = P384.Signing.PrivateKey().publicKey.pemRepresentation
     for text in ["", "hello", other] {
       await #expect(throws: AdministrationError.self) {
-        try await server.service.addServerKey(
+        try await server.service.serverKeys.add(
           publicKey: text,
           name: "",
           container: TestServer.container,

@@ -42,7 +42,7 @@ struct ForgottenPasswordTests {
       password: "secret",
       emailAddress: "shut@example.org"
     )
-    try await world.service.changeAccount("shut", .init(isDisabled: true))
+    try await world.service.accounts.change("shut", .init(isDisabled: true))
     _ = await world.post("/sign-up", "user=typed&password=secret&email=typed@example.org")
     _ = await world.mails()
     let answers = await [
@@ -71,7 +71,7 @@ struct ForgottenPasswordTests {
   func administrators() async throws {
     let world = try await MailWorld()
     _ = try await world.server.person("ada")
-    try await world.service.changeAccount("ada", .init(isAdministrator: true))
+    try await world.service.accounts.change("ada", .init(isAdministrator: true))
     _ = await world.forgot("ada")
     let mail = try #require(await world.mails().first)
     #expect(!mail.text.contains("/reset-password"))
@@ -90,24 +90,27 @@ struct ForgottenPasswordTests {
       await world.post(link, "password=by+the+link").status
     }
     let ofAdministrator = try await link()
-    try await world.service.changeAccount("ada", .init(isAdministrator: true))
+    try await world.service.accounts.change("ada", .init(isAdministrator: true))
     #expect(await use(ofAdministrator) == 400)
-    try await world.service.changeAccount("ada", .init(isAdministrator: false))
+    try await world.service.accounts.change("ada", .init(isAdministrator: false))
     #expect(await use(ofAdministrator) == 200)
     _ = await world.mails()
     // Setting or removing the address by an administrator ends links that were sent to the former.
     let former = try await link()
-    try await world.service.changeAccount("ada", .init(emailAddress: "ada@example.org"))
+    try await world.service.accounts.change("ada", .init(emailAddress: "ada@example.org"))
     #expect(await use(former) == 400)
     _ = await world.mails()
     let taken = try await link()
-    try await world.service.changeAccount("ada", .init(emailAddress: ""))
+    try await world.service.accounts.change("ada", .init(emailAddress: ""))
     #expect(await use(taken) == 400)
     // A link that was made from rows read before the change.
-    let late = try await world.service.passwordResetURL(for: "ada", mailedTo: "ada@example.com")
+    let late = try await world.service.accounts.passwordResetURL(
+      for: "ada",
+      mailedTo: "ada@example.com"
+    )
     #expect(await use(late.replacing("https://cloud.example.org", with: "")) == 400)
     // A link from an administrator has no address.
-    let given = try await world.service.passwordResetURL(for: "ada")
+    let given = try await world.service.accounts.passwordResetURL(for: "ada")
     #expect(await use(given.replacing("https://cloud.example.org", with: "")) == 200)
   }
 
@@ -117,7 +120,7 @@ struct ForgottenPasswordTests {
     _ = try await world.server.person("ada")
     _ = await world.forgot("ada")
     let link = try #require(await world.mails().first).link()
-    let account = try world.service.account(named: "ada")
+    let account = try world.service.storage.account(named: "ada")
     try await world.service.write {
       var batch = WriteBatch()
       batch.savedEntries = [
@@ -171,7 +174,7 @@ struct ForgottenPasswordTests {
     let session = String(
       try #require(page.html.firstMatch(of: /name="session" type="hidden" value="([^"]+)"/)?.1)
     )
-    let account = try world.service.account(named: "ada")
+    let account = try world.service.storage.account(named: "ada")
     func links() throws -> Int {
       try world.service.storage.read { try $0.verifications(of: account.id) }.count
     }
@@ -183,7 +186,7 @@ struct ForgottenPasswordTests {
     #expect(await world.post("/my-account", "session=\(session)&do=verify").status == 429)
     let form = "session=\(session)&do=address&password=secret&email="
     #expect(await world.post("/my-account", form + "other@example.org").status == 429)
-    #expect(try world.service.account(named: "ada").emailAddress == "ada@example.org")
+    #expect(try world.service.storage.account(named: "ada").emailAddress == "ada@example.org")
     #expect(try links() == 5)
     // The newest link is among those that are kept.
     let newest = try #require(await world.mails().last).link()

@@ -56,8 +56,8 @@ struct MailTests {
     }
     let links = try await world.mails().map { try $0.link() }
     try #require(links.count == 3)
-    try await world.service.changeAccount("bob", .init(emailAddress: "robert@example.org"))
-    try await world.service.deleteAccount("eve")
+    try await world.service.accounts.change("bob", .init(emailAddress: "robert@example.org"))
+    try await world.service.accounts.delete("eve")
     #expect(await world.confirm(links[1]) == 400)
     #expect(await world.confirm(links[2]) == 400)
     world.server.clock.advance(seconds: 24 * 3600)

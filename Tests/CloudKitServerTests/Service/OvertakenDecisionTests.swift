@@ -52,16 +52,16 @@ struct OvertakenDecisionTests {
     _ = try await server.person("ada")
     try await withThrowingTaskGroup(of: Void.self) { group in
       group.addTask {
-        try await service.changeAccount("ada", .init(password: "a new password"))
+        try await service.accounts.change("ada", .init(password: "a new password"))
       }
       for number in 0..<20 {
         group.addTask {
-          try await service.changeAccount("ada", .init(givenName: "Ada \(number)"))
+          try await service.accounts.change("ada", .init(givenName: "Ada \(number)"))
         }
       }
       try await group.waitForAll()
     }
-    let account = try await service.checkPassword(
+    let account = try await service.passwords.check(
       userName: "ada",
       password: "a new password",
       from: nil

@@ -90,7 +90,7 @@ struct AccessRequestTests {
   func typedAddress() async throws {
     let world = try await RequestableShare()
     let server = world.tree.server
-    let path = CloudKitService.signUpPath(invitation: try await server.service.invite())
+    let path = AccountService.signUpPath(invitation: try await server.service.accounts.invite())
     let form = Data("user=mallory&email=late@example.com&password=long+enough".utf8)
     #expect(await server.send("POST", path, body: form).status == 200)
     let mallory = try await server.person("mallory")
@@ -264,8 +264,8 @@ struct AccessRequestTests {
         $0.userIdentity?.lookupInfo?.emailAddress == "eve@example.com"
       }
     )
-    try await world.tree.server.service.deleteAccount("dan", purgesNow: true)
-    try await world.tree.server.service.deleteAccount("eve", purgesNow: true)
+    try await world.tree.server.service.accounts.delete("dan", purgesNow: true)
+    try await world.tree.server.service.accounts.delete("eve", purgesNow: true)
     #expect(try await world.share().requesters == [])
     #expect(try await world.share().blocked == [])
     try await world.tree.owner.save(.forceDelete, "share", recordType: nil)

@@ -117,11 +117,11 @@ struct SharePageTests {
   @Test("A seal ends with the account's sessions")
   func endedSeals() async throws {
     for change in [
-      CloudKitService.AccountChanges(password: "secret"), .init(isDisabled: true),
+      AccountChanges(password: "secret"), .init(isDisabled: true),
     ] {
       let tree = try await SharedTree(accepts: false)
       let (_, offer) = await page(tree, "POST", form: "user=bob&password=secret")
-      try await tree.server.service.changeAccount("bob", change)
+      try await tree.server.service.accounts.change("bob", change)
       let (joined, _) = await page(tree, "POST", form: "seal=\(try seal(offer))")
       #expect(joined.status == 421)
     }

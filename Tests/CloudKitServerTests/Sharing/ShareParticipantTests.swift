@@ -41,9 +41,9 @@ struct ShareParticipantTests {
     await #expect(throws: ErrorDictionary.self) { try await mallory.resolve(share.shortGUID) }
     await #expect(throws: ErrorDictionary.self) { try await mallory.accept(share) }
     #expect(try await mallory.sharedChanges().zones.isEmpty)
-    try await server.service.changeAccount(
+    try await server.service.accounts.change(
       "mallory",
-      CloudKitService.AccountChanges(emailAddress: "late@example.com")
+      AccountChanges(emailAddress: "late@example.com")
     )
     #expect(try await mallory.accept(share).participantStatus == .accepted)
   }

@@ -117,7 +117,7 @@ struct DeliveryTests {
     func count() throws -> Int {
       let name = try #require(
         try server.service.storage.read {
-          try $0.device(token: CloudKitService.digest(listener.device.apnsToken))
+          try $0.device(token: TokenDigest.of(listener.device.apnsToken))
         }
       ).userRecordName
       return try server.service.storage.read {

@@ -61,11 +61,11 @@ struct MailWorld {
   }
 
   func verifiedAddress(_ name: String) throws -> String? {
-    let account = try service.account(named: name)
+    let account = try service.storage.account(named: name)
     return try service.storage.read { try $0.verifiedAddress(of: account) }
   }
 
   func opens(_ name: String, _ password: String) async -> Bool {
-    (try? await service.checkPassword(userName: name, password: password, from: nil)) != nil
+    (try? await service.passwords.check(userName: name, password: password, from: nil)) != nil
   }
 }

@@ -15,7 +15,7 @@ struct SigningClient {
 
   init(_ server: TestServer) async throws {
     self.server = server
-    keyID = try await server.service.addServerKey(
+    keyID = try await server.service.serverKeys.add(
       publicKey: privateKey.publicKey.pemRepresentation,
       name: "tests",
       container: TestServer.container,

@@ -86,7 +86,7 @@ struct TestServer {
 
   /// Creates an account unless it exists, and signs in.
   func person(_ name: String = "ada") async throws -> Person {
-    if try !service.hasAccount(named: name) {
+    if try !service.accounts.has(named: name) {
       try await service.createAccount(
         userName: name,
         password: "secret",

@@ -13,7 +13,7 @@ extension CloudKitService {
   func beginDeviceAuthorization(_ request: WebServiceRequest) async throws -> WebServiceResponse {
     let form = request.form
     let container = form["scope"] ?? ""
-    let apiToken = try apiToken(form["client_id"] ?? "")
+    let apiToken = try apiTokens.token(form["client_id"] ?? "")
     guard let apiToken, apiToken.container == nil || apiToken.container == container else {
       return try refusal("invalid_client", "the client_id is no API token of the server")
     }
@@ -26,7 +26,7 @@ extension CloudKitService {
     let secret = effects.randomness.bytes(32).base64URL
     let userCode = DeviceAuthorization.userCode { effects.randomness.next() }
     let authorization = DeviceAuthorization(
-      secret: Self.digest(secret),
+      secret: TokenDigest.of(secret),
       apiToken: apiToken.digest,
       container: container,
       device: PersonName.device(form["device_name"], limit: limits.nameLength),
@@ -66,7 +66,7 @@ extension CloudKitService {
     case Self.refreshGrant:
       do {
         return try reply(
-          try await refresh(
+          try await sessions.refresh(
             form["refresh_token"] ?? "",
             from: SenderAddress(request.clientAddress)
           )
@@ -88,8 +88,8 @@ extension CloudKitService {
     let halves = (form["device_code"] ?? "").split(separator: ".", maxSplits: 1).map(String.init)
     guard halves.count == 2 else { return try refusal("invalid_grant", "unknown device code") }
     let key = DeviceAuthorization.key(halves[0])
-    let digest = Self.digest(halves[1])
-    let client = Self.digest(form["client_id"] ?? "")
+    let digest = TokenDigest.of(halves[1])
+    let client = TokenDigest.of(form["client_id"] ?? "")
     let now = now
     typealias Outcome = (authorization: DeviceAuthorization, verdict: DeviceAuthorization.Verdict)
     let outcome: Outcome? = try await write { [storage] () -> (WriteBatch?, Outcome?) in
@@ -126,7 +126,7 @@ extension CloudKitService {
         let account = try storage.read({ try $0.account(id: id) }),
         try !storage.read({ try $0.state(of: account.id).0.isDisabled })
       else { return try refusal("access_denied", "the account no longer exists") }
-      let credentials = try await startGrant(
+      let credentials = try await sessions.startGrant(
         account: account,
         container: authorization.container,
         device: authorization.device

@@ -77,6 +77,6 @@ struct DeviceAuthorization: Codable, Hashable, Sendable {
 
   /// A digest, as for a token: reading the storage reveals no pending code.
   static func key(_ userCode: String) -> DirectoryEntry.Key {
-    DirectoryEntry.Key(.deviceCode, CloudKitService.digest("device code\0\(userCode)"))
+    DirectoryEntry.Key(.deviceCode, TokenDigest.of("device code\0\(userCode)"))
   }
 }

@@ -25,7 +25,7 @@ struct AccountExport: Sendable {
   /// Sentences about what could not be read.
   private static let problemLimit = 1000
 
-  let service: CloudKitService
+  let exports: AccountExports
   let account: StoredAccount
 
   func write(to sink: @escaping Sink) async throws {
@@ -33,7 +33,7 @@ struct AccountExport: Sendable {
     try await member("README.txt", Data(Self.readme.utf8), sink)
     try await member("account.json", try facts(), sink)
     try await writeAudit(to: sink)
-    let users = try service.storage.read { try $0.users(account: account.id) }
+    let users = try exports.storage.read { try $0.users(account: account.id) }
     for user in users.sorted(by: { $0.container < $1.container }) {
       for environment in ContainerEnvironment.allCases {
         try await write(user, environment, &summary, to: sink)
@@ -87,10 +87,12 @@ struct AccountExport: Sendable {
       expires: 0,
       isKept: false
     )
-    let overview = try service.overview(OwnAccount(account: account, session: session, sender: nil))
-    let facts = try service.storage.read { snapshot in
+    let overview = try exports.ownAccounts.overview(
+      OwnAccount(account: account, session: session, sender: nil)
+    )
+    let facts = try exports.storage.read { snapshot in
       Facts(
-        exported: service.now,
+        exported: exports.now,
         givenName: account.givenName,
         familyName: account.familyName,
         phoneNumber: try snapshot.phoneNumber(ofAccount: account.id),
@@ -122,7 +124,7 @@ struct AccountExport: Sendable {
         after: after,
         limit: Self.pageRecords
       )
-      let entries = try service.storage.read { try $0.entries(range) }
+      let entries = try exports.storage.read { try $0.entries(range) }
       if entries.isEmpty, number > 1 { return }
       var lines = Data()
       for entry in entries { lines += entry.body + Data("\n".utf8) }
@@ -142,7 +144,7 @@ struct AccountExport: Sendable {
     _ summary: inout Summary,
     to sink: @escaping Sink
   ) async throws {
-    let owned = try service.storage.read {
+    let owned = try exports.storage.read {
       try $0.partitions(container: user.container, owner: user.recordName)
     }
     let found = owned.first { $0.key.environment == environment && $0.key.scope == .private }
@@ -157,7 +159,7 @@ struct AccountExport: Sendable {
       signInURL: ""
     )
     let folder = "containers/\(Self.component(user.container))/\(environment.rawValue)/zones"
-    let zones = try service.storage.read { try $0.livingZones(in: partition) }
+    let zones = try exports.storage.read { try $0.livingZones(in: partition) }
     var places = [(number: ZoneNumber.defaultZone, name: ZoneID.defaultZoneName)]
     places += zones.filter { $0.number != .defaultZone }.map { ($0.number, $0.name) }
     for place in places {
@@ -196,7 +198,7 @@ struct AccountExport: Sendable {
     _ summary: inout Summary,
     to sink: @escaping Sink
   ) async throws {
-    let begun = try service.storage.read { try $0.database(part.partition).counter }
+    let begun = try exports.storage.read { try $0.database(part.partition).counter }
     var position = ChangeNumber.zero
     var number = 1
     var late = 0
@@ -219,12 +221,12 @@ struct AccountExport: Sendable {
   }
 
   private func page(of part: ZonePart, after position: ChangeNumber) async throws -> Page {
-    try await service.reads.run(for: part.context) { control in
+    try await exports.reads.run(for: part.context) { control in
       var page = Page()
-      try service.storage.read(control) { snapshot in
+      try exports.storage.read(control) { snapshot in
         page = Page()
         let rendering = RecordRendering(
-          renderer: service.renderer,
+          renderer: exports.renderer,
           partition: part.partition,
           zones: ZoneDirectory(
             part.zones,
@@ -249,7 +251,7 @@ struct AccountExport: Sendable {
           } catch {
             // A record that cannot be read does not stop the export of the others.
             page.problems.append("The record \(row.text(.name)) cannot be read.")
-            service.logger.error(
+            exports.logger.error(
               "a record cannot be exported",
               metadata: ["record": "\(row.text(.name))", "error": "\(error)"]
             )
@@ -274,7 +276,7 @@ struct AccountExport: Sendable {
     var record = try WireCoding.decode(RecordDictionary.self, from: bytes)
     func placed(_ asset: AssetValue) -> AssetValue {
       var asset = asset
-      guard let file = asset.downloadURL.flatMap({ service.fileName(ofDownload: $0) }) else {
+      guard let file = asset.downloadURL.flatMap({ exports.fileName(ofDownload: $0) }) else {
         return asset
       }
       if !files.contains(file) { files.append(file) }
@@ -302,19 +304,19 @@ struct AccountExport: Sendable {
   ) async throws {
     try checkAccount()
     let place = AssetPlace(partition, file)
-    guard let size = try await service.assets.store.size(of: place) else {
+    guard let size = try await exports.assets.store.size(of: place) else {
       return note(["The file \(file) is not there."], in: &summary)
     }
     let name = "\(path)/assets/\(file)"
-    try await sink(TarArchive.header(path: name, size: size, modified: service.effects.now))
-    if size > 0 { try await service.assets.store.read(place, 0..<size, into: sink) }
+    try await sink(TarArchive.header(path: name, size: size, modified: exports.effects.now))
+    if size > 0 { try await exports.assets.store.read(place, 0..<size, into: sink) }
     try await sink(TarArchive.padding(size))
     summary.files += 1
   }
 
   /// Ends an archive whose account was shut or has another password since its link was used.
   private func checkAccount() throws {
-    let isOpen = try service.storage.read { snapshot in
+    let isOpen = try exports.storage.read { snapshot in
       guard let now = try snapshot.account(id: account.id) else { return false }
       return try now.passwordHash == account.passwordHash
         && !snapshot.state(of: account.id).0.isDisabled
@@ -329,7 +331,7 @@ struct AccountExport: Sendable {
   private func member(_ path: String, _ bytes: Data, _ sink: Sink) async throws {
     let size = Int64(bytes.count)
     try await sink(
-      TarArchive.header(path: path, size: size, modified: service.effects.now) + bytes
+      TarArchive.header(path: path, size: size, modified: exports.effects.now) + bytes
         + TarArchive.padding(size)
     )
   }
@@ -349,6 +351,6 @@ struct AccountExport: Sendable {
     }.joined()
     let plain = escaped.allSatisfy { $0 == "." } ? escaped.replacing(".", with: "%2E") : escaped
     guard plain.utf8.count > 120 else { return plain }
-    return "\(plain.prefix(80))-\(CloudKitService.digest(name).prefix(16))"
+    return "\(plain.prefix(80))-\(TokenDigest.of(name).prefix(16))"
   }
 }

@@ -48,7 +48,7 @@ extension CloudKitService {
       return try await beginIdentity(request, to: .register(invitation: invitation))
     }
     do {
-      try await register(
+      try await accounts.register(
         userName: form["user"] ?? "",
         password: form["password"] ?? "",
         emailAddress: form["email"].flatMap { $0.isEmpty ? nil : $0 },
@@ -86,7 +86,7 @@ extension CloudKitService {
     guard request.method == "POST" else { return page.response(nonce: nonce) }
     try rates.checkAnonymous(request)
     do {
-      try await resetPassword(
+      try await accounts.resetPassword(
         code: target.query["code"] ?? "",
         password: request.form["password"] ?? "",
         from: SenderAddress(request.clientAddress)
@@ -129,21 +129,21 @@ extension CloudKitService {
         from: request.body,
         within: bodyBounds[nil]
       )
-      let apiToken = try apiToken(target.query[WebServiceName.apiToken] ?? "")
+      let apiToken = try apiTokens.token(target.query[WebServiceName.apiToken] ?? "")
       guard let apiToken, apiToken.container == nil || apiToken.container == call.container,
         request.headers["origin"].map({ allows($0, apiToken) }) ?? true
       else { throw ErrorDictionary(.authenticationFailed, "unknown API token") }
       guard NameRules.isContainerName(call.container, limits) else {
         throw ErrorDictionary(.badRequest, "invalid container")
       }
-      let account = try await checkPassword(
+      let account = try await passwords.check(
         userName: call.userName,
         password: call.password,
         code: call.code,
         from: SenderAddress(request.clientAddress)
       )
       let device = call.device ?? "a device"
-      let credentials = try await startGrant(
+      let credentials = try await sessions.startGrant(
         account: account,
         container: call.container,
         device: device
@@ -164,7 +164,7 @@ extension CloudKitService {
         within: bodyBounds[nil]
       )
       return try reply(
-        try await refresh(call.refreshToken, from: SenderAddress(request.clientAddress))
+        try await sessions.refresh(call.refreshToken, from: SenderAddress(request.clientAddress))
       )
     case .signOut:
       let call = try ClientBody.decode(
@@ -173,12 +173,12 @@ extension CloudKitService {
         within: bodyBounds[nil]
       )
       // Any client with a valid token of the device may end its grant.
-      _ = try await refresh(call.refreshToken, from: SenderAddress(request.clientAddress))
-      let grant = try await revokeDevice(String(call.refreshToken.prefix { $0 != "." }))
+      _ = try await sessions.refresh(call.refreshToken, from: SenderAddress(request.clientAddress))
+      let grant = try await sessions.revokeDevice(String(call.refreshToken.prefix { $0 != "." }))
       auditLog.record(
         "sign-out.device",
-        by: try userName(of: grant.account),
-        about: try userName(of: grant.account),
+        by: try storage.userName(of: grant.account),
+        about: try storage.userName(of: grant.account),
         from: SenderAddress(request.clientAddress),
         device: grant.device
       )
@@ -189,13 +189,13 @@ extension CloudKitService {
         from: request.body,
         within: bodyBounds[nil]
       )
-      let account = try await checkPassword(
+      let account = try await passwords.check(
         userName: call.userName,
         password: call.password,
         code: call.code,
         from: SenderAddress(request.clientAddress)
       )
-      try await deleteOwnAccount(account, from: SenderAddress(request.clientAddress))
+      try await ownAccounts.delete(account, from: SenderAddress(request.clientAddress))
       return try reply([String: String]())
     }
   }

@@ -29,7 +29,7 @@ extension CloudKitService {
     }
     do {
       return try await delete(
-        checkPassword(
+        passwords.check(
           userName: form["user"] ?? "",
           password: form["password"] ?? "",
           code: form["code"],
@@ -63,17 +63,11 @@ extension CloudKitService {
     _ account: StoredAccount,
     _ request: WebServiceRequest
   ) async throws -> WebServiceResponse {
-    try await deleteOwnAccount(account, from: SenderAddress(request.clientAddress))
+    try await ownAccounts.delete(account, from: SenderAddress(request.clientAddress))
     return AccountPage(
       title: Self.deletionTitle,
       message: "The account \(account.userName) is disabled. \(purgeNotice)"
     ).response(nonce: nonce)
-  }
-
-  /// Deletes an account whose user has just authenticated.
-  func deleteOwnAccount(_ account: StoredAccount, from sender: SenderAddress?) async throws {
-    try await deleteAccount(account.userName, from: sender)
-    auditLog.record("account.delete", by: account.userName, about: account.userName, from: sender)
   }
 
   var purgeNotice: String {
@@ -89,7 +83,7 @@ extension CloudKitService {
     if error.serverErrorCode == .throttled {
       return "Too many attempts. Please wait a few minutes, then try again."
     }
-    return Self.isCodeNeeded(error)
+    return SecondFactorService.isCodeNeeded(error)
       ? "This account has a second factor. Please give its code too."
       : "The user name, the password or the code is wrong."
   }

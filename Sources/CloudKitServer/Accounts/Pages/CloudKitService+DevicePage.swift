@@ -43,7 +43,7 @@ extension CloudKitService {
       return page.response(nonce: nonce)
     }
     do {
-      let account = try await checkPassword(
+      let account = try await passwords.check(
         userName: userName,
         password: password,
         code: sent == nil ? nil : form["code"],

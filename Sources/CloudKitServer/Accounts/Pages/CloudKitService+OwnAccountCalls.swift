@@ -41,12 +41,13 @@ extension CloudKitService {
     _ request: WebServiceRequest,
     _ target: RequestTarget
   ) async throws -> WebServiceResponse {
-    let apiToken = try apiToken(target.query[WebServiceName.apiToken] ?? "")
+    let apiToken = try apiTokens.token(target.query[WebServiceName.apiToken] ?? "")
     let sender = SenderAddress(request.clientAddress)
     guard let apiToken, request.headers["origin"].map({ allows($0, apiToken) }) ?? true else {
       throw ErrorDictionary(.authenticationFailed, "unknown API token")
     }
-    guard let token = target.webAuthToken, let own = try ownAccount(token, from: sender),
+    guard let token = target.webAuthToken,
+      let own = try ownAccounts.account(ofToken: token, from: sender),
       !own.isOfOwnPage, apiToken.container == nil || apiToken.container == own.session.container
     else {
       throw ErrorDictionary(.authenticationFailed, "the user token has expired or was revoked")
@@ -69,12 +70,12 @@ extension CloudKitService {
       try ClientBody.decode(type, from: body, within: bodyBounds[nil])
     }
     switch call {
-    case .overview: return try WireCoding.encode(try overview(own))
-    case .endSession: try await endSession(try read(Named.self).id, of: own)
-    case .endDevice: try await endDevice(try read(Named.self).id, of: own)
+    case .overview: return try WireCoding.encode(try ownAccounts.overview(own))
+    case .endSession: try await ownAccounts.endSession(try read(Named.self).id, of: own)
+    case .endDevice: try await ownAccounts.endDevice(try read(Named.self).id, of: own)
     case .changePassword:
       let change: NewPassword = try read()
-      try await changePassword(
+      try await ownAccounts.changePassword(
         of: own,
         from: change.password,
         to: change.newPassword,
@@ -82,16 +83,16 @@ extension CloudKitService {
       )
     case .changeAddress:
       let change: NewAddress = try read()
-      try await changeAddress(
+      try await ownAccounts.changeAddress(
         of: own,
         to: change.emailAddress,
         password: change.password,
         code: change.code
       )
-    case .sendVerification: try await resendVerification(of: own)
+    case .sendVerification: try await ownAccounts.resendVerification(of: own)
     case .beginSecondFactor:
       return try WireCoding.encode(
-        try await beginSecondFactor(of: own, password: try read(Proof.self).password)
+        try await ownAccounts.beginSecondFactor(of: own, password: try read(Proof.self).password)
       )
     case .discoverability:
       let consent: Consent = try read()
@@ -105,10 +106,10 @@ extension CloudKitService {
     case .exportData:
       let proof: Proof = try read()
       return try WireCoding.encode(
-        try await beginExport(of: own, password: proof.password, code: proof.code)
+        try await exports.begin(of: own, password: proof.password, code: proof.code)
       )
     case .confirmSecondFactor:
-      let codes = try await confirmSecondFactor(
+      let codes = try await secondFactors.confirm(
         of: own.account,
         code: try read(Code.self).code,
         from: own.sender
@@ -116,10 +117,10 @@ extension CloudKitService {
       return try WireCoding.encode(["recoveryCodes": codes])
     case .removeSecondFactor:
       let proof: Proof = try read()
-      try await removeSecondFactor(of: own, password: proof.password, code: proof.code)
+      try await ownAccounts.removeSecondFactor(of: own, password: proof.password, code: proof.code)
     case .renewRecoveryCodes:
       let proof: Proof = try read()
-      let codes = try await renewRecoveryCodes(
+      let codes = try await ownAccounts.renewRecoveryCodes(
         of: own,
         password: proof.password,
         code: proof.code

@@ -29,14 +29,14 @@ extension CloudKitService {
       return try await openOwnPage(of: account, by: .ownPageOfIssuer, from: sender)
     }
     if let token = form["session"] {
-      guard let own = try ownAccount(token, from: sender), own.isOfOwnPage else {
+      guard let own = try ownAccounts.account(ofToken: token, from: sender), own.isOfOwnPage else {
         page.message = "This took too long. Please sign in again."
         return page.response(status: 401, nonce: nonce)
       }
       return try await act(form, token, own)
     }
     do {
-      let account = try await checkPassword(
+      let account = try await passwords.check(
         userName: form["user"] ?? "",
         password: form["password"] ?? "",
         code: form["code"],
@@ -73,16 +73,16 @@ extension CloudKitService {
   ) async throws -> WebServiceResponse {
     let token = effects.randomness.bytes(32).base64URL
     let session = StoredSession(
-      digest: Self.digest(token),
+      digest: TokenDigest.of(token),
       container: page.rawValue,
       account: account.id,
       userRecordName: "",
       expires: now + Int64(limits.ownPageLifetime * 1000),
       isKept: false
     )
-    try await begin(session, of: account)
+    try await sessions.begin(session, of: account)
     auditLog.record("sign-in.own-page", by: account.userName, about: account.userName, from: sender)
-    guard let own = try ownAccount(token, from: sender) else {
+    guard let own = try ownAccounts.account(ofToken: token, from: sender) else {
       throw ErrorDictionary(.authenticationFailed, "the account may not sign in")
     }
     return try ownPage(own, token).response()
@@ -94,7 +94,7 @@ extension CloudKitService {
     message: String? = nil
   ) throws -> OwnAccountPage {
     OwnAccountPage(
-      overview: try overview(own),
+      overview: try ownAccounts.overview(own),
       session: token,
       message: message,
       sendsMail: mails.isOn,
@@ -119,39 +119,51 @@ extension CloudKitService {
     do {
       switch form["do"] {
       case "device":
-        try await endDevice(form["id"] ?? "", of: own)
+        try await ownAccounts.endDevice(form["id"] ?? "", of: own)
         message = "The device is signed out."
       case "session":
-        try await endSession(form["id"] ?? "", of: own)
+        try await ownAccounts.endSession(form["id"] ?? "", of: own)
         message = "The sign-in has ended."
       case "password":
-        try await changePassword(of: own, from: password, to: form["new"] ?? "", code: code)
+        try await ownAccounts.changePassword(
+          of: own,
+          from: password,
+          to: form["new"] ?? "",
+          code: code
+        )
         message = "The password is changed. Every other device has to sign in again."
       case "address":
-        try await changeAddress(of: own, to: form["email"] ?? "", password: password, code: code)
+        try await ownAccounts.changeAddress(
+          of: own,
+          to: form["email"] ?? "",
+          password: password,
+          code: code
+        )
         message =
-          try storage.read { try pendingAddress(of: own.account, $0) } == nil || !mails.isOn
+          try storage.read { try accounts.pendingAddress(of: own.account, $0) } == nil
+          || !mails.isOn
           ? "The address is saved."
           : "The address takes effect once you have opened the link in the mail that was sent to it."
       case "verify":
-        try await resendVerification(of: own)
+        try await ownAccounts.resendVerification(of: own)
         message = "A mail with a link was sent to the address."
-      case "begin": secret = try await beginSecondFactor(of: own, password: password, code: code)
+      case "begin":
+        secret = try await ownAccounts.beginSecondFactor(of: own, password: password, code: code)
       case "confirm":
-        codes = try await confirmSecondFactor(
+        codes = try await secondFactors.confirm(
           of: own.account,
           code: form["code"] ?? "",
           from: own.sender
         )
         message = "The second factor is on."
       case "codes":
-        codes = try await renewRecoveryCodes(of: own, password: password, code: code)
+        codes = try await ownAccounts.renewRecoveryCodes(of: own, password: password, code: code)
       case "remove":
-        try await removeSecondFactor(of: own, password: password, code: code)
+        try await ownAccounts.removeSecondFactor(of: own, password: password, code: code)
         message = "The second factor is removed."
-      case "export": export = try await beginExport(of: own, password: password, code: nil)
+      case "export": export = try await exports.begin(of: own, password: password, code: nil)
       case "delete":
-        try await delete(own, password: password)
+        try await ownAccounts.delete(own, password: password)
         return AccountPage(
           title: Self.ownPageTitle,
           message: "The account \(own.account.userName) is disabled. \(purgeNotice)"
@@ -168,7 +180,7 @@ extension CloudKitService {
       return page.response(status: error.serverErrorCode.httpStatus).retrying(after: error)
     }
     // Read again: the address or the name may have changed.
-    guard let changed = try ownAccount(token, from: own.sender) else {
+    guard let changed = try ownAccounts.account(ofToken: token, from: own.sender) else {
       return AccountPage(title: Self.ownPageTitle, message: message).response(nonce: nonce)
     }
     var page = try ownPage(changed, token, message: message)

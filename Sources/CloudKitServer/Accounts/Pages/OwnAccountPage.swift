@@ -12,7 +12,7 @@ struct OwnAccountPage {
   /// What was refused, and by which form it was asked for.
   var refusal: Refusal?
   /// What is shown this once: a secret for an authenticator app, or recovery codes.
-  var secret: CloudKitService.SecondFactorOffer?
+  var secret: SecondFactorOffer?
   var recoveryCodes: [String]?
   var export: AccountExportLink?
   /// Whether the server can send a link that confirms an address.

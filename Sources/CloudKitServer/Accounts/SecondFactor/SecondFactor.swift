@@ -47,7 +47,7 @@ struct SecondFactor: Codable, Hashable, Sendable {
   }
 
   private static func digest(_ code: String, _ account: String) -> String {
-    CloudKitService.digest("recovery code\0\(account)\0\(code)")
+    TokenDigest.of("recovery code\0\(account)\0\(code)")
   }
 
   /// A typed code without separators and case.

@@ -14,7 +14,7 @@ extension CloudKitService {
     guard let text = sent.isEmpty ? visit?.apiToken : sent else {
       throw ErrorDictionary(.authenticationFailed, "no auth method found")
     }
-    let known = try sessions.apiToken(text, now: now) { try apiToken(text) }
+    let known = try sessions.cache.apiToken(text, now: now) { try apiTokens.token(text) }
     guard let apiToken = known, apiToken.environment == path.environment,
       apiToken.container == nil || apiToken.container == path.container
     else { throw ErrorDictionary(.authenticationFailed, "unknown API token") }
@@ -27,7 +27,7 @@ extension CloudKitService {
     }
     let principal =
       try await target.webAuthToken.asyncMap {
-        try await self.principal(token: $0, container: path.container)
+        try await self.sessions.principal(token: $0, container: path.container)
       } ?? nil
     // A user token is for one container; without a user any container name could be invented.
     if principal != nil { try await openContainer(path.container) }
@@ -50,88 +50,13 @@ extension CloudKitService {
 
   /// Registers a container when a user accesses it for the first time.
   private func openContainer(_ container: String) async throws {
-    guard !sessions.knows(container: container) else { return }
+    guard !sessions.cache.knows(container: container) else { return }
     try await write {
       var batch = WriteBatch()
       batch.container = container
       return (batch, ())
     }
-    sessions.note(container: container)
-  }
-
-  /// Clears cached credentials and ends the polls and streams bound to ended ones, after this
-  /// process has ended some.
-  func credentialsEnded() {
-    sessions.forgetSessions()
-    devices.endUnboundListeners()
-  }
-
-  static func digest(_ token: String) -> String {
-    Data(SHA256.hash(data: Data(token.utf8))).hexadecimal
-  }
-
-  /// The user of a token, or nil if it is unknown, for another container, or expired.
-  private func principal(token: String, container: String) async throws -> Principal? {
-    let digest = Self.digest(token)
-    let generation = sessions.generation
-    var session = sessions.session(digest: digest, now: now)
-    if session == nil {
-      session = try storage.read { try $0.session(digest: digest) }
-    }
-    guard let session, session.container == container, session.expires > now else { return nil }
-    guard let session = try await renewed(session) else {
-      sessions.forgetSessions()
-      return nil
-    }
-    sessions.note(session, readIn: generation, now: now)
-    let account = session.account
-    return Principal(
-      account: account,
-      userRecordName: session.userRecordName,
-      session: digest,
-      grant: try sessions.grant(of: digest) {
-        try storage.read { try grant(ofSession: digest, account: account, $0) }
-      }
-    )
-  }
-
-  /// A session that is used now: use renews it, with a write only once in half its life.
-  ///
-  /// - Returns: Nil where it was ended meanwhile.
-  func renewed(_ session: StoredSession) async throws -> StoredSession? {
-    let lifetime = session.isKept ? limits.keptSessionLifetime : limits.sessionLifetime
-    guard Double(session.expires - now) < lifetime * 500 else { return session }
-    return try await renew(session, lifetime)
-  }
-
-  /// Moves a session's end on, up to its greatest age; nil where it was ended meanwhile.
-  ///
-  /// The age is stored from the first renewal on; before it, the expiry shows when the session
-  /// began.
-  private func renew(_ session: StoredSession, _ lifetime: Double) async throws -> StoredSession? {
-    let age = session.isKept ? limits.keptSessionAge : limits.sessionAge
-    let key = DirectoryEntry.Key(.sessionEnd, session.digest)
-    let time = now
-    return try await write { [storage] in
-      try storage.read { snapshot -> (WriteBatch?, StoredSession?) in
-        guard var found = try snapshot.session(digest: session.digest), found.expires > time else {
-          return (nil, nil)
-        }
-        let known = try snapshot.entry(key)
-        let end = known?.expires ?? found.expires + Int64((age - lifetime) * 1000)
-        let next = min(time + Int64(lifetime * 1000), end)
-        guard next > found.expires else { return (nil, found) }
-        found.expires = next
-        var batch = WriteBatch()
-        if known == nil {
-          batch.savedEntries = [DirectoryEntry(key, owner: found.account, expires: end)]
-        }
-        batch.renewedSessions = [
-          WriteBatch.SessionRenewal(digest: found.digest, expires: found.expires)
-        ]
-        return (batch, found)
-      }
-    }
+    sessions.cache.note(container: container)
   }
 }
 

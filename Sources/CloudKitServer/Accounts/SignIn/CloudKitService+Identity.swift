@@ -53,7 +53,7 @@ extension CloudKitService {
         redirectURL: "\(baseURL)\(Self.identityReturn)",
         requiresAuthenticationSince: purpose.isOfOwnAccount ? now : nil
       ),
-      browser: Self.digest(browser),
+      browser: TokenDigest.of(browser),
       expires: now + Self.attemptLifetime
     )
     let address: String
@@ -113,7 +113,7 @@ extension CloudKitService {
     let state = target.query["state"] ?? ""
     guard let attempt = signer.open(state, as: IdentityAttempt.self, for: .identity),
       attempt.expires > now, let browser = cookie(request),
-      Self.digest(browser) == attempt.browser
+      TokenDigest.of(browser) == attempt.browser
     else {
       return AccountPage(
         title: "Sign in",
@@ -145,7 +145,7 @@ extension CloudKitService {
 
   /// Records that an attempt or a ticket was used: each is valid once, on all servers together.
   private func useUp(_ text: String, until expires: Int64) async throws {
-    let key = DirectoryEntry.Key(.identityAttempt, Self.digest(text))
+    let key = DirectoryEntry.Key(.identityAttempt, TokenDigest.of(text))
     try await write { [storage] in
       guard try storage.read({ try $0.entry(key) }) == nil else {
         throw AdministrationError(description: "This sign-in was used already. Please start again.")
@@ -174,11 +174,11 @@ extension CloudKitService {
     case .deleteAccount: return try deletionPage(for: account, attempt)
     case .ownAccount: return try openingPage(for: account, attempt)
     }
-    let known = try apiToken(signIn.apiToken)
+    let known = try apiTokens.token(signIn.apiToken)
     guard let apiToken = known,
       apiToken.container == nil || apiToken.container == signIn.container
     else { throw AdministrationError(description: "This sign-in link is no longer valid.") }
-    let token = try await startSession(
+    let token = try await sessions.start(
       account: account,
       container: signIn.container,
       isKept: isKept
@@ -243,7 +243,7 @@ extension CloudKitService {
   ) async throws -> StoredAccount? {
     guard configuration.identityProvider != nil, let text, let browser = cookie(request),
       let ticket = signer.open(text, as: IdentityTicket.self, for: .identityTicket),
-      ticket.purpose == purpose, ticket.expires > now, ticket.browser == Self.digest(browser)
+      ticket.purpose == purpose, ticket.expires > now, ticket.browser == TokenDigest.of(browser)
     else { return nil }
     let account = try storage.read { snapshot -> StoredAccount? in
       guard try !snapshot.state(of: ticket.account).0.isDisabled else { return nil }

@@ -42,7 +42,7 @@ extension CloudKitService {
       try storage.read { try self.linking(identity, to: address, $0) }
     }
     guard let linked else { return nil }
-    credentialsEnded()
+    sessions.credentialsEnded()
     auditLog.record(
       "account.link",
       by: linked.userName,
@@ -74,7 +74,7 @@ extension CloudKitService {
       try identity.entry(for: account.id),
       try state.entry(account.id, revision: (revision ?? 0) + 1),
     ]
-    try endSessions(of: account.id, snapshot, in: &batch)
+    try sessions.endAll(of: account.id, snapshot, in: &batch)
     return (batch, account)
   }
 
@@ -83,7 +83,7 @@ extension CloudKitService {
     _ provider: any IdentityProvider,
     invitation code: String?
   ) async throws -> StoredAccount {
-    let found = try code.flatMap { try invitation($0) }
+    let found = try code.flatMap { try accounts.invitation($0) }
     guard found != nil || (provider.registration ?? configuration.registration) == .open else {
       throw AdministrationError(
         description: configuration.registration == .closed
@@ -93,9 +93,9 @@ extension CloudKitService {
     }
     let names = identity.userNames(limit: limits.nameLength)
     let userName =
-      try names.first { try !hasAccount(named: $0) }
+      try names.first { try !accounts.has(named: $0) }
       ?? "person-\(effects.randomness.bytes(6).hexadecimal)"
-    let id = try await createAccount(
+    let id = try await accounts.create(
       userName: userName,
       // A random password, so that the account is only accessible through the other service.
       password: effects.randomness.bytes(32).base64URL,

@@ -42,7 +42,7 @@ extension CloudKitService {
     }
     let container = target.query["container"] ?? ""
     let text = target.query[WebServiceName.apiToken] ?? ""
-    let known = try apiToken(text)
+    let known = try apiTokens.token(text)
     let state = target.query[Self.stateName]
     guard let apiToken = known, !container.isEmpty, !container.contains("/"),
       apiToken.container == nil || apiToken.container == container,
@@ -83,13 +83,13 @@ extension CloudKitService {
       )
     }
     do {
-      let account = try await checkPassword(
+      let account = try await passwords.check(
         userName: form["user"] ?? "",
         password: form["password"] ?? "",
         code: form["code"],
         from: SenderAddress(request.clientAddress)
       )
-      let token = try await startSession(
+      let token = try await sessions.start(
         account: account,
         container: container,
         isKept: form["keep"] != nil
@@ -133,7 +133,8 @@ extension CloudKitService {
   private func askingOrigin(_ target: RequestTarget, _ apiToken: StoredAPIToken) -> String? {
     guard let text = target.query["request"],
       let bound = signer.open(text, as: SignInRequest.self, for: .signIn),
-      Self.digest(bound.apiToken) == apiToken.digest, bound.container == target.query["container"]
+      TokenDigest.of(bound.apiToken) == apiToken.digest,
+      bound.container == target.query["container"]
     else { return nil }
     return bound.origin
   }

@@ -71,7 +71,7 @@ package struct ExternalIdentity: Hashable, Sendable {
   /// The key of the entry that links an account to this user.
   var key: DirectoryEntry.Key {
     // Two lines: neither part has a line break, so no two users have the same text.
-    DirectoryEntry.Key(.identity, CloudKitService.digest("\(issuer)\n\(subject)"))
+    DirectoryEntry.Key(.identity, TokenDigest.of("\(issuer)\n\(subject)"))
   }
 }
 

@@ -15,7 +15,7 @@ struct IssuingCredential: Codable, Hashable, Sendable {
   var key: String?
 
   init(_ context: RequestContext) {
-    if !context.apiToken.isEmpty { apiToken = CloudKitService.digest(context.apiToken) }
+    if !context.apiToken.isEmpty { apiToken = TokenDigest.of(context.apiToken) }
     guard let principal = context.principal else { return }
     if let grant = principal.grant {
       self.grant = grant
@@ -36,21 +36,5 @@ struct IssuingCredential: Codable, Hashable, Sendable {
     }
     if let session { return (try snapshot.session(digest: session)?.expires ?? 0) > now }
     return true
-  }
-}
-
-extension CloudKitService {
-  /// The grant of a session, which never changes; nil for the session of a page.
-  func grant(
-    ofSession digest: String,
-    account: String,
-    _ snapshot: any StorageSnapshot
-  ) throws -> String? {
-    let grants = try snapshot.entries(
-      DirectoryRange(.refreshToken, owner: account, limit: .max)
-    )
-    return try grants.first { entry in
-      try WireCoding.decode(RefreshGrant.self, from: entry.body).sessions.contains(digest)
-    }?.key.name
   }
 }

@@ -52,7 +52,7 @@ extension StorageFormat {
       "UPDATE api_tokens SET token = $1, prefix = $2 WHERE token = $3",
       each: tokens.map { token in
         [
-          .text(CloudKitService.digest(token)), .text(StoredAPIToken.prefix(of: token)),
+          .text(TokenDigest.of(token)), .text(StoredAPIToken.prefix(of: token)),
           .text(token),
         ]
       }

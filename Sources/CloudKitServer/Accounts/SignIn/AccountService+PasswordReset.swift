@@ -8,7 +8,7 @@ struct MailedReset: Codable, Hashable, Sendable {
 }
 
 /// Links to a new password.
-extension CloudKitService {
+extension AccountService {
   static let usedLink = AdministrationError(
     description: "This link has expired or was used."
   )
@@ -20,20 +20,20 @@ extension CloudKitService {
 
   /// The same, for a mail to an address.
   func passwordResetURL(for userName: String, mailedTo address: String?) async throws -> String {
-    let account = try account(named: userName)
+    let account = try storage.account(named: userName)
     let code = effects.randomness.bytes(24).base64URL
     let entry = DirectoryEntry(
-      DirectoryEntry.Key(.passwordReset, Self.digest(code)),
+      DirectoryEntry.Key(.passwordReset, TokenDigest.of(code)),
       owner: account.id,
       expires: now + Int64(limits.passwordResetLifetime * 1000),
       body: try address.map { try WireCoding.encode(MailedReset(address: $0)) } ?? Data()
     )
-    try await write {
+    try await writer.write {
       var batch = WriteBatch()
       batch.savedEntries = [entry]
       return (batch, ())
     }
-    return "\(baseURL)\(Route.Section.resetPassword.path)?code=\(code)"
+    return "\(self.address.url)\(Route.Section.resetPassword.path)?code=\(code)"
   }
 
   /// Sets the password that the holder of a reset link chose.
@@ -41,12 +41,12 @@ extension CloudKitService {
   /// The transaction that sets the password uses the link up: after a refusal, such as a full
   /// hashing queue, the link is still valid.
   func resetPassword(code: String, password: String, from sender: SenderAddress?) async throws {
-    let key = DirectoryEntry.Key(.passwordReset, Self.digest(code))
+    let key = DirectoryEntry.Key(.passwordReset, TokenDigest.of(code))
     let entry = try storage.read { try $0.entry(key) }
     guard let entry, (entry.expires ?? 0) > now,
       let account = try storage.read({ try $0.account(id: entry.owner) })
     else { throw Self.usedLink }
-    try await changeAccount(
+    try await change(
       account.userName,
       AccountChanges(password: password),
       from: sender,

@@ -18,7 +18,39 @@ extension StoredAccount {
 }
 
 /// New passwords, and the verification of passwords.
-extension CloudKitService {
+final class PasswordService: Sendable {
+  private let storage: any Storage
+  private let writer: StorageWriter
+  let hashing: HashingQueue
+  private let attempts: SignInLimiter
+  private let secondFactors: SecondFactorService
+  private let auditLog: AuditLog
+  private let mails: AccountMails
+  private let limits: ServiceLimits
+  private let effects: Effects
+
+  init(
+    storage: any Storage,
+    writer: StorageWriter,
+    hashing: HashingQueue,
+    attempts: SignInLimiter,
+    secondFactors: SecondFactorService,
+    auditLog: AuditLog,
+    mails: AccountMails,
+    limits: ServiceLimits,
+    effects: Effects
+  ) {
+    self.storage = storage
+    self.writer = writer
+    self.hashing = hashing
+    self.attempts = attempts
+    self.secondFactors = secondFactors
+    self.auditLog = auditLog
+    self.mails = mails
+    self.limits = limits
+    self.effects = effects
+  }
+
   /// Throws for a new password that is easy to guess, also from administrators.
   func checkNew(_ password: String, userName: String) throws {
     guard let objection = limits.passwordRule.objection(to: password, userName: userName) else {
@@ -47,7 +79,7 @@ extension CloudKitService {
   ///
   /// The attempt counts as failed until the password is verified, so that concurrent attempts are
   /// limited like consecutive ones.
-  func checkPassword(
+  func check(
     userName: String,
     password: String,
     code: String? = nil,
@@ -60,9 +92,9 @@ extension CloudKitService {
       throw wrong
     }
     let attempt = SignInAttempt(userName: userName, sender: sender, limits: limits)
-    let isKnown = try isKnown(attempt)
+    let isKnown = try attempts.isKnown(attempt)
     return try await hashing.withPlace(of: sender, isKnown: isKnown, limits) { lane in
-      try await reserve(attempt)
+      try await attempts.reserve(attempt)
       let known = try storage.read { try $0.account(userName: userName) }
       let cost = PasswordCost(limits)
       let isRight = try await lane.run {
@@ -85,13 +117,13 @@ extension CloudKitService {
         throw wrong
       }
       do {
-        if asksForCode { try await checkCode(code, of: known, from: sender) }
-      } catch let error as ErrorDictionary where Self.isCodeNeeded(error) {
-        try await settle(attempt, of: known.id, isComplete: false)
+        if asksForCode { try await secondFactors.checkCode(code, of: known, from: sender) }
+      } catch let error as ErrorDictionary where SecondFactorService.isCodeNeeded(error) {
+        try await attempts.settle(attempt, of: known.id, isComplete: false)
         throw error
       }
-      let isNewNetwork = try !isKnown && hasKnownNetworks(known.id)
-      try await settle(attempt, of: known.id)
+      let isNewNetwork = try !isKnown && attempts.hasKnownNetworks(known.id)
+      try await attempts.settle(attempt, of: known.id)
       if isNewNetwork { mails.notify(known, of: .newNetwork, from: sender) }
       guard !PasswordHash.isCurrent(known, cost) else { return known }
       return try await renewHash(of: known, password, lane)
@@ -122,7 +154,7 @@ extension CloudKitService {
         cost: cost
       )
     }
-    return try await write { [storage] in
+    return try await writer.write { [storage] in
       try storage.read { snapshot in
         guard var renewed = try snapshot.account(id: account.id),
           renewed.passwordHash == account.passwordHash

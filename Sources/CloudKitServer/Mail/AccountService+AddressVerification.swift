@@ -7,12 +7,12 @@ struct AddressVerification: Codable, Hashable, Sendable {
   var address: String
 
   static func key(_ code: String) -> DirectoryEntry.Key {
-    DirectoryEntry.Key(.addressVerification, CloudKitService.digest(code))
+    DirectoryEntry.Key(.addressVerification, TokenDigest.of(code))
   }
 }
 
 /// E-mail addresses of accounts, which a link in a mail confirms.
-extension CloudKitService {
+extension AccountService {
   private static let usedVerification = AdministrationError(
     description: "This link has expired or was used."
   )
@@ -34,7 +34,7 @@ extension CloudKitService {
       expires: now + Int64(lifetime * 1000),
       body: try WireCoding.encode(AddressVerification(address: address))
     )
-    try await write { [storage] in
+    try await writer.write { [storage] in
       var batch = WriteBatch()
       batch.savedEntries = [entry]
       let former = try storage.read { try $0.verifications(of: account.id) }
@@ -46,7 +46,7 @@ extension CloudKitService {
     }
     let message = mails.message(
       .confirmAddress(
-        link: "\(baseURL)\(Route.Section.verifyAddress.path)?code=\(code)",
+        link: "\(self.address.url)\(Route.Section.verifyAddress.path)?code=\(code)",
         hours: Int((lifetime / 3600).rounded())
       ),
       to: address,
@@ -95,7 +95,7 @@ extension CloudKitService {
   ) async throws {
     let key = AddressVerification.key(code)
     let time = now
-    let (account, former) = try await write {
+    let (account, former) = try await writer.write {
       [storage] () -> (WriteBatch?, (StoredAccount, String?)) in
       try storage.read { snapshot in
         guard let entry = try snapshot.entry(key), (entry.expires ?? 0) > time,

@@ -1,22 +1,50 @@
 import CloudKitWebServices
 import Crypto
+import Effects
 import Foundation
 
+/// A key as an administrator sees it.
+package struct ServerKeyDescription: Codable, Hashable, Sendable {
+  package var keyID: String
+  package var name: String
+  package var container: String
+  package var environment: ContainerEnvironment
+  package var userRecordName: String
+  /// Milliseconds since 1970.
+  package var created: Int64
+}
+
 /// Server-to-server keys: adding them, and verifying their requests.
-extension CloudKitService {
-  /// A key as an administrator sees it.
-  package struct ServerKeyDescription: Codable, Hashable, Sendable {
-    package var keyID: String
-    package var name: String
-    package var container: String
-    package var environment: ContainerEnvironment
-    package var userRecordName: String
-    /// Milliseconds since 1970.
-    package var created: Int64
+package final class ServerKeyService: Sendable {
+  private let storage: any Storage
+  private let writer: StorageWriter
+  private let users: UserService
+  private let failures: RequestFailures
+  private let limits: ServiceLimits
+  private let effects: Effects
+  private let signatures = SignatureLedger()
+
+  init(
+    storage: any Storage,
+    writer: StorageWriter,
+    users: UserService,
+    failures: RequestFailures,
+    limits: ServiceLimits,
+    effects: Effects
+  ) {
+    self.storage = storage
+    self.writer = writer
+    self.users = users
+    self.failures = failures
+    self.limits = limits
+    self.effects = effects
   }
 
+  /// Milliseconds since 1970.
+  private var now: Int64 { effects.now.wireMilliseconds }
+
   /// Registers a public key, `publicKey` in PEM, whose private key can then sign requests.
-  package func addServerKey(
+  package func add(
     publicKey: String,
     name: String,
     container: String,
@@ -49,7 +77,7 @@ extension CloudKitService {
       created: now
     )
     let body = try WireCoding.encode(key)
-    return try await write { [storage] in
+    return try await writer.write { [storage] in
       guard try storage.read({ try $0.entry(ServerKey.key(id)) }) == nil else {
         throw AdministrationError(description: "There is a key with the ID \(id) already.")
       }
@@ -63,15 +91,15 @@ extension CloudKitService {
     }
   }
 
-  package func serverKeys() throws -> [ServerKeyDescription] {
+  package func all() throws -> [ServerKeyDescription] {
     try storage.read { try $0.entries(DirectoryRange(.serverKey)) }.map {
       try WireCoding.decode(ServerKey.self, from: $0.body).description
     }
   }
 
   /// Removes a key; its requests are refused from now on.
-  package func removeServerKey(_ id: String) async throws {
-    try await write { [storage] in
+  package func remove(_ id: String) async throws {
+    try await writer.write { [storage] in
       guard try storage.read({ try $0.entry(ServerKey.key(id)) }) != nil else {
         throw AdministrationError(description: "There is no key with the ID \(id).")
       }
@@ -183,8 +211,8 @@ struct SignatureMark: Hashable, Sendable {
 }
 
 extension ServerKey {
-  fileprivate var description: CloudKitService.ServerKeyDescription {
-    CloudKitService.ServerKeyDescription(
+  fileprivate var description: ServerKeyDescription {
+    ServerKeyDescription(
       keyID: id,
       name: name,
       container: container,

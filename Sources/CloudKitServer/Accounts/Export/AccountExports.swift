@@ -1,5 +1,7 @@
 import CloudKitWebServices
+import Effects
 import Foundation
+import Logging
 
 /// A link to a person's own data.
 package struct AccountExportLink: Codable, Hashable, Sendable {
@@ -9,22 +11,67 @@ package struct AccountExportLink: Codable, Hashable, Sendable {
 }
 
 /// The download of what an account owns: asked for with the password, fetched once.
-extension CloudKitService {
+final class AccountExports: Sendable {
+  let storage: any Storage
+  let writer: StorageWriter
+  let ownAccounts: OwnAccountService
+  let reads: BoundedReads
+  let renderer: RecordRenderer
+  let assets: AssetService
+  let signer: Signer
+  let auditLog: AuditLog
+  let address: ServerAddress
+  let limits: ServiceLimits
+  let effects: Effects
+  let logger: Logger
+  private let running = RunningExports()
+
+  init(
+    storage: any Storage,
+    writer: StorageWriter,
+    ownAccounts: OwnAccountService,
+    reads: BoundedReads,
+    renderer: RecordRenderer,
+    assets: AssetService,
+    signer: Signer,
+    auditLog: AuditLog,
+    address: ServerAddress,
+    limits: ServiceLimits,
+    effects: Effects,
+    logger: Logger
+  ) {
+    self.storage = storage
+    self.writer = writer
+    self.ownAccounts = ownAccounts
+    self.reads = reads
+    self.renderer = renderer
+    self.assets = assets
+    self.signer = signer
+    self.auditLog = auditLog
+    self.address = address
+    self.limits = limits
+    self.effects = effects
+    self.logger = logger
+  }
+
+  /// Milliseconds since 1970.
+  var now: Int64 { effects.now.wireMilliseconds }
+
   /// A link to the person's data, good once and for a quarter of an hour.
-  func beginExport(
+  func begin(
     of own: OwnAccount,
     password: String,
     code: String?
   ) async throws -> AccountExportLink {
-    if !own.isProvenElsewhere { try await prove(own, password, code: code) }
+    if !own.isProvenElsewhere { try await ownAccounts.prove(own, password, code: code) }
     let secret = effects.randomness.bytes(24).base64URL
     let expires = now + Int64(limits.exportLinkLifetime * 1000)
     let entry = DirectoryEntry(
-      DirectoryEntry.Key(.accountExport, Self.digest(secret)),
+      DirectoryEntry.Key(.accountExport, TokenDigest.of(secret)),
       owner: own.account.id,
       expires: expires
     )
-    try await write { [storage] in
+    try await writer.write { [storage] in
       var batch = WriteBatch()
       batch.savedEntries = [entry]
       // A new link revokes the account's previous one.
@@ -40,26 +87,26 @@ extension CloudKitService {
       from: own.sender
     )
     return AccountExportLink(
-      url: "\(baseURL)\(Route.Section.accountData.path)/\(secret)",
+      url: "\(address.url)\(Route.Section.accountData.path)/\(secret)",
       expires: expires
     )
   }
 
   /// `GET /account-data/…`: the archive.
-  func exportAccount(_ request: WebServiceRequest) async throws -> StreamedResponse {
+  func download(_ request: WebServiceRequest) async throws -> StreamedResponse {
     let target = RequestTarget(request.path)
     guard request.method == "GET", target.parts.count == 2 else {
       throw ErrorDictionary(.notFound, "could not find handler for endpoint")
     }
-    let key = DirectoryEntry.Key(.accountExport, Self.digest(target.parts[1]))
+    let key = DirectoryEntry.Key(.accountExport, TokenDigest.of(target.parts[1]))
     // Reserves the slot before the link is used up, so that a refusal leaves the link valid.
     let owner = try storage.read { try exportLink(key, $0).account }
     let site = SenderAddress(request.clientAddress)?.site
-    guard let slot = exports.begin(owner.id, from: site, limits, now: effects.clock.uptime) else {
+    guard let slot = running.begin(owner.id, from: site, limits, now: effects.clock.uptime) else {
       throw ErrorDictionary(.tryAgainLater, "another download is running", retryAfter: 60)
     }
     let account = try await useExportLink(key)
-    let export = AccountExport(service: self, account: account)
+    let export = AccountExport(exports: self, account: account)
     return StreamedResponse(
       status: 200,
       headers: [
@@ -81,7 +128,7 @@ extension CloudKitService {
   }
 
   private func useExportLink(_ key: DirectoryEntry.Key) async throws -> StoredAccount {
-    try await write { [storage] in
+    try await writer.write { [storage] in
       try storage.read { snapshot in
         let (entry, account) = try self.exportLink(key, snapshot)
         var batch = WriteBatch()

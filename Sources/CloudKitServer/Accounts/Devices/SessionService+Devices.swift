@@ -1,25 +1,25 @@
 import CloudKitWebServices
 import Foundation
 
-/// Devices that stay signed in: they have a refresh token, which can be revoked.
-extension CloudKitService {
-  /// A signed-in device as an administrator sees it.
-  package struct DeviceDescription: Codable, Hashable, Sendable {
-    package var id: String
-    package var device: String
-    package var container: String
-    /// Milliseconds since 1970.
-    package var created: Int64
-    package var used: Int64
-  }
+/// A signed-in device as an administrator sees it.
+package struct DeviceDescription: Codable, Hashable, Sendable {
+  package var id: String
+  package var device: String
+  package var container: String
+  /// Milliseconds since 1970.
+  package var created: Int64
+  package var used: Int64
+}
 
+/// Devices that stay signed in: they have a refresh token, which can be revoked.
+extension SessionService {
   /// Signs a device in for an authenticated account.
   func startGrant(
     account: StoredAccount,
     container: String,
     device: String
   ) async throws -> DeviceCredentials {
-    let (token, session) = try await makeSession(
+    let (token, session) = try await make(
       account: account.id,
       container: container,
       isKept: false
@@ -30,14 +30,14 @@ extension CloudKitService {
       account: account.id,
       container: container,
       device: PersonName.device(device, limit: limits.nameLength),
-      current: Self.digest(secret),
+      current: TokenDigest.of(secret),
       previous: nil,
       sessions: [session.digest],
       created: now,
       used: now
     )
     let entry = try self.entry(id, grant, revision: 1)
-    let hasEnded = try await write { [storage] in
+    let hasEnded = try await writer.write { [storage] in
       try storage.read { snapshot in
         var batch = WriteBatch()
         try self.expectOpen(account, snapshot, in: &batch)
@@ -100,7 +100,7 @@ extension CloudKitService {
     )
     let halves = refreshToken.split(separator: ".", maxSplits: 1).map(String.init)
     guard halves.count == 2 else { throw refused }
-    let (id, digest) = (halves[0], Self.digest(halves[1]))
+    let (id, digest) = (halves[0], TokenDigest.of(halves[1]))
     let secret = effects.randomness.bytes(32).base64URL
     let known = try storage.read { try $0.entry(RefreshGrant.key(id)) }
     guard let known, (known.expires ?? 0) > now else { throw refused }
@@ -110,26 +110,26 @@ extension CloudKitService {
       auditLog.record(
         "device.copied-token",
         by: "",
-        about: try userName(of: grant.account),
+        about: try storage.userName(of: grant.account),
         from: sender,
         device: grant.device
       )
       throw refused
     }
     guard try !storage.read({ try $0.state(of: grant.account).0.isDisabled }) else { throw refused }
-    let (token, session) = try await makeSession(
+    let (token, session) = try await make(
       account: grant.account,
       container: grant.container,
       isKept: false
     )
     let next = grant.rotated(
       from: digest,
-      to: Self.digest(secret),
+      to: TokenDigest.of(secret),
       session: session.digest,
       now: now
     )
     let saved = try entry(id, next, revision: known.revision + 1)
-    let isDone = try await write { [storage] () -> (WriteBatch?, Bool) in
+    let isDone = try await writer.write { [storage] () -> (WriteBatch?, Bool) in
       // Two concurrent uses: the second one must retry with the token that the first one received.
       let found = try storage.read { try $0.entry(RefreshGrant.key(id)) }
       guard found?.revision == known.revision else { return (nil, false) }
@@ -151,13 +151,8 @@ extension CloudKitService {
     )
   }
 
-  /// The name of an account, for the log; empty if it no longer exists.
-  func userName(of account: String) throws -> String {
-    try storage.read { try $0.account(id: account) }?.userName ?? ""
-  }
-
   package func devices(of userName: String) throws -> [DeviceDescription] {
-    try devices(ofAccount: account(named: userName).id)
+    try devices(ofAccount: storage.account(named: userName).id)
   }
 
   func devices(ofAccount account: String) throws -> [DeviceDescription] {
@@ -178,7 +173,7 @@ extension CloudKitService {
   /// Signs a device out: its refresh token and the user tokens that it fetched become invalid.
   @discardableResult
   package func revokeDevice(_ id: String) async throws -> RefreshGrant {
-    let ended = try await write { [storage] in
+    let ended = try await writer.write { [storage] in
       guard let entry = try storage.read({ try $0.entry(RefreshGrant.key(id)) }) else {
         throw AdministrationError(description: "There is no device with the ID \(id).")
       }
@@ -197,11 +192,11 @@ extension CloudKitService {
 
   /// Ends every session and device of an account.
   package func signOutEverywhere(_ userName: String) async throws {
-    let account = try account(named: userName)
-    try await write { [storage] in
+    let account = try storage.account(named: userName)
+    try await writer.write { [storage] in
       try storage.read { snapshot in
         var batch = WriteBatch()
-        try self.endSessions(of: account.id, snapshot, in: &batch)
+        try self.endAll(of: account.id, snapshot, in: &batch)
         return (batch, ())
       }
     }

@@ -2,7 +2,7 @@ import CloudKitWebServices
 import Foundation
 
 /// Resets a forgotten password, with a link in a mail to the account's confirmed address.
-extension CloudKitService {
+extension AccountService {
   /// The accounts of one address that get a mail for one request.
   private static let accountsPerRequest = 3
 
@@ -56,7 +56,7 @@ extension CloudKitService {
     switch answer {
     case .link: break
     case .signInAtIssuer:
-      let name = configuration.identityProvider?.name ?? "another service"
+      let name = issuerName ?? "another service"
       return mails.message(.signInAtIssuer(service: name), to: address, of: account)
     case .askOperator: return mails.message(.askOperator, to: address, of: account)
     }

@@ -1,70 +1,52 @@
 import CloudKitWebServices
+import Effects
 import Foundation
 
-/// A user who reads or changes their own account, and their session.
-struct OwnAccount: Sendable {
-  var account: StoredAccount
-  var session: StoredSession
-  var sender: SenderAddress?
-  /// Whether the session belongs to the account page, and began moments ago.
-  var isOfOwnPage: Bool { PageSession.ownPages.contains(session.container) }
-  /// Whether the session began with password and code.
-  ///
-  /// A change requires the password again, but no second code. An authentication at another service
-  /// is no code of this account.
-  var hasGivenCode: Bool { session.container == PageSession.ownPage.rawValue }
-  /// Whether the page was opened by an authentication at another service: the user may have no
-  /// password here.
-  var isProvenElsewhere: Bool { session.container == PageSession.ownPageOfIssuer.rawValue }
-}
+/// What users see and change of their own account.
+final class OwnAccountService: Sendable {
+  private let storage: any Storage
+  private let writer: StorageWriter
+  private let accounts: AccountService
+  private let sessions: SessionService
+  private let devices: DeviceService
+  private let passwords: PasswordService
+  private let secondFactors: SecondFactorService
+  private let mails: AccountMails
+  private let auditLog: AuditLog
+  private let effects: Effects
 
-/// Calls with a user token about the user's own account: `POST /account/…`.
-package enum OwnAccountCall: String, CaseIterable, Sendable {
-  case overview
-  case endSession = "end-session"
-  case endDevice = "end-device"
-  case changePassword = "change-password"
-  case changeAddress = "change-address"
-  case sendVerification = "send-verification"
-  case beginSecondFactor = "begin-second-factor"
-  case confirmSecondFactor = "confirm-second-factor"
-  case removeSecondFactor = "remove-second-factor"
-  case renewRecoveryCodes = "renew-recovery-codes"
-  case exportData = "export-data"
-  /// Whether others find the person in the container of the session.
-  case discoverability
-}
-
-/// A user's own account, as shown to them.
-package struct AccountOverview: Codable, Hashable, Sendable {
-  /// A session of a page, which expires; a device's sessions are listed with the device.
-  package struct Session: Codable, Hashable, Sendable {
-    /// Half of a digest: it identifies the session and grants nothing.
-    package var id: String
-    package var container: String
-    /// Milliseconds since 1970.
-    package var expires: Int64
-    /// Whether it is the caller's.
-    package var isOwn: Bool
+  init(
+    storage: any Storage,
+    writer: StorageWriter,
+    accounts: AccountService,
+    sessions: SessionService,
+    devices: DeviceService,
+    passwords: PasswordService,
+    secondFactors: SecondFactorService,
+    mails: AccountMails,
+    auditLog: AuditLog,
+    effects: Effects
+  ) {
+    self.storage = storage
+    self.writer = writer
+    self.accounts = accounts
+    self.sessions = sessions
+    self.devices = devices
+    self.passwords = passwords
+    self.secondFactors = secondFactors
+    self.mails = mails
+    self.auditLog = auditLog
+    self.effects = effects
   }
 
-  package var userName: String
-  package var emailAddress: String?
-  package var hasUnverifiedAddress: Bool
-  /// The address that is waiting for its confirmation; nil if there is none.
-  package var pendingAddress: String?
-  package var hasSecondFactor: Bool
-  /// The number of unused recovery codes.
-  package var recoveryCodes: Int
-  package var devices: [CloudKitService.DeviceDescription]
-  package var sessions: [Session]
-}
+  /// Milliseconds since 1970.
+  private var now: Int64 { effects.now.wireMilliseconds }
 
-extension CloudKitService {
   /// The account of a user token; nil if it is invalid, or an administrator's session.
-  func ownAccount(_ token: String, from sender: SenderAddress?) throws -> OwnAccount? {
+  func account(ofToken token: String, from sender: SenderAddress?) throws -> OwnAccount? {
     try storage.read { snapshot in
-      guard let session = try snapshot.session(digest: Self.digest(token)), session.expires > now,
+      guard let session = try snapshot.session(digest: TokenDigest.of(token)),
+        session.expires > now,
         PageSession.ownPages.contains(session.container) || !session.container.hasPrefix("/"),
         let account = try snapshot.account(id: session.account),
         try !snapshot.state(of: account.id).0.isDisabled
@@ -75,7 +57,7 @@ extension CloudKitService {
 
   func overview(_ own: OwnAccount) throws -> AccountOverview {
     let id = own.account.id
-    let devices = try devices(ofAccount: id)
+    let devices = try sessions.devices(ofAccount: id)
     return try storage.read { snapshot in
       let factor = try snapshot.secondFactor(of: id, now: now)?.0
       let grants = try snapshot.entries(DirectoryRange(.refreshToken, owner: id, limit: .max))
@@ -91,7 +73,7 @@ extension CloudKitService {
         userName: own.account.userName,
         emailAddress: own.account.emailAddress,
         hasUnverifiedAddress: try snapshot.state(of: id).0.hasUnverifiedAddress == true,
-        pendingAddress: !mails.isOn ? nil : try pendingAddress(of: own.account, snapshot),
+        pendingAddress: !mails.isOn ? nil : try accounts.pendingAddress(of: own.account, snapshot),
         hasSecondFactor: factor?.isConfirmed == true,
         recoveryCodes: factor?.isConfirmed == true ? factor?.recovery.count ?? 0 : 0,
         devices: devices,
@@ -116,7 +98,7 @@ extension CloudKitService {
   /// Ends one of the user's own sessions, and the capabilities that it was issued.
   func endSession(_ id: String, of own: OwnAccount) async throws {
     let account = own.account.id
-    try await write { [storage] in
+    try await writer.write { [storage] in
       try storage.read { snapshot in
         let sessions = try snapshot.sessions(account: account)
         guard let session = sessions.first(where: { Self.shownID($0) == id }) else {
@@ -130,7 +112,7 @@ extension CloudKitService {
         return (batch, ())
       }
     }
-    credentialsEnded()
+    sessions.credentialsEnded()
     auditLog.record(
       "sign-out.page",
       by: own.account.userName,
@@ -141,10 +123,10 @@ extension CloudKitService {
 
   /// Ends one of the user's own devices; another user's device is treated as unknown.
   func endDevice(_ id: String, of own: OwnAccount) async throws {
-    guard try devices(ofAccount: own.account.id).contains(where: { $0.id == id }) else {
+    guard try sessions.devices(ofAccount: own.account.id).contains(where: { $0.id == id }) else {
       throw AdministrationError(description: "This device no longer exists.")
     }
-    let grant = try await revokeDevice(id)
+    let grant = try await sessions.revokeDevice(id)
     auditLog.record(
       "sign-out.device",
       by: own.account.userName,
@@ -158,7 +140,7 @@ extension CloudKitService {
 
   /// Throws without the account's password: a token alone changes nothing that would outlast it.
   func prove(_ own: OwnAccount, _ password: String, code: String?) async throws {
-    let proven = try await checkPassword(
+    let proven = try await passwords.check(
       userName: own.account.userName,
       password: password,
       code: code,
@@ -177,9 +159,9 @@ extension CloudKitService {
     to next: String,
     code: String? = nil
   ) async throws {
-    try checkNew(next, userName: own.account.userName)
+    try passwords.checkNew(next, userName: own.account.userName)
     try await prove(own, password, code: code)
-    try await changeAccount(
+    try await accounts.change(
       own.account.userName,
       AccountChanges(password: next),
       from: own.sender,
@@ -204,7 +186,7 @@ extension CloudKitService {
     password: String,
     code: String? = nil
   ) async throws {
-    try checkAddress(address)
+    try accounts.checkAddress(address)
     try await prove(own, password, code: code)
     let verified =
       !mails.isOn || address.isEmpty
@@ -212,14 +194,14 @@ extension CloudKitService {
     if verified != address {
       if mails.isOn, !address.isEmpty { try mails.count(askedBy: own.account) }
       if verified == nil {
-        try await changeAccount(
+        try await accounts.change(
           own.account.userName,
           AccountChanges(emailAddress: address),
           from: own.sender,
           keeping: own.session
         )
       }
-      if !address.isEmpty { try await beginVerification(of: address, for: own.account) }
+      if !address.isEmpty { try await accounts.beginVerification(of: address, for: own.account) }
     }
     auditLog.record(
       "account.address",
@@ -232,16 +214,16 @@ extension CloudKitService {
   /// Sends the link that confirms the account's address again.
   func resendVerification(of own: OwnAccount) async throws {
     guard mails.isOn,
-      let address = try storage.read({ try pendingAddress(of: own.account, $0) })
+      let address = try storage.read({ try accounts.pendingAddress(of: own.account, $0) })
     else { throw AdministrationError(description: "No address is waiting for confirmation.") }
-    try checkAddress(address)
+    try accounts.checkAddress(address)
     try mails.count(askedBy: own.account)
-    try await beginVerification(of: address, for: own.account)
+    try await accounts.beginVerification(of: address, for: own.account)
   }
 
   func delete(_ own: OwnAccount, password: String) async throws {
     if !own.isProvenElsewhere { try await prove(own, password, code: nil) }
-    try await deleteOwnAccount(own.account, from: own.sender)
+    try await delete(own.account, from: own.sender)
   }
 
   func beginSecondFactor(
@@ -250,12 +232,12 @@ extension CloudKitService {
     code: String? = nil
   ) async throws -> SecondFactorOffer {
     try await prove(own, password, code: code)
-    return try await beginSecondFactor(of: own.account)
+    return try await secondFactors.begin(of: own.account)
   }
 
   func removeSecondFactor(of own: OwnAccount, password: String, code: String?) async throws {
     try await prove(own, password, code: code)
-    guard try await removeSecondFactor(of: own.account, from: own.sender) else {
+    guard try await secondFactors.remove(of: own.account, from: own.sender) else {
       throw AdministrationError(description: "The account has no second factor.")
     }
     auditLog.record(
@@ -272,6 +254,12 @@ extension CloudKitService {
     code: String?
   ) async throws -> [String] {
     try await prove(own, password, code: code)
-    return try await renewRecoveryCodes(of: own.account, from: own.sender)
+    return try await secondFactors.renewRecoveryCodes(of: own.account, from: own.sender)
+  }
+
+  /// Deletes an account whose user has just authenticated.
+  func delete(_ account: StoredAccount, from sender: SenderAddress?) async throws {
+    try await accounts.delete(account.userName, from: sender)
+    auditLog.record("account.delete", by: account.userName, about: account.userName, from: sender)
   }
 }

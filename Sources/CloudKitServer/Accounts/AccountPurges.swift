@@ -1,10 +1,40 @@
 import CloudKitWebServices
+import Effects
 import Foundation
 
 /// Purges accounts: removes their data, and the account from other users' shares.
-extension CloudKitService {
+final class AccountPurges: Sendable {
+  private let storage: any Storage
+  private let writer: StorageWriter
+  private let zones: ZoneService
+  private let sessions: SessionService
+  private let delivery: NotificationDelivery
+  private let limits: ServiceLimits
+  private let effects: Effects
+
+  init(
+    storage: any Storage,
+    writer: StorageWriter,
+    zones: ZoneService,
+    sessions: SessionService,
+    delivery: NotificationDelivery,
+    limits: ServiceLimits,
+    effects: Effects
+  ) {
+    self.storage = storage
+    self.writer = writer
+    self.zones = zones
+    self.sessions = sessions
+    self.delivery = delivery
+    self.limits = limits
+    self.effects = effects
+  }
+
+  /// Milliseconds since 1970.
+  private var now: Int64 { effects.now.wireMilliseconds }
+
   /// Purges the accounts whose purge is due.
-  func purgeDeletedAccounts() async throws {
+  func purgeDeleted() async throws {
     let due = now - Int64(limits.purgeDelay * 1000)
     let deleted = try storage.read { snapshot in
       try snapshot.entries(DirectoryRange(.accountState, limit: .max)).filter { entry in
@@ -23,7 +53,7 @@ extension CloudKitService {
       try await eraseDatabases(of: user)
       try await forget(user)
     }
-    try await write { [storage] in
+    try await writer.write { [storage] in
       var batch = WriteBatch()
       batch.removedAccounts = [account]
       let identities = try storage.read {
@@ -43,7 +73,7 @@ extension CloudKitService {
       }
       return (batch, ())
     }
-    credentialsEnded()
+    sessions.credentialsEnded()
   }
 
   // MARK: Other users' databases
@@ -63,7 +93,7 @@ extension CloudKitService {
   }
 
   private func leave(_ link: StoredShareLink) async throws {
-    let note = try await write(to: link.partition) {
+    let note = try await writer.write(to: link.partition) {
       [self] () -> (WriteBatch?, CommitNotification?) in
       try storage.read { snapshot in
         var batch = WriteBatch(partition: link.partition)
@@ -143,7 +173,7 @@ extension CloudKitService {
         DirectoryEntry.Key(.purgedPartition, String(id.rawValue)),
         body: try WireCoding.encode(now)
       )
-      try await write(to: id) {
+      try await writer.write(to: id) {
         var batch = WriteBatch(partition: id)
         batch.erasesPartition = true
         batch.unsharedPartition = id
@@ -165,7 +195,7 @@ extension CloudKitService {
           owner: ""
         )
       )
-      try await write {
+      try await writer.write {
         var batch = WriteBatch(partition: id)
         batch.erasedRecords = [RecordKey(zone: .defaultZone, name: user.recordName)]
         batch.relinkedRecords = batch.erasedRecords
@@ -183,13 +213,13 @@ extension CloudKitService {
   }
 
   /// Removes other users' links to databases whose deletion every feed has reported.
-  func forgetPurgedPartitions() async throws {
+  func forgetPartitions() async throws {
     let due = now - Int64(limits.traceLifetime * 1000)
     let marks = try storage.read { try $0.entries(DirectoryRange(.purgedPartition, limit: .max)) }
     for mark in marks {
       guard let id = Int64(mark.key.name), try WireCoding.decode(Int64.self, from: mark.body) <= due
       else { continue }
-      try await write {
+      try await writer.write {
         var batch = WriteBatch()
         batch.unlinkedPartitions = [PartitionID(rawValue: id)]
         batch.removedEntries = [mark.key]

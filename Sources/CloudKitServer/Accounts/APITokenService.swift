@@ -1,23 +1,44 @@
 import CloudKitWebServices
+import Effects
 import Foundation
 
 /// API tokens: the apps' own, and those that the server created for its banner and commands.
-extension CloudKitService {
+package final class APITokenService: Sendable {
+  private let storage: any Storage
+  private let writer: StorageWriter
+  private let vault: FieldVault
+  private let sessions: SessionService
+  private let effects: Effects
+
+  init(
+    storage: any Storage,
+    writer: StorageWriter,
+    vault: FieldVault,
+    sessions: SessionService,
+    effects: Effects
+  ) {
+    self.storage = storage
+    self.writer = writer
+    self.vault = vault
+    self.sessions = sessions
+    self.effects = effects
+  }
+
   /// The stored row of a token.
-  func apiToken(_ text: String) throws -> StoredAPIToken? {
-    try storage.read { try $0.apiToken(digest: Self.digest(text)) }
+  func token(_ text: String) throws -> StoredAPIToken? {
+    try storage.read { try $0.apiToken(digest: TokenDigest.of(text)) }
   }
 
   /// Creates an API token; without a container it is valid for any container of the environment.
   ///
   /// Only the reply has the token: the storage has its digest.
-  package func createAPIToken(
+  package func create(
     container: String? = nil,
     environment: ContainerEnvironment = .development,
     allowedOrigins: [String] = [],
     redirectURL: String? = nil
   ) async throws -> String {
-    try await createAPIToken(
+    try await create(
       container: container,
       environment: environment,
       allowedOrigins: allowedOrigins,
@@ -26,7 +47,7 @@ extension CloudKitService {
     )
   }
 
-  private func createAPIToken(
+  private func create(
     container: String?,
     environment: ContainerEnvironment,
     allowedOrigins: [String] = [],
@@ -42,7 +63,7 @@ extension CloudKitService {
     }
     let text = effects.randomness.bytes(32).hexadecimal
     let token = StoredAPIToken(
-      digest: Self.digest(text),
+      digest: TokenDigest.of(text),
       prefix: StoredAPIToken.prefix(of: text),
       sealed: isOwn ? try vault.seal(Data(text.utf8), for: Self.ownTokenPurpose) : nil,
       container: container,
@@ -50,7 +71,7 @@ extension CloudKitService {
       allowedOrigins: allowedOrigins,
       redirectURL: redirectURL
     )
-    return try await write {
+    return try await writer.write {
       var batch = WriteBatch()
       batch.apiTokens = [token]
       batch.container = container
@@ -77,23 +98,23 @@ extension CloudKitService {
   private static let ownTokenPurpose = "API token"
 
   /// The server's own API token for any container in development; created at the first start.
-  package func bootstrapAPIToken() async throws -> String {
-    try await ownAPIToken(container: nil, environment: .development)
+  package func bootstrap() async throws -> String {
+    try await own(container: nil, environment: .development)
   }
 
   /// The server's own API token for the container in the environment; created if there is none.
   ///
   /// In development it is valid for every container, so that a second app needs no second token.
   /// The container is created too.
-  package func apiToken(
+  package func token(
     opening container: String,
     environment: ContainerEnvironment
   ) async throws -> String {
-    let token = try await ownAPIToken(
+    let token = try await own(
       container: environment == .development ? nil : container,
       environment: environment
     )
-    try await write {
+    try await writer.write {
       var batch = WriteBatch()
       batch.container = container
       return (batch, ())
@@ -103,7 +124,7 @@ extension CloudKitService {
 
   /// A token that can be shown again: it is stored encrypted, with a key that is not in the
   /// database.
-  private func ownAPIToken(
+  private func own(
     container: String?,
     environment: ContainerEnvironment
   ) async throws -> String {
@@ -118,19 +139,19 @@ extension CloudKitService {
         let bytes = try? vault.open(sealed, for: Self.ownTokenPurpose)
       else { continue }
       let text = String(decoding: bytes, as: UTF8.self)
-      if Self.digest(text) == token.digest { return text }
+      if TokenDigest.of(text) == token.digest { return text }
     }
-    return try await createAPIToken(container: container, environment: environment, isOwn: true)
+    return try await create(container: container, environment: environment, isOwn: true)
   }
 
   // MARK: Removal
 
   /// Removes an API token, given in full or by the prefix that lists show: apps that use it are
   /// refused from now on.
-  package func removeAPIToken(_ text: String) async throws {
-    try await write { [storage] in
+  package func remove(_ text: String) async throws {
+    try await writer.write { [storage] in
       let found = try storage.read { snapshot in
-        if let token = try snapshot.apiToken(digest: Self.digest(text)) { return [token] }
+        if let token = try snapshot.apiToken(digest: TokenDigest.of(text)) { return [token] }
         return try snapshot.apiTokens().filter { !$0.prefix.isEmpty && $0.prefix == text }
       }
       guard let token = found.first else {
@@ -145,6 +166,6 @@ extension CloudKitService {
       batch.removedAPITokens = [token.digest]
       return (batch, ())
     }
-    sessions.forgetSessions()
+    sessions.cache.forgetSessions()
   }
 }

@@ -1,18 +1,54 @@
 import CloudKitWebServices
+import Effects
 import Foundation
+
+/// The secret for an authenticator app; shown once.
+package struct SecondFactorOffer: Codable, Hashable, Sendable {
+  /// In base32, for typing.
+  package var secret: String
+  /// The same as a URL that apps open.
+  package var address: String
+}
 
 /// The second factor of accounts: set up, verified, removed.
 ///
 /// It is required wherever a password is. An issuer has a second factor of its own, and signed-in
 /// programs and devices keep their tokens.
-extension CloudKitService {
-  /// The secret for an authenticator app; shown once.
-  package struct SecondFactorOffer: Codable, Hashable, Sendable {
-    /// In base32, for typing.
-    package var secret: String
-    /// The same as a URL that apps open.
-    package var address: String
+final class SecondFactorService: Sendable {
+  private let storage: any Storage
+  private let writer: StorageWriter
+  private let vault: FieldVault
+  private let attempts: SignInLimiter
+  private let auditLog: AuditLog
+  private let mails: AccountMails
+  private let address: ServerAddress
+  private let limits: ServiceLimits
+  private let effects: Effects
+
+  init(
+    storage: any Storage,
+    writer: StorageWriter,
+    vault: FieldVault,
+    attempts: SignInLimiter,
+    auditLog: AuditLog,
+    mails: AccountMails,
+    address: ServerAddress,
+    limits: ServiceLimits,
+    effects: Effects
+  ) {
+    self.storage = storage
+    self.writer = writer
+    self.vault = vault
+    self.attempts = attempts
+    self.auditLog = auditLog
+    self.mails = mails
+    self.address = address
+    self.limits = limits
+    self.effects = effects
   }
+
+  /// Milliseconds since 1970.
+  private var now: Int64 { effects.now.wireMilliseconds }
 
   /// The error for a right password without a required code.
   ///
@@ -34,15 +70,15 @@ extension CloudKitService {
 
   private static func purpose(_ account: String) -> String { "second factor \(account)" }
 
-  /// Creates a secret for a user's app; no code is required until `confirmSecondFactor`.
-  func beginSecondFactor(of account: StoredAccount) async throws -> SecondFactorOffer {
+  /// Creates a secret for a user's app; no code is required until `confirm`.
+  func begin(of account: StoredAccount) async throws -> SecondFactorOffer {
     let secret = effects.randomness.bytes(TimeCode.secretLength)
     let factor = SecondFactor(
       sealedSecret: try vault.seal(secret, for: Self.purpose(account.id))
     )
     let time = now
     let expires = time + Int64(limits.passwordResetLifetime * 1000)
-    try await write { [storage] in
+    try await writer.write { [storage] in
       let entry = try storage.read { try $0.entry(SecondFactor.key(account.id)) }
       if let known = try storage.read({ try $0.secondFactor(of: account.id, now: time) }),
         known.0.isConfirmed
@@ -60,13 +96,13 @@ extension CloudKitService {
     }
     return SecondFactorOffer(
       secret: TimeCode.base32(secret),
-      address: TimeCode.address(secret, account: account.userName, issuer: host)
+      address: TimeCode.address(secret, account: account.userName, issuer: address.host)
     )
   }
 
   /// Requires codes from now on, after the user's app has computed one; returns the recovery codes,
   /// which are shown once.
-  func confirmSecondFactor(
+  func confirm(
     of account: StoredAccount,
     code: String,
     from sender: SenderAddress?
@@ -96,7 +132,7 @@ extension CloudKitService {
   ) async throws -> [String] {
     let (shown, digests) = SecondFactor.recovery(account.id, effects.randomness.bytes)
     let time = now
-    try await write { [storage] in
+    try await writer.write { [storage] in
       guard
         let (known, revision) = try storage.read({ try $0.secondFactor(of: account.id, now: time) }
         ),
@@ -123,12 +159,12 @@ extension CloudKitService {
   ///
   /// Returns false if there was none.
   @discardableResult
-  func removeSecondFactor(
+  func remove(
     of account: StoredAccount,
     from sender: SenderAddress?
   ) async throws -> Bool {
     let key = SecondFactor.key(account.id)
-    let isRemoved = try await write { [storage] () -> (WriteBatch?, Bool) in
+    let isRemoved = try await writer.write { [storage] () -> (WriteBatch?, Bool) in
       guard let entry = try storage.read({ try $0.entry(key) }) else { return (nil, false) }
       var batch = WriteBatch()
       batch.expectedEntries[key] = .some(entry.revision)
@@ -139,7 +175,7 @@ extension CloudKitService {
     return isRemoved
   }
 
-  func hasSecondFactor(_ account: String) throws -> Bool {
+  func isOn(for account: String) throws -> Bool {
     try storage.read { try $0.secondFactor(of: account, now: now)?.0.isConfirmed } ?? false
   }
 
@@ -149,7 +185,7 @@ extension CloudKitService {
     of account: StoredAccount,
     from sender: SenderAddress?
   ) async throws {
-    guard try hasSecondFactor(account.id) else { return }
+    guard try isOn(for: account.id) else { return }
     guard let code, !code.isEmpty else {
       throw Self.codeNeeded
     }
@@ -174,9 +210,9 @@ extension CloudKitService {
     _ change: @escaping @Sendable (inout SecondFactor) throws -> Void
   ) async throws {
     let attempt = SignInAttempt(codeOf: account, sender: sender, limits: limits)
-    try await reserve(attempt)
+    try await attempts.reserve(attempt)
     let time = now
-    let use = try await write { [storage, vault] () -> (WriteBatch?, CodeUse) in
+    let use = try await writer.write { [storage, vault] () -> (WriteBatch?, CodeUse) in
       guard
         let (known, revision) = try storage.read({ try $0.secondFactor(of: account.id, now: time) })
       else { return (nil, .wrong) }
@@ -205,6 +241,6 @@ extension CloudKitService {
       if use == .repeated { mails.notify(account, of: .repeatedCode, from: sender) }
       throw ErrorDictionary(.authenticationFailed, "wrong code")
     }
-    try await settle(attempt, of: account.id)
+    try await attempts.settle(attempt, of: account.id)
   }
 }
