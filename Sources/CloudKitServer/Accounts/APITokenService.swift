@@ -169,3 +169,9 @@ package final class APITokenService: Sendable {
     sessions.cache.forgetSessions()
   }
 }
+
+extension StoredAPIToken {
+  /// The number of characters of a token that are kept: a few of 64, which identify it but give no
+  /// access.
+  static func prefix(of token: String) -> String { String(token.prefix(8)) }
+}

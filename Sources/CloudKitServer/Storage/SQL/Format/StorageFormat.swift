@@ -1,5 +1,9 @@
 /// The versions of the tables.
 ///
+/// The SQL of a step is literal text: what a released version did to the tables does not change with
+/// their later declarations. A test compares the tables after all steps with `StorageTables`, which
+/// creates the tables of a new storage.
+///
 /// A change needs two steps, so that old and new servers can run together during an upgrade. The
 /// first adds what the new servers need and keeps what the old ones use: `oldestServer` is
 /// unchanged. A later one removes what only the old ones used, and raises it.
@@ -25,7 +29,7 @@ struct StorageFormat: Sendable {
     version: 7,
     oldestServer: 7,
     steps: [
-      secondVersion, thirdVersion, fourthVersion, fifthVersion, sixthVersion, seventhVersion,
+      sharedTables, directoryEntries, conditionalIndexes, addressIndex, replyDevices, tokenDigests,
     ]
   )
 

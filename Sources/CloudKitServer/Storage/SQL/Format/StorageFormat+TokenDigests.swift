@@ -1,11 +1,15 @@
+import CloudKitWebServices
+import Crypto
+import Foundation
+
 extension StorageFormat {
-  /// API tokens become digests, so that a copy of the database gives no access to an app; tokens
+  /// Version 7: API tokens become digests, so that a copy of the database gives no access to an app; tokens
   /// that earlier versions left behind are deleted.
   ///
   /// Older servers look up tokens as they are sent and would refuse every app, so they do not start
   /// with these tables. Keeping the tokens for them beside the digests would have kept the
   /// weakness.
-  static let seventhVersion = Step(
+  static let tokenDigests = Step(
     version: 7,
     oldestServer: 7,
     statements: { _ in
@@ -26,21 +30,19 @@ extension StorageFormat {
   )
 
   private static func digestAPITokens(_ session: some SQLSession) throws {
-    let columns = [
-      ("prefix", session.dialect.type(of: .text)), ("sealed", session.dialect.type(of: .bytes)),
-    ]
     switch session.dialect {
     case .sqlite:
-      // The second step creates the table with these columns, from the same list of tables.
+      // Earlier servers created the table with these columns in the second step.
       let known = try session.query("SELECT name FROM pragma_table_info('api_tokens')", []) {
         $0.text(0)
       }
-      for (name, type) in columns where !known.contains(name) {
-        try session.run("ALTER TABLE api_tokens ADD COLUMN \(name) \(type)", [])
+      for column in ["prefix TEXT", "sealed BLOB"]
+      where !known.contains(String(column.prefix { $0 != " " })) {
+        try session.run("ALTER TABLE api_tokens ADD COLUMN \(column)", [])
       }
     case .postgreSQL:
-      for (name, type) in columns {
-        try session.run("ALTER TABLE api_tokens ADD COLUMN IF NOT EXISTS \(name) \(type)", [])
+      for column in ["prefix text COLLATE \"C\"", "sealed bytea"] {
+        try session.run("ALTER TABLE api_tokens ADD COLUMN IF NOT EXISTS \(column)", [])
       }
     }
     // Otherwise SQLite leaves the bytes of deleted rows in the file. PostgreSQL removes them when
@@ -51,18 +53,11 @@ extension StorageFormat {
     try session.run(
       "UPDATE api_tokens SET token = $1, prefix = $2 WHERE token = $3",
       each: tokens.map { token in
-        [
-          .text(TokenDigest.of(token)), .text(StoredAPIToken.prefix(of: token)),
-          .text(token),
-        ]
+        // As the seventh version wrote digests and prefixes, whatever later versions do.
+        let digest = Data(SHA256.hash(data: Data(token.utf8))).hexadecimal
+        return [.text(digest), .text(String(token.prefix(8))), .text(token)]
       }
     )
     if erasing { _ = try session.query("PRAGMA secure_delete = OFF", []) { _ in } }
   }
-}
-
-extension StoredAPIToken {
-  /// The number of characters of a token that are kept: a few of 64, which identify it but give no
-  /// access.
-  static func prefix(of token: String) -> String { String(token.prefix(8)) }
 }

@@ -1,7 +1,11 @@
 extension StorageFormat {
-  /// From the first version, which existed only for SQLite: the counters left the directory,
-  /// columns were renamed whose names are reserved in PostgreSQL, and index entries became bytes.
-  static let secondVersion = Step(version: 2, oldestServer: 2) { dialect in
+  /// Version 2: the tables that SQLite and PostgreSQL share, from those of the first version, which
+  /// existed only for SQLite.
+  ///
+  /// The counters left the directory, columns were renamed whose names are reserved in PostgreSQL,
+  /// and index entries became bytes.
+  static let sharedTables = Step(version: 2, oldestServer: 2) { dialect in
+    guard dialect == .sqlite else { return [] }
     let moved = [
       "service", "partitions", "zones", "records", "record_references", "asset_uses", "replies",
       "subscriptions", "containers", "schemas", "accounts", "users", "api_tokens", "sessions",
@@ -14,7 +18,7 @@ extension StorageFormat {
     var statements = indexes.map { "DROP INDEX \($0)" }
     statements += ["DROP TABLE index_entries", "DROP TABLE active_indexes"]
     statements += moved.map { "ALTER TABLE \($0) RENAME TO old_\($0)" }
-    statements += StorageTables.all.flatMap { $0.definition(dialect) }
+    statements += sharedTablesInSQLite
     statements += [
       "INSERT INTO service (name, value) SELECT name, CAST(value AS BLOB) FROM old_service",
       """
