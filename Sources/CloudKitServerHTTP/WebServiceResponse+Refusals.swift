@@ -33,7 +33,8 @@ extension WebServiceResponse {
   /// The reply to a path that this listener does not serve.
   static func noHandler(headers: [String: String]) -> WebServiceResponse {
     let uuid = UUID().uuidString
-    let error = ErrorDictionary(.notFound, "could not find handler for endpoint", uuid: uuid)
+    var error = ErrorDictionary.noHandler
+    error.uuid = uuid
     return refusal(error, uuid: uuid, headers: headers)
   }
 

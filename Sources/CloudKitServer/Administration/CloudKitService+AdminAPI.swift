@@ -14,7 +14,7 @@ extension CloudKitService {
       throw ErrorDictionary(.accessDenied, "the admin API is not served under this host name")
     }
     guard target.parts.count == 4, target.parts[1] == "1", request.method == "POST" else {
-      throw ErrorDictionary(.notFound, "could not find handler for endpoint")
+      throw ErrorDictionary.noHandler
     }
     let endpoint = AdminEndpoint(noun: target.parts[2], verb: target.parts[3])
     var call = AdminCall(body: request.body, bounds: bodyBounds[nil], by: "")

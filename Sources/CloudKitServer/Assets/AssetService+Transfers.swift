@@ -14,7 +14,7 @@ extension AssetService {
     case ("upload", "POST"), ("upload", "PUT"):
       return StreamedResponse(try await upload(body, request, target.parts[2]))
     case ("download", "GET"): return try await download(request, target.parts[2])
-    default: throw CloudKitService.noHandler
+    default: throw ErrorDictionary.noHandler
     }
   }
 

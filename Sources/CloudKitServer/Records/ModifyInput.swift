@@ -94,11 +94,12 @@ struct ModifyInput: Sendable {
   var existing: [RecordKey: StoredRecord]
   /// References to deleted records.
   var references: [RecordKey: [StoredReference]]
-  /// Deleted records that have more references, by records that stay.
+  /// Deleted records that records outside of the batch refer to, beyond the loaded references.
   var cutTargets: Set<RecordKey> = []
   /// Records that refer to deleted ones with VALIDATE; without their fields, only for checks.
   var holders: [RecordKey: StoredRecord] = [:]
-  /// Of the targets of new references: how many records outside of the batch are deleted with them.
+  /// For each target of a new reference, the number of records outside of the batch that its
+  /// deletion cascades to.
   var referrerCounts: [RecordKey: Int] = [:]
   /// The parents of stored records above the records that get a new parent.
   var parents: [RecordKey: String] = [:]

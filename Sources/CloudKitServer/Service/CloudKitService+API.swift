@@ -47,7 +47,7 @@ extension CloudKitService {
       throw ErrorDictionary(.badRequest, "\(request.method) is not possible here")
     }
     guard path.database != nil || !rules.needsDatabase else {
-      throw ErrorDictionary(.notFound, "could not find handler for endpoint")
+      throw ErrorDictionary.noHandler
     }
     // A body that came without `refusalBeforeBody(of:)`, as from within the process.
     if context.principal == nil, request.body.count > limits.anonymousRequestSize {

@@ -43,7 +43,7 @@ extension CloudKitService {
     case .api(let path, let endpoint):
       return try await respondToAPI(request, target, path, endpoint)
     case .section(let section): return try await answer(request, target, section)
-    case .unknownEndpoint, .unknown: throw Self.noHandler
+    case .unknownEndpoint, .unknown: throw ErrorDictionary.noHandler
     }
   }
 
@@ -77,14 +77,9 @@ extension CloudKitService {
     case .events:
       return try await rates.countingFailures(of: request) { throw devices.refusalOfEvents(target) }
     // The HTTP adapter handles these: they need a process.
-    case .landing, .health, .healthz, .metrics, .ready, .readyz: throw Self.noHandler
+    case .landing, .health, .healthz, .metrics, .ready, .readyz: throw ErrorDictionary.noHandler
     }
   }
-
-  static let noHandler = ErrorDictionary(
-    .notFound,
-    "could not find handler for endpoint"
-  )
 
   /// The reply to a CORS preflight request.
   func preflight(_ request: WebServiceRequest) -> WebServiceResponse {

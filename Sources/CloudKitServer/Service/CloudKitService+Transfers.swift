@@ -35,7 +35,7 @@ extension CloudKitService {
     _ body: @escaping BodySource
   ) async throws -> StreamedResponse {
     let target = RequestTarget(request.path)
-    guard target.parts.count >= 3 else { throw Self.noHandler }
+    guard target.parts.count >= 3 else { throw ErrorDictionary.noHandler }
     if request.method == "OPTIONS" { return StreamedResponse(preflight(request)) }
     return try await assets.transfer(request, target, body)
   }

@@ -26,7 +26,7 @@ final class QuotaLedger: Sendable {
   /// Milliseconds until a database is counted again: a quota may be exceeded a little.
   private static let freshness: Int64 = 60_000
   /// How many times as long as it took a count is used: a person may have millions of files.
-  private static let leisure: Int64 = 50
+  private static let freshnessPerCountTime: Int64 = 50
   /// Milliseconds after which any database is counted again.
   private static let longestFreshness: Int64 = 3_600_000
   /// Limits the memory; an evicted database is counted again.
@@ -78,7 +78,10 @@ final class QuotaLedger: Sendable {
     let waiting = state.withLock { state in
       if let bytes {
         if state.usages.count >= Self.limit { state.usages.removeAll() }
-        let fresh = min(max(Self.freshness, took * Self.leisure), Self.longestFreshness)
+        let fresh = min(
+          max(Self.freshness, took * Self.freshnessPerCountTime),
+          Self.longestFreshness
+        )
         state.usages[partition] = Usage(bytes: bytes, counted: now, isFreshUntil: now + fresh)
       }
       return state.counting.removeValue(forKey: partition) ?? []

@@ -18,3 +18,8 @@ extension RequestContext {
     return ZoneDirectory.id(named: zone.zoneName, owner: owner ?? (scope == .public ? "" : reader))
   }
 }
+
+extension ErrorDictionary {
+  /// The error for a path or a method that the server does not serve.
+  package static let noHandler = ErrorDictionary(.notFound, "could not find handler for endpoint")
+}

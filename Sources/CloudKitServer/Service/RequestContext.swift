@@ -17,7 +17,7 @@ struct RequestContext: Sendable {
   var wantsSyncToken: Bool
   /// The site that the request came from; empty for a request of this process.
   var site = ""
-  /// Where to sign in; empty for who is.
+  /// The URL of the sign-in page; empty if a user is signed in.
   var signInURL: String
   /// Set where a server-to-server key signed the request.
   var signature: SignatureMark?

@@ -278,7 +278,7 @@ package struct ServiceLimits: Hashable, Sendable {
   /// How many times as much the networks of one site may send together: 48 bits of an IPv6 address,
   /// which one customer of a provider may have whole.
   package var networksPerSite = 8.0
-  /// Bytes that one user's databases may hold in a container, assets included; none: no
+  /// Bytes that one user's databases may hold in a container, assets included; nil: no
   /// limit.
   ///
   /// Each row counts 100 or 200 bytes besides its content, and each file 4,096, so that empty ones
@@ -288,7 +288,7 @@ package struct ServiceLimits: Hashable, Sendable {
   package var publicQuota: Int64?
   /// Bytes of a container's public database that one person may fill with records that they make, and
   /// the same in files that they upload to it, or to another user's database that is shared with
-  /// them, which come back over `assetGrace`; none: no limit.
+  /// them, which come back over `assetGrace`; nil: no limit.
   package var publicUserQuota: Int64?
   /// Seconds that the file of an asset stays after the last record that used it: longer than any URL
   /// lives and any backup is kept.

@@ -18,7 +18,7 @@ extension CloudKitService {
   ) async throws -> WebServiceResponse {
     let isPost = request.method == "POST"
     guard isPost || request.method == "GET", target.parts.count == 2 else {
-      throw ErrorDictionary(.notFound, "could not find handler for endpoint")
+      throw ErrorDictionary.noHandler
     }
     let guid = target.parts[1]
     let known = try storage.read { try $0.shortGUID(guid) }

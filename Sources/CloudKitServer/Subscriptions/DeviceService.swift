@@ -205,7 +205,7 @@ package final class DeviceService: Sendable {
   /// The digest of the token of a capability URL's device.
   private func listen(_ target: RequestTarget) throws -> String {
     guard target.parts.count == 2 else {
-      throw ErrorDictionary(.notFound, "could not find handler for endpoint")
+      throw ErrorDictionary.noHandler
     }
     let token = target.parts[1]
     let digest = TokenDigest.of(token)

@@ -35,8 +35,8 @@ struct SubscriptionMatcher: Sendable {
 
   /// The fields that the payload may show, or nil where it does not fire.
   ///
-  /// A creation is judged by what was made, a deletion by what was there, a change by both: a client
-  /// that keeps a list of what matches is notified of what leaves it too.
+  /// A creation is matched by its new values, a deletion by its old ones, an update by either: a
+  /// client that keeps a list of the matching records is notified of records that leave it too.
   func match(_ event: inout RecordEvent, _ everyone: RecordAccess) -> [String: FieldValue]? {
     guard reasons.contains(event.reason.name) else { return nil }
     if let zone = subscription.zoneID {

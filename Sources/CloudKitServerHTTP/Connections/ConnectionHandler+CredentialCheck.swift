@@ -14,8 +14,8 @@ extension ConnectionHandler {
     }
   }
 
-  /// Reads on, or refuses the request at once: the connection ends behind the refusal of a body that
-  /// has not come as a whole.
+  /// Continues to read the request, or refuses it; if its body is incomplete, the connection is closed
+  /// after the refusal.
   func finishCheck(of exchange: Exchange, _ refusal: WebServiceResponse?) {
     guard self.exchange === exchange, let context else { return }
     exchange.credentialCheck = .passed

@@ -145,7 +145,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
     responder.began()
     if exchange.isExpectant {
       if exchange.incoming.kind != .transfer, exchange.announced > exchange.limit {
-        // It receives the reply instead of 100 Continue.
+        // The client receives the refusal instead of 100 Continue.
         return send(responder.tooLarge(exchange.incoming), exchange, context)
       }
     }

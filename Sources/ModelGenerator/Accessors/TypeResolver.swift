@@ -67,7 +67,7 @@ struct TypeResolver {
   }
 
   private func arguments(_ clause: GenericArgumentClauseSyntax?) -> [TypeSyntax] {
-    // What an argument is has had two types since swift-syntax 600: a type, and one of several kinds.
+    // swift-syntax 600 changed the type of `argument` to an enum.
     clause?.arguments.compactMap { Syntax($0.argument).as(TypeSyntax.self) } ?? []
   }
 

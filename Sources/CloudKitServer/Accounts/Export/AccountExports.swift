@@ -96,7 +96,7 @@ final class AccountExports: Sendable {
   func download(_ request: WebServiceRequest) async throws -> StreamedResponse {
     let target = RequestTarget(request.path)
     guard request.method == "GET", target.parts.count == 2 else {
-      throw ErrorDictionary(.notFound, "could not find handler for endpoint")
+      throw ErrorDictionary.noHandler
     }
     let key = DirectoryEntry.Key(.accountExport, TokenDigest.of(target.parts[1]))
     // Reserves the slot before the link is used up, so that a refusal leaves the link valid.

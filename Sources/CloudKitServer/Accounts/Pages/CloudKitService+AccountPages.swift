@@ -112,11 +112,11 @@ extension CloudKitService {
     _ target: RequestTarget
   ) async throws -> WebServiceResponse {
     guard request.method == "POST", target.parts.count == 2 else {
-      throw ErrorDictionary(.notFound, "could not find handler for endpoint")
+      throw ErrorDictionary.noHandler
     }
     guard let verb = AccountVerb(rawValue: target.parts[1]) else {
       guard let call = OwnAccountCall(rawValue: target.parts[1]) else {
-        throw ErrorDictionary(.notFound, "could not find handler for endpoint")
+        throw ErrorDictionary.noHandler
       }
       return try await respondToOwnAccount(call, request, target)
     }

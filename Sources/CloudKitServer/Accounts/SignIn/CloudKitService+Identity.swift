@@ -41,7 +41,7 @@ extension CloudKitService {
     to purpose: IdentityAttempt.Purpose
   ) async throws -> WebServiceResponse {
     guard let provider = configuration.identityProvider else {
-      throw ErrorDictionary(.notFound, "could not find handler for endpoint")
+      throw ErrorDictionary.noHandler
     }
     // One cookie serves all windows of a browser.
     let browser = cookie(request) ?? effects.randomness.bytes(32).base64URL
@@ -105,7 +105,7 @@ extension CloudKitService {
     _ target: RequestTarget
   ) async throws -> WebServiceResponse {
     guard let provider = configuration.identityProvider else {
-      throw ErrorDictionary(.notFound, "could not find handler for endpoint")
+      throw ErrorDictionary.noHandler
     }
     guard request.method == "GET" else {
       throw ErrorDictionary(.badRequest, "\(request.method) is not possible here")

@@ -44,7 +44,7 @@ extension SessionService {
     return try await renew(session, lifetime)
   }
 
-  /// Moves a session's end on, up to its greatest age; nil where it was ended meanwhile.
+  /// Extends a session up to its greatest age; nil if it was ended in between.
   ///
   /// The age is stored from the first renewal on; before it, the expiry shows when the session
   /// began.

@@ -14,7 +14,7 @@ package final class PostgreSQLStorage: Storage {
   package let secret: Data?
   private let identity: Mutex<String>
   private let pool: PostgreSQLPool
-  private let partitions = Mutex<[PartitionKey: PartitionID]>([:])
+  private let partitions = PartitionCache()
   private let schemas = SchemaCache()
   private let effects: Effects
   private let format: StorageFormat
@@ -27,9 +27,6 @@ package final class PostgreSQLStorage: Storage {
   private let stops: Lane
   /// Set when another server's migration removed what this version needs.
   private let outdated = Mutex<StorageVersionError?>(nil)
-
-  /// The most cached partitions; a missing one costs one look-up.
-  private static let partitionLimit = 100_000
 
   package var incarnation: String { identity.withLock { $0 } }
   /// Writers wait for the server's disk most of the time, and the server groups their commits.
@@ -126,7 +123,7 @@ package final class PostgreSQLStorage: Storage {
       return identity != incarnation
     }
     guard isOther else { return }
-    partitions.withLock { $0.removeAll() }
+    partitions.removeAll()
     notifications.notify(.directory)
   }
 
@@ -261,7 +258,7 @@ package final class PostgreSQLStorage: Storage {
       try writing { try SQLCommit(session: $0, batch: batch).run() }
     } catch let error as ExpectationFailed {
       // A partition that is missing in the database is looked up again.
-      if error == .partition { forgetPartition(batch.partition) }
+      if error == .partition { partitions.forget(batch.partition) }
       throw error
     }
     if batch.event != nil { notifications.notify(.events) }
@@ -269,11 +266,11 @@ package final class PostgreSQLStorage: Storage {
   }
 
   package func knownPartition(_ key: PartitionKey) throws -> PartitionID? {
-    if let known = partitions.withLock({ $0[key] }) { return known }
+    if let known = partitions[key] { return known }
     let id = try reading {
       try PartitionDirectory(session: PostgreSQLSession(connection: $0)).find(key)
     }
-    if let id { remember(id, key) }
+    if let id { partitions.remember(id, for: key) }
     return id
   }
 
@@ -284,21 +281,8 @@ package final class PostgreSQLStorage: Storage {
       id = try writing { try PartitionDirectory(session: $0).make(key, effects.randomness) }
     }
     guard let id else { throw ExpectationFailed.partition }
-    remember(id, key)
+    partitions.remember(id, for: key)
     return id
-  }
-
-  private func remember(_ id: PartitionID, _ key: PartitionKey) {
-    partitions.withLock { partitions in
-      if partitions.count >= Self.partitionLimit { partitions.removeAll() }
-      partitions[key] = id
-    }
-  }
-
-  private func forgetPartition(_ id: PartitionID?) {
-    partitions.withLock { partitions in
-      partitions = partitions.filter { $0.value != id }
-    }
   }
 
   package func fillIndex(

@@ -18,7 +18,7 @@ package final class SQLiteStorage: Storage {
   private let path: String?
   /// Nil for a database in memory, whose writer also reads.
   private let readers: SQLiteReaderPool?
-  private let partitions = Mutex<[PartitionKey: PartitionID]>([:])
+  private let partitions = PartitionCache()
   private let effects: Effects
   private let schemas = SchemaCache()
   private let queue = CommitQueue()
@@ -224,22 +224,22 @@ package final class SQLiteStorage: Storage {
   }
 
   package func partition(_ key: PartitionKey) throws -> PartitionID {
-    if let known = partitions.withLock({ $0[key] }) { return known }
+    if let known = partitions[key] { return known }
     let id = try write { session in
       let directory = PartitionDirectory(session: session)
       return try directory.find(key) ?? directory.make(key, effects.randomness)
     }
     guard let id else { throw ExpectationFailed(what: "partition") }
-    partitions.withLock { $0[key] = id }
+    partitions.remember(id, for: key)
     return id
   }
 
   package func knownPartition(_ key: PartitionKey) throws -> PartitionID? {
-    if let known = partitions.withLock({ $0[key] }) { return known }
+    if let known = partitions[key] { return known }
     let id = try reading {
       try PartitionDirectory(session: SQLiteSession(connection: $0)).find(key)
     }
-    if let id { partitions.withLock { $0[key] = id } }
+    if let id { partitions.remember(id, for: key) }
     return id
   }
 

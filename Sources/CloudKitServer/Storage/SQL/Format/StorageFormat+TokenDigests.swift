@@ -53,7 +53,7 @@ extension StorageFormat {
     try session.run(
       "UPDATE api_tokens SET token = $1, prefix = $2 WHERE token = $3",
       each: tokens.map { token in
-        // As the seventh version wrote digests and prefixes, whatever later versions do.
+        // Literal, as the seventh version did it: later digests and prefixes may differ.
         let digest = Data(SHA256.hash(data: Data(token.utf8))).hexadecimal
         return [.text(digest), .text(String(token.prefix(8))), .text(token)]
       }

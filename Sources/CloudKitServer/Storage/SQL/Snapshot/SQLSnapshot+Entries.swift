@@ -50,20 +50,18 @@ extension SQLSnapshot {
   }
 
   func recordBytes(in id: PartitionID) throws -> Int64 {
-    // Everything that a client can make more of; a row costs its place in the table and the indexes
-    // however little is in it, so that no number of empty ones is free.
+    // Everything that a client can create more of.
     let parts = [
       (
-        "records", 200,
-        // A record with a sharing state may have a short ID, which is a row of the directory.
-        "LENGTH(fields) + LENGTH(name) + COALESCE(LENGTH(sharing) + 400, 0)"
+        "records", RowCost.record,
+        RowCost.recordContent
       ),
-      ("zones", 200, "LENGTH(name)"),
-      ("index_entries", 100, "LENGTH(value) + LENGTH(name) + LENGTH(field)"),
-      ("departures", 100, "LENGTH(name) + LENGTH(share)"),
-      ("record_references", 100, "LENGTH(target) + LENGTH(source)"),
-      ("replies", 100, "LENGTH(body) + LENGTH(device)"),
-      ("subscriptions", 100, "LENGTH(body) + LENGTH(id)"),
+      ("zones", RowCost.record, "LENGTH(name)"),
+      ("index_entries", RowCost.other, "LENGTH(value) + LENGTH(name) + LENGTH(field)"),
+      ("departures", RowCost.other, "LENGTH(name) + LENGTH(share)"),
+      ("record_references", RowCost.other, "LENGTH(target) + LENGTH(source)"),
+      ("replies", RowCost.other, "LENGTH(body) + LENGTH(device)"),
+      ("subscriptions", RowCost.other, "LENGTH(body) + LENGTH(id)"),
     ]
     return try parts.reduce(0) { sum, part in
       let found = try connection.query(
@@ -81,7 +79,7 @@ extension SQLSnapshot {
     try connection.query(
       """
       SELECT created_by FROM records WHERE partition = $1 AND deleted = 0
-      GROUP BY created_by HAVING SUM(200 + LENGTH(fields) + LENGTH(name)) >= $2
+      GROUP BY created_by HAVING SUM(\(RowCost.record) + \(RowCost.recordContent)) >= $2
       """,
       [partition(id), .integer(bytes)]
     ) { $0.text(0) }
@@ -143,4 +141,16 @@ struct UnknownDirectoryEntry: Error, CustomStringConvertible {
   var description: String {
     "the directory holds a fact of the kind '\(kind)', which this server does not know"
   }
+}
+
+/// The bytes of rows as quotas count them: a row costs its place in the table and the indexes however
+/// little it contains, so that no number of empty ones is free.
+private enum RowCost {
+  /// Of a record or a zone.
+  static let record = 200
+  static let other = 100
+  /// The bytes of a record in SQL; one with a sharing state may have a short ID, which is a row of
+  /// the directory.
+  static let recordContent =
+    "LENGTH(fields) + LENGTH(name) + COALESCE(LENGTH(sharing) + 400, 0)"
 }
