@@ -38,7 +38,7 @@ struct StorageMigrationTests {
       }
     }
     let found = digest.finalize().map { String(format: "%02x", $0) }.joined()
-    #expect(found == "FROZEN")
+    #expect(found == "beb4f71414231c5dc9f06bedd68128d2d67135b1d6173e338a8a8343467316c7")
   }
 }
 
