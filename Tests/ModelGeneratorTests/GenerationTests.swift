@@ -90,15 +90,20 @@ struct GenerationTests {
         @objc var slow: String { get async { "" } }
         @objc static var shared: String { "" }
         @MainActor @objc var shown: String { "" }
+        @OtherActor @objc var foreign: String { "" }
         @objc func validate(_ value: AutoreleasingUnsafeMutablePointer<AnyObject?>) throws {}
         @objc func validateAll(_ other: Int) throws {}
       }
       @objcMembers class Note: Post { var third: Int = 0 }
+      @MainActor extension Post { @objc var title: String { "" } }
+      @OtherActor extension Post { @objc var remote: String { "" } }
       class View: NSObject { @objc var fourth: Int { 0 } }
       """
     )
     #expect(result.errors == [])
     #expect(result.source.contains(#"members.add("first", \Root.first)"#))
+    #expect(result.source.contains(#"members.add("shown", \Root.shown)"#))
+    #expect(result.source.contains(#"members.add("title", \Root.title)"#))
     #expect(result.source.contains(#"members.add("other", \Root.second)"#))
     #expect(result.source.contains(#"members.add("third", \Root.third)"#))
     #expect(
@@ -111,7 +116,10 @@ struct GenerationTests {
         #"members.addDependencies("First") { Root.keyPathsForValuesAffectingFirst() }"#
       )
     )
-    for name in ["plain", "hidden", "slow", "shared", "shown", "fourth", "validateAll"] {
+    let others = [
+      "plain", "hidden", "slow", "shared", "foreign", "remote", "fourth", "validateAll",
+    ]
+    for name in others {
       #expect(!result.source.contains("Root.\(name)") && !result.source.contains(".\(name)("))
     }
   }

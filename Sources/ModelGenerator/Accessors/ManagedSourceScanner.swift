@@ -171,7 +171,7 @@ struct ManagedSourceScanner {
     _ access: AccessLevel,
     _ add: (inout NamedMembers) -> Void
   ) {
-    guard access.isVisibleInOtherFiles,
+    guard access.isVisibleInOtherFiles, !surroundings.isOfOtherActor,
       let declaration = types.declaration(named: surroundings.path, seenFrom: []),
       attributes.mentions("objc") || declaration.marksMembers,
       types.isManagedObject(declaration),

@@ -75,6 +75,12 @@ struct NamedMembersWriter {
       code.block(
         "static func add(membersOf type: NSManagedObject.Type, "
           + "to members: inout ManagedNamedMembers)"
+      ) { $0.line("members.add(membersOf: type, by: addAll)") }
+      code.line()
+      // Members may be isolated to the main actor: by an attribute, or by the module's default.
+      code.block(
+        "@MainActor private static func addAll(_ type: NSManagedObject.Type, "
+          + "_ members: inout ManagedNamedMembers)"
       ) { code in
         for (index, type) in classes.enumerated() {
           code.conditional(type.conditions) { code in
@@ -95,7 +101,7 @@ struct NamedMembersWriter {
 
   private func write(_ type: ManagedClass, _ index: Int, into code: inout SwiftCode) {
     code.block(
-      "private static func add\(index)<Root: \(type.type.text)>"
+      "@MainActor private static func add\(index)<Root: \(type.type.text)>"
         + "(_: Root.Type, _ members: inout ManagedNamedMembers)"
     ) { code in
       for member in type.named.properties {
@@ -159,14 +165,21 @@ extension AttributeListSyntax {
     return name
   }
 
-  /// Whether generated code can use the member: it is not unavailable, and of no global actor.
-  fileprivate var isCallableFromGeneratedCode: Bool {
-    !everywhere.contains { attribute in
+  /// Whether the attributes isolate to a global actor that is not the main actor.
+  var namesOtherActor: Bool {
+    everywhere.contains { attribute in
       let name = attribute.attributeName.trimmedDescription
-      let isUnavailable =
-        name == "available"
-        && attribute.arguments?.trimmedDescription.contains("unavailable") == true
-      return isUnavailable || name == "MainActor" || name.hasSuffix("Actor")
+      return name.hasSuffix("Actor") && name != "MainActor"
     }
+  }
+
+  /// Whether generated code can use the member: it is not unavailable, and of no global actor but the
+  /// main actor.
+  fileprivate var isCallableFromGeneratedCode: Bool {
+    !namesOtherActor
+      && !everywhere.contains { attribute in
+        attribute.attributeName.trimmedDescription == "available"
+          && attribute.arguments?.trimmedDescription.contains("unavailable") == true
+      }
   }
 }

@@ -12,6 +12,8 @@ struct SourceReader {
     var conditions: [String] = []
     /// The access level that an extension gives its members.
     var defaultAccess: AccessLevel?
+    /// Whether the extension or type is isolated to a global actor other than the main actor.
+    var isOfOtherActor = false
   }
 
   /// A callback for a member or a type, with its context.
@@ -49,6 +51,7 @@ struct SourceReader {
     guard let group = declaration.asProtocol((any DeclGroupSyntax).self) else { return }
     var inner = surroundings
     inner.defaultAccess = nil
+    inner.isOfOtherActor = group.attributes.namesOtherActor
     if let named = declaration.asProtocol((any NamedDeclSyntax).self) {
       inner.path.append(named.name.bareName)
     } else if let extended = declaration.as(ExtensionDeclSyntax.self) {

@@ -12,3 +12,34 @@ nonisolated public class Page: NSManagedObject {
 
 /// Code of the main actor uses the classes unchanged.
 func firstPage(of note: Note) -> Page? { note.typedPages.first }
+
+/// Members of the main actor, by the module's default, that are found by their names.
+extension Page {
+  #if canImport(ObjectiveC)
+  @objc
+  #endif
+  public var heading: String { "Page \(number)" }
+
+  #if canImport(ObjectiveC)
+  @objc
+  #endif
+  public class func keyPathsForValuesAffectingHeading() -> Set<String> { ["number"] }
+}
+
+/// Members of the main actor by an attribute.
+@MainActor extension Page {
+  #if canImport(ObjectiveC)
+  @objc
+  #endif
+  public var caption: String { heading.uppercased() }
+
+  #if canImport(ObjectiveC)
+  @objc
+  #endif
+  public func validateNumber(_ value: AutoreleasingUnsafeMutablePointer<AnyObject?>) throws {}
+}
+
+/// Reads the members by their names, as key-value coding does.
+public func namedMembers(of page: Page) -> [String] {
+  ["heading", "caption"].compactMap { page.value(forKey: $0) as? String }
+}

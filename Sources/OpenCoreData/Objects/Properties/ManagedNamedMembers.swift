@@ -16,8 +16,11 @@ import Foundation
 /// }
 /// ```
 ///
+/// A member of the main actor is found too; as in Objective-C, the caller is on the main actor when it
+/// reads one by its name.
+///
 /// - Note: **Differs from Core Data:** Core Data asks Objective-C. Private members are not found, nor
-///   those of classes in a target without the plugin.
+///   those of another global actor and of classes in a target without the plugin.
 public struct ManagedNamedMembers {
   /// A rule for the values of one property, which may replace the value.
   public typealias Rule = (NSManagedObject, AutoreleasingUnsafeMutablePointer<AnyObject?>) throws ->
@@ -60,6 +63,18 @@ public struct ManagedNamedMembers {
   /// Adds dependencies under what follows `keyPathsForValuesAffecting` in the name.
   public mutating func addDependencies(_ name: String, _ paths: @escaping () -> Set<String>) {
     dependencies[name] = paths
+  }
+
+  /// Adds the members of a class by a function of the main actor, on any thread.
+  ///
+  /// A module's members may be isolated to the main actor, and only code of that actor can form their
+  /// key paths and the closures that call them. Forming them runs no code of a member.
+  public mutating func add(
+    membersOf type: NSManagedObject.Type,
+    by body: @escaping @MainActor (NSManagedObject.Type, inout ManagedNamedMembers) -> Void
+  ) {
+    typealias Unisolated = (NSManagedObject.Type, inout ManagedNamedMembers) -> Void
+    unsafeBitCast(body, to: Unisolated.self)(type, &self)
   }
 
   /// The rule of a property, if the class has one.
