@@ -47,6 +47,30 @@ import WatershedSQLite
     #expect(try metadata.record(named: "N") == nil)
   }
 
+  @Test("A record in a batch that is not stored is a broken invariant")
+  func lostBatch() throws {
+    let metadata = try metadata()
+    var record = RecordMetadata(name: "N", recordType: "CD_A", entityName: "A", key: 4)
+    record.sequence = 3
+    record.sentKind = .save
+    _ = try metadata.insert(record)
+    #expect(try metadata.brokenInvariants() == ["the batch of N is not stored"])
+  }
+
+  @Test("A record's metadata names an operation for its batch and an object for its save")
+  func recordInvariants() {
+    var record = RecordMetadata(name: "N", recordType: "CD_A", entityName: "A", key: nil)
+    record.pending = .delete
+    #expect(record.brokenInvariants() == [])
+    record.pending = .save
+    #expect(record.brokenInvariants() == ["the record N is to be saved and has no object"])
+    record.key = 4
+    record.sequence = 3
+    #expect(
+      record.brokenInvariants() == ["the record N is in a batch that does nothing with it"]
+    )
+  }
+
   @Test("Edges are found by either end")
   func edges() throws {
     let metadata = try metadata()

@@ -6,6 +6,7 @@ import Foundation
 import OpenCloudKit
 import OpenCoreData
 import Testing
+import WatershedSQLite
 
 /// A cloud and some devices of one user, in a folder that is removed after the test.
 final class World: Sendable {
@@ -80,11 +81,23 @@ final class World: Sendable {
       for device in devices { try? await device.quit() }
       throw error
     }
-    for device in devices { try await device.quit() }
+    for device in devices {
+      try await device.quit()
+      #expect(try device.brokenInvariants() == [])
+    }
   }
 }
 
 extension TestDevice {
+  /// The broken invariants of the mirroring's tables in the closed store, a sentence each.
+  func brokenInvariants() throws -> [String] {
+    guard FileManager.default.fileExists(atPath: storeURL.path) else { return [] }
+    let connection = try SQLiteConnection(path: storeURL.path)
+    let tables = try connection.query("SELECT name FROM sqlite_master") { $0.text(0) }
+    guard tables.contains("WSMIRROR_RECORD") else { return [] }
+    return try MirrorMetadata(connection).brokenInvariants()
+  }
+
   /// Runs a body with a context of another coordinator on the device's file, which keeps history and
   /// mirrors nothing, as one of a widget or of a command-line tool.
   func editElsewhere(

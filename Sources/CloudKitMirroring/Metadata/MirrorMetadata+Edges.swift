@@ -1,3 +1,4 @@
+import Effects
 import Foundation
 import WatershedSQLite
 
@@ -139,6 +140,7 @@ extension MirrorMetadata {
   }
 
   package func update(_ edge: EdgeMetadata) throws {
+    checkInvariants(edge.brokenInvariants())
     try connection.run(
       """
       UPDATE WSMIRROR_EDGE SET FIRSTENTITY = ?, FIRSTRELATIONSHIP = ?, FIRSTRECORD = ?,

@@ -1,3 +1,4 @@
+import Effects
 import Foundation
 import WatershedSQLite
 
@@ -144,6 +145,7 @@ extension MirrorMetadata {
   /// Adds a record and returns it with its number.
   @discardableResult
   package func insert(_ record: RecordMetadata) throws -> RecordMetadata {
+    checkInvariants(record.brokenInvariants())
     try connection.run(
       """
       INSERT INTO WSMIRROR_RECORD (NAME, TYPE, ENTITY, PK, TAG, SYSTEM, BASE, PENDING, PROPERTIES,
@@ -158,6 +160,7 @@ extension MirrorMetadata {
   }
 
   package func update(_ record: RecordMetadata) throws {
+    checkInvariants(record.brokenInvariants())
     try connection.run(
       """
       UPDATE WSMIRROR_RECORD SET TYPE = ?, ENTITY = ?, PK = ?, TAG = ?, SYSTEM = ?, BASE = ?,

@@ -37,6 +37,10 @@ struct RequestProgram {
         )
         do {
           try await program.run()
+          let broken = try world.servers[0].service.storage.brokenInvariants(
+            in: folder.appendingPathComponent("audit")
+          )
+          if !broken.isEmpty { found.report.failure = broken.joined(separator: "\n") }
         } catch {
           found.report.failure =
             "\(error)\n" + program.trace.suffix(30).joined(separator: "\n")

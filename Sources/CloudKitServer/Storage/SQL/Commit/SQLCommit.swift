@@ -1,4 +1,5 @@
 import CloudKitWebServices
+import Effects
 import Foundation
 
 /// Checks a batch's expectations and writes it, inside an open transaction.
@@ -24,6 +25,7 @@ struct SQLCommit<Session: SQLSession> {
   }
 
   func write() throws {
+    try checkInvariants(batch.brokenInvariants())
     if let partition = batch.partition {
       if batch.erasesPartition { try erase(partition) }
       try writeZones(partition)

@@ -1,0 +1,34 @@
+/// Invariants of what one transaction writes; checked before the write.
+extension WriteBatch {
+  /// The broken invariants, a sentence each.
+  func brokenInvariants() throws -> [String] {
+    var broken: [String] = []
+    if partition == nil, counter != nil || !records.isEmpty || !zones.isEmpty {
+      broken.append("a batch writes records, zones or a counter, and names no partition")
+    }
+    if let expectedCounter, let counter, counter <= expectedCounter {
+      broken.append("a batch does not increase the counter")
+    }
+    if Set(records.map(\.key)).count != records.count {
+      broken.append("a batch writes a record twice")
+    }
+    if Set(zones.map(\.name)).count != zones.count {
+      broken.append("a batch writes a zone twice")
+    }
+    if !Set(savedEntries.map(\.key)).isDisjoint(with: removedEntries) {
+      broken.append("a batch saves and removes one entry of the directory")
+    }
+    if expectedCounter != nil, let counter {
+      for record in records where record.change > counter {
+        broken.append("the record \(record.key.name) has a later change than its batch")
+      }
+      for zone in zones where zone.change > counter {
+        broken.append("the zone \(zone.name) has a later change than its batch")
+      }
+    }
+    for record in records where record.isShare && !record.isDeleted {
+      broken += try record.decodedSharing()?.state?.brokenInvariants() ?? []
+    }
+    return broken
+  }
+}
