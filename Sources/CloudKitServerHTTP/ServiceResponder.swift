@@ -3,6 +3,7 @@ import CloudKitWebServices
 import Foundation
 import Logging
 import NIOCore
+import NIOFoundationCompat
 import NIOHTTP1
 import Synchronization
 

@@ -1,3 +1,4 @@
+import CloudKitServer
 import CloudKitWebServices
 import Foundation
 

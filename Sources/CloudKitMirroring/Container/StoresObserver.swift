@@ -1,6 +1,7 @@
 import Effects
 import Foundation
 import OpenCoreData
+import Synchronization
 
 /// Observes the stores that a coordinator removes, and those that it moves to another place.
 final class StoresObserver: Sendable {

@@ -1,5 +1,7 @@
+import Effects
 import Foundation
 import OpenCoreData
+import WatershedSQLite
 
 extension MirrorSession {
   /// Folds the history into the metadata up to its end: the pending changes, and their record

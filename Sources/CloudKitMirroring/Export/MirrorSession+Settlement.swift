@@ -1,5 +1,7 @@
+import Effects
 import Foundation
 import OpenCoreData
+import WatershedSQLite
 
 /// The results of a batch.
 package struct BatchSettlement: Hashable, Sendable {

@@ -1,4 +1,6 @@
+import Effects
 import Foundation
+import Synchronization
 
 extension StoreMirror {
   /// The number of objects whose edges one write transaction compares.

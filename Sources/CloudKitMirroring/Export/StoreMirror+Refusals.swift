@@ -1,5 +1,7 @@
+import Effects
 import Foundation
 import OpenCloudKit
+import Synchronization
 
 /// Handles requests and records that the server refuses during an export.
 extension StoreMirror {

@@ -1,3 +1,4 @@
+import Effects
 import OpenCoreData
 
 /// Reads a zone whose service may have lost agreed values: another service, or one that was

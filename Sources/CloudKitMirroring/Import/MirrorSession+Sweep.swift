@@ -1,5 +1,6 @@
 import Foundation
 import OpenCoreData
+import WatershedSQLite
 
 /// Handles records that a read of the whole zone did not return.
 ///

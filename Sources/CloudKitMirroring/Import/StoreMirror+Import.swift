@@ -1,4 +1,7 @@
+import Effects
 import Foundation
+import Synchronization
+import WatershedSQLite
 
 extension StoreMirror {
   /// The longest time of a write transaction of an import, in seconds, so that a save of the app

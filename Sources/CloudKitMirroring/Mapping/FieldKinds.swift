@@ -1,3 +1,5 @@
+import WatershedSQLite
+
 /// Number fields whose type on the server differs from their attribute's.
 ///
 /// A field keeps its type in CloudKit, while a migration makes an integer attribute a double, or

@@ -1,3 +1,5 @@
+import WatershedSQLite
+
 /// Records and edges that the feed deleted: their deletions are applied at the end of the feed.
 extension MirrorMetadata {
   // MARK: Edges

@@ -1,6 +1,8 @@
 import Crypto
+import Effects
 import Foundation
 import OpenCoreData
+import WatershedSQLite
 
 /// Gives record names to objects, so that every copy of a store gives an object the same name.
 ///

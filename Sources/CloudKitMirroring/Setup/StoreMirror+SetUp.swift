@@ -1,5 +1,7 @@
 import Effects
 import Foundation
+import Synchronization
+import WatershedSQLite
 
 extension StoreMirror {
   /// The number of objects that one write transaction of the first scan handles.

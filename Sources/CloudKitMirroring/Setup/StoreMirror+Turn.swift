@@ -1,6 +1,7 @@
 import Effects
 import Foundation
 import OpenCloudKit
+import Synchronization
 
 extension StoreMirror {
   /// The first pause in seconds before refused changes are retried, and its maximum.

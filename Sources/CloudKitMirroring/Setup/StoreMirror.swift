@@ -2,6 +2,7 @@ import Effects
 import Foundation
 import OpenCoreData
 import Synchronization
+import WatershedSQLite
 
 /// Mirrors one store with one zone: sets up, imports and exports, one at a time, woken by saves and
 /// by notifications.

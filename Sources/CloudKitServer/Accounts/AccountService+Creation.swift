@@ -1,5 +1,7 @@
 import CloudKitWebServices
+import Effects
 import Foundation
+import Logging
 
 extension AccountService {
   /// Creates an account, and uses an invitation up in the same transaction.

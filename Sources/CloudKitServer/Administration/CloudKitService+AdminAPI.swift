@@ -1,5 +1,7 @@
 import CloudKitWebServices
+import Effects
 import Foundation
+import Synchronization
 
 /// The admin API: for the command line and the dashboard.
 ///

@@ -1,5 +1,6 @@
 import CloudKitWebServices
 import Foundation
+import Synchronization
 
 /// Admin calls about API tokens, server-to-server keys, the log and the server itself.
 extension CloudKitService {

@@ -1,3 +1,4 @@
+import Effects
 import Foundation
 
 /// The asset store that belongs to the data.

@@ -1,5 +1,6 @@
 import CloudKitWebServices
 import Crypto
+import Effects
 import Foundation
 
 /// Serves the capability URLs: no file is ever in memory as a whole.

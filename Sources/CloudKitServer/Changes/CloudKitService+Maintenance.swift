@@ -1,5 +1,7 @@
 import CloudKitWebServices
+import Effects
 import Foundation
+import Logging
 
 /// Periodic maintenance.
 extension CloudKitService {

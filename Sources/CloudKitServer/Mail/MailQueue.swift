@@ -1,3 +1,4 @@
+import CloudKitWebServices
 import Effects
 import Foundation
 import Logging

@@ -1,5 +1,6 @@
 import CloudKitWebServices
 import Crypto
+import Effects
 import Foundation
 
 /// One `records/modify`: loads, decides, renders.

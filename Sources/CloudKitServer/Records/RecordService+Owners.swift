@@ -1,4 +1,5 @@
 import CloudKitWebServices
+import Effects
 import Foundation
 
 /// One `records/modify` of the shared database may write the zones of several owners.

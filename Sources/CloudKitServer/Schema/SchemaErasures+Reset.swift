@@ -1,4 +1,5 @@
 import CloudKitWebServices
+import Effects
 import Foundation
 
 /// The reset of the development environment.

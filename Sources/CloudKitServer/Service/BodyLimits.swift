@@ -1,4 +1,6 @@
 import CloudKitWebServices
+import Effects
+import Foundation
 
 /// The largest body of a request: by its route, and less without credentials.
 extension CloudKitService {

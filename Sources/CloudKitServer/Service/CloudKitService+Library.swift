@@ -1,5 +1,6 @@
 import CloudKitWebServices
 import Crypto
+import Effects
 import Foundation
 
 /// What a program that embeds the service does first: accounts, sign-ins, API tokens.

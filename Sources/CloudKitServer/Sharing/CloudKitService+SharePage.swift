@@ -1,4 +1,5 @@
 import CloudKitWebServices
+import Effects
 import Foundation
 
 /// The page at `/share/{shortGUID}`: works without scripts and without cookies.

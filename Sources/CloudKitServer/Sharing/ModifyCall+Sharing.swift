@@ -1,4 +1,5 @@
 import CloudKitWebServices
+import Effects
 import Foundation
 
 /// Loads the rows of shares that a batch may change; reads nothing if nothing is shared.

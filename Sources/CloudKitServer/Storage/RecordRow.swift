@@ -1,3 +1,4 @@
+import CloudKitWebServices
 import Foundation
 
 /// A record's row, with all columns in one block of memory.

@@ -1,3 +1,4 @@
+import Effects
 import Foundation
 
 /// Lets a stopped server's data be used with the configured keys and asset store, after the

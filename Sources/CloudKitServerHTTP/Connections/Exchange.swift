@@ -1,4 +1,5 @@
 import CloudKitServer
+import CloudKitWebServices
 import NIOCore
 import NIOHTTP1
 

@@ -4,6 +4,7 @@ import Crypto
 import Foundation
 import NIOCore
 import NIOFoundationCompat
+import NIOHTTP1
 
 /// Signs users in at an OpenID Connect issuer, with the authorization code flow and PKCE.
 package actor OpenIDProvider: IdentityProvider {

@@ -1,6 +1,7 @@
 import CloudKitServer
 import Foundation
 import NIOCore
+import NIOFoundationCompat
 import NIOSSL
 
 /// Connects an SMTP session to a socket.

@@ -1,3 +1,5 @@
+import Effects
+
 // Adapters for the methods with completion handlers: they pass the result of an asynchronous body
 // to the handler.
 extension CKContainer {

@@ -1,3 +1,4 @@
+import Effects
 import Foundation
 
 /// A sign-in that waits until a user types a code on another screen.

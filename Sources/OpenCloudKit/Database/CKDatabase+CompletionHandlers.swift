@@ -1,3 +1,4 @@
+import Effects
 import Foundation
 
 // The methods with completion handlers: each starts the asynchronous method and passes its result

@@ -1,3 +1,4 @@
+import Effects
 import Foundation
 
 /// A distance in metres, or an angle in degrees, as Core Location names them.

@@ -1,3 +1,5 @@
+import CloudKitWebServices
+
 // How an engine fetches. `SyncEngineState` decides what to fetch next.
 extension CKSyncEngine {
   /// Fetches the changes and passes them to the delegate.

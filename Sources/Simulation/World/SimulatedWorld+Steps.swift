@@ -1,4 +1,5 @@
 import CloudKitMirroring
+import CloudKitServer
 import Effects
 import Foundation
 import OpenCloudKit

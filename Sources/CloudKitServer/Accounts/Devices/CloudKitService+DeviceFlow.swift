@@ -1,4 +1,5 @@
 import CloudKitWebServices
+import Effects
 import Foundation
 
 /// Sign-in of programs in a terminal: the device authorization grant of RFC 8628.

@@ -1,6 +1,8 @@
 import CloudKitWebServices
 import Crypto
+import Effects
 import Foundation
+import Logging
 
 /// Everything that an account owns, as a streamed tar archive: one page of records, or one piece of a
 /// file, is in memory at a time.

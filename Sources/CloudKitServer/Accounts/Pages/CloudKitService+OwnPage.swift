@@ -1,4 +1,5 @@
 import CloudKitWebServices
+import Effects
 import Foundation
 
 /// The page `/my-account`: a user's own sessions, password, address and second factor.

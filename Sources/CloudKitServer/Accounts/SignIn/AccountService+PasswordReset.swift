@@ -1,4 +1,5 @@
 import CloudKitWebServices
+import Effects
 import Foundation
 
 /// The properties of a mailed link to a new password; a link from an administrator has none.

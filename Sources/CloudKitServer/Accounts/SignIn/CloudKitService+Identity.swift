@@ -1,5 +1,7 @@
 import CloudKitWebServices
+import Effects
 import Foundation
+import Logging
 
 /// Signing in at another service: to its page with a sealed attempt, and back with a code.
 extension CloudKitService {

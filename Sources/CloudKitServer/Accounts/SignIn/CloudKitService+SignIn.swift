@@ -1,4 +1,5 @@
 import CloudKitWebServices
+import Effects
 import Foundation
 
 /// The sign-in page that a client opens after AUTHENTICATION_REQUIRED.
