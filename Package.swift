@@ -361,7 +361,7 @@ if Context.environment["WATERSHED_WITHOUT_FIXTURES"] == nil {
     ),
     .executableTarget(
       name: "blog-check",
-      dependencies: ["BlogModel", "OpenCoreData"],
+      dependencies: ["BlogModel", "MainActorModel", "OpenCoreData"],
       path: "Tests/Fixtures/BlogCheck",
       swiftSettings: strict
     ),

@@ -1,5 +1,6 @@
 import BlogModel
 import Foundation
+import MainActorModel
 import OpenCoreData
 
 /// An app with a model library: run in debug and in release, it prints "fine" or stops.
@@ -17,7 +18,21 @@ enum BlogCheck {
     }
     let entity = container.managedObjectModel.entitiesByName["Comment"]
     leak(entity ?? NSEntityDescription())
+    readMembersOfTheMainActor()
     print("fine")
+  }
+
+  /// Key-value coding finds members that are isolated to the main actor, here on the main thread.
+  private static func readMembersOfTheMainActor() {
+    let container = NSPersistentContainer(name: "Notes")
+    container.persistentStoreDescriptions = [
+      NSPersistentStoreDescription(url: URL(fileURLWithPath: "/dev/null"))
+    ]
+    container.loadPersistentStores { _, error in precondition(error == nil, "\(error as Any)") }
+    let page = Page(context: container.viewContext)
+    page.number = 3
+    precondition(page.value(forKey: "heading") as? String == "Page 3")
+    precondition(page.value(forKey: "caption") as? String == "PAGE 3")
   }
 
   private static func readAndWrite(_ context: NSManagedObjectContext) throws {

@@ -38,8 +38,3 @@ extension Page {
   #endif
   public func validateNumber(_ value: AutoreleasingUnsafeMutablePointer<AnyObject?>) throws {}
 }
-
-/// Reads the members by their names, as key-value coding does.
-public func namedMembers(of page: Page) -> [String] {
-  ["heading", "caption"].compactMap { page.value(forKey: $0) as? String }
-}
