@@ -75,7 +75,7 @@ struct NamedMembersWriter {
       code.block(
         "static func add(membersOf type: NSManagedObject.Type, "
           + "to members: inout ManagedNamedMembers)"
-      ) { $0.line("members.add(membersOf: type, by: addAll)") }
+      ) { $0.line("members.add(membersOf: type, by: { addAll($0, &$1) })") }
       code.line()
       // Members may be isolated to the main actor: by an attribute, or by the module's default.
       code.block(
