@@ -57,18 +57,22 @@ import WatershedSQLite
     #expect(try metadata.brokenInvariants() == ["the batch of N is not stored"])
   }
 
-  @Test("A record's metadata names an operation for its batch and an object for its save")
+  @Test("A record in a batch, or with sent properties, has an operation")
   func recordInvariants() {
-    var record = RecordMetadata(name: "N", recordType: "CD_A", entityName: "A", key: nil)
-    record.pending = .delete
-    #expect(record.brokenInvariants() == [])
-    record.pending = .save
-    #expect(record.brokenInvariants() == ["the record N is to be saved and has no object"])
-    record.key = 4
+    var record = RecordMetadata(name: "N", recordType: "CD_A", entityName: "A", key: 4)
     record.sequence = 3
+    record.sent = ["x"]
+    record.sentKind = .save
+    #expect(record.brokenInvariants() == [])
+    record.sentKind = .nothing
     #expect(
-      record.brokenInvariants() == ["the record N is in a batch that does nothing with it"]
+      record.brokenInvariants() == [
+        "the record N is in a batch that does nothing with it",
+        "the record N has sent properties without an operation",
+      ]
     )
+    record.endSending()
+    #expect(record.brokenInvariants() == [])
   }
 
   @Test("Edges are found by either end")

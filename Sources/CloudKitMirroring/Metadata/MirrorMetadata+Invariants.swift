@@ -10,9 +10,6 @@ extension RecordMetadata {
     if !sent.isEmpty, sentKind == .nothing {
       broken.append("the record \(name) has sent properties without an operation")
     }
-    if key == nil, pending == .save {
-      broken.append("the record \(name) is to be saved and has no object")
-    }
     return broken
   }
 }

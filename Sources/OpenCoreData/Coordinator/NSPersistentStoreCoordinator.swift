@@ -114,7 +114,7 @@ open class NSPersistentStoreCoordinator: NSObject, @unchecked Sendable {
   // MARK: Adding and removing
 
   /// Adds a store that is open already.
-  package func add(_ store: NSPersistentStore & RowStore) {
+  package func add(_ store: any NSPersistentStore & RowStore) {
     add(StoreBinding(store: store, rows: store, model: managedObjectModel), of: store)
   }
 
