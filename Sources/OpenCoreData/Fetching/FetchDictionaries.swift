@@ -103,7 +103,7 @@ extension ExpressionTree {
     case .constant: true
     case .keyPath(_, let keys): keys.contains { $0.hasPrefix("@") }
     case .function(let name, let arguments):
-      ExpressionFunction.collectionFunctions[name] != nil
+      PredicateFunction.named(name)?.isOfCollection == true
         || arguments.allSatisfy(\.isOneForGroup)
     case .conditional(_, let first, let second): first.isOneForGroup && second.isOneForGroup
     default: false

@@ -108,11 +108,9 @@ enum ArchivedPredicateFormat {
       }
       return "FUNCTION(" + ([target, quoted(selector)] + arguments).joined(separator: ", ") + ")"
     }
-    let symbols = [
-      "add:to:": "+", "from:subtract:": "-", "multiply:by:": "*", "divide:by:": "/",
-      "raise:toPower:": "**",
-    ]
-    if let symbol = symbols[selector], arguments.count == 2 {
+    if case .infix(let symbol, _) = PredicateFunction.named(selector)?.notation,
+      arguments.count == 2
+    {
       return "(\(arguments[0]) \(symbol) \(arguments[1]))"
     }
     // `pages.@count` is archived as a function of the key path.

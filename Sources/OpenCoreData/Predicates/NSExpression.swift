@@ -122,12 +122,12 @@ open class NSExpression: NSObject, NSSecureCoding, NSCopying {
   /// An unknown name stops the process, as with Apple.
   public convenience init(forFunction name: String, arguments parameters: [Any]) {
     let trees = parameters.map { ($0 as? NSExpression)?.tree ?? ExpressionTree.value($0) }
-    guard let known = ExpressionFunction.named(name, argumentCount: trees.count) else {
+    guard let known = PredicateFunction.named(name, operandCount: trees.count) else {
       fatalError(
         "\(name) with \(trees.count) arguments is not a supported method."
       )
     }
-    self.init(tree: .function(known, ExpressionFunction.gathered(trees, for: known)))
+    self.init(tree: .applying(known, trees))
   }
 
   /// Makes an expression of a method on the target.

@@ -92,10 +92,9 @@ package struct PredicateEvaluator {
     case .evaluatedObject, .variable, .keyPath, .subquery, .fetch:
       return ExpressionValue(try boxed(tree, subject))
     case .function(let name, let arguments):
-      if name == "now" { return .date(clock.now.timeIntervalSinceReferenceDate) }
-      if name == "random" { return .double(Effects.live.randomness.fraction()) }
-      if name == "random:" { return try random(below: value(arguments[0], subject)) }
-      return ExpressionFunction.apply(name, try arguments.map { try value($0, subject) })
+      let operands = try arguments.map { try value($0, subject) }
+      return PredicateFunction.named(name)?
+        .value(of: operands, effects: EvaluationEffects(clock: clock)) ?? .null
     case .call(let target, let selector, let arguments):
       let object = try boxed(target, subject)
       if let answer = try answer(of: object, selector, arguments, subject) {
@@ -120,11 +119,6 @@ package struct PredicateEvaluator {
       for (name, value) in variables { context[name] = value ?? NSNull() }
       return ExpressionValue(block.body(subject.raw, values, context))
     }
-  }
-
-  private func random(below bound: ExpressionValue) -> ExpressionValue {
-    guard let bound = bound.doubleValue, bound >= 1, bound < 0x1p62 else { return .null }
-    return .integer(Int64(Effects.live.randomness.next() % UInt64(bound)))
   }
 
   /// The value as a key path needs it, not converted to `ExpressionValue`.

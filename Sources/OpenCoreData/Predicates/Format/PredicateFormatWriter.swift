@@ -86,11 +86,16 @@ package enum PredicateFormatWriter {
     }
     let prefix: String =
       switch base {
-      case .function(let name, _) where operators[name] != nil: "(" + string(base) + ")"
+      case .function(let name, _) where isInfix(name): "(" + string(base) + ")"
       case .set: "(" + string(base) + ")"
       default: string(base)
       }
     return ([prefix] + spelled).joined(separator: ".")
+  }
+
+  private static func isInfix(_ name: String) -> Bool {
+    if case .infix = PredicateFunction.named(name)?.notation { return true }
+    return false
   }
 
   /// Keywords that can't be written as a plain key.
@@ -100,43 +105,44 @@ package enum PredicateFormatWriter {
     "TRUEPREDICATE", "FALSEPREDICATE", "ANYKEY", "UNION", "INTERSECT", "MINUS",
   ]
 
-  /// The symbols and precedences of the functions that are written as operators.
-  private static let operators: [String: (symbol: String, strength: Int)] = [
-    "bitwiseOr:with:": ("|", 1), "bitwiseXor:with:": ("^", 2), "bitwiseAnd:with:": ("&", 3),
-    "leftshift:by:": ("<<", 4), "rightshift:by:": (">>", 4), "add:to:": ("+", 5),
-    "from:subtract:": ("-", 5), "multiply:by:": ("*", 6), "divide:by:": ("/", 6),
-    "raise:toPower:": ("**", 7),
-  ]
-
   private static func function(_ name: String, _ arguments: [ExpressionTree]) -> String {
-    if let known = operators[name], arguments.count == 2 {
-      let rightAssociative = name == "raise:toPower:"
-      let left = operand(arguments[0], atLeast: known.strength + (rightAssociative ? 1 : 0))
-      let right = operand(arguments[1], atLeast: known.strength + (rightAssociative ? 0 : 1))
-      return left + " " + known.symbol + " " + right
-    }
-    if name == "onesComplement:", arguments.count == 1 {
-      return "~" + operand(arguments[0], atLeast: 8)
-    }
-    if name == "objectFrom:withIndex:", arguments.count == 2 {
-      return operand(arguments[0], atLeast: 9) + "[" + index(arguments[1]) + "]"
-    }
-    if name == "castObject:toType:" {
+    switch (PredicateFunction.named(name)?.notation ?? .call, arguments.count) {
+    case (.infix(let symbol, let precedence), 2):
+      let strength = precedence.rawValue
+      let isRightAssociative = precedence == .power
+      return operand(arguments[0], atLeast: strength + (isRightAssociative ? 1 : 0))
+        + " \(symbol) "
+        + operand(arguments[1], atLeast: strength + (isRightAssociative ? 0 : 1))
+    case (.prefix(let symbol), 1):
+      return symbol + operand(arguments[0], atLeast: prefixStrength)
+    case (.index, 2):
+      return operand(arguments[0], atLeast: primaryStrength) + "[" + index(arguments[1]) + "]"
+    case (.cast, _):
       return "CAST(" + arguments.map(string).joined(separator: ", ") + ")"
+    default:
+      // Apple omits the colon of a function with one argument.
+      let spelled =
+        name.hasSuffix(":") && name.filter { $0 == ":" }.count == 1
+        ? String(name.dropLast()) : name
+      return spelled + "(" + arguments.map(string).joined(separator: ", ") + ")"
     }
-    // Apple omits the colon of a function with one argument.
-    let spelled =
-      name.hasSuffix(":") && name.filter { $0 == ":" }.count == 1
-      ? String(name.dropLast()) : name
-    return spelled + "(" + arguments.map(string).joined(separator: ", ") + ")"
   }
+
+  /// How tightly a prefix operator binds, and what needs no parentheses, beside `Precedence`.
+  private static let prefixStrength = PredicateFunction.Precedence.power.rawValue + 1
+  private static let primaryStrength = prefixStrength + 1
 
   private static func operand(_ tree: ExpressionTree, atLeast strength: Int) -> String {
     let own: Int =
       switch tree {
-      case .function(let name, _): operators[name]?.strength ?? (name == "onesComplement:" ? 8 : 9)
+      case .function(let name, _):
+        switch PredicateFunction.named(name)?.notation {
+        case .infix(_, let precedence): precedence.rawValue
+        case .prefix: prefixStrength
+        default: primaryStrength
+        }
       case .set: 0
-      default: 9
+      default: primaryStrength
       }
     return own < strength ? "(" + string(tree) + ")" : string(tree)
   }

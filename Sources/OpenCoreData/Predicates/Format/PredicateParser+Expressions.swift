@@ -1,15 +1,10 @@
 import Foundation
 
 extension PredicateParser {
-  /// The binary operators, in order of increasing precedence, with their functions.
-  private static let levels: [[String: String]] = [
-    ["|": "bitwiseOr:with:"],
-    ["^": "bitwiseXor:with:"],
-    ["&": "bitwiseAnd:with:"],
-    ["<<": "leftshift:by:", ">>": "rightshift:by:"],
-    ["+": "add:to:", "-": "from:subtract:"],
-    ["*": "multiply:by:", "/": "divide:by:"],
-  ]
+  /// The left-associative operators, in order of increasing precedence, by symbol.
+  private static let levels = PredicateFunction.Precedence.allCases
+    .filter { $0 != .power }
+    .map { PredicateFunction.operators[$0] ?? [:] }
 
   mutating func readExpression() throws -> ExpressionTree {
     try nested { parser in
@@ -29,7 +24,7 @@ extension PredicateParser {
     var left = try readBinary(level: level + 1)
     while case .symbol(let text) = token, let function = Self.levels[level][text] {
       advance()
-      left = .function(function, [left, try readBinary(level: level + 1)])
+      left = .applying(function, [left, try readBinary(level: level + 1)])
     }
     return left
   }
@@ -37,12 +32,12 @@ extension PredicateParser {
   private mutating func readPower() throws -> ExpressionTree {
     let base = try readUnary()
     guard take(symbol: "**") else { return base }
-    return .function("raise:toPower:", [base, try nested { try $0.readPower() }])
+    return .applying(.power, [base, try nested { try $0.readPower() }])
   }
 
   private mutating func readUnary() throws -> ExpressionTree {
     if take(symbol: "~") {
-      return .function("onesComplement:", [try nested { try $0.readUnary() }])
+      return .applying(.onesComplement, [try nested { try $0.readUnary() }])
     }
     if take(symbol: "+") { return try nested { try $0.readUnary() } }
     guard take(symbol: "-") else { return try readPostfix() }
@@ -60,7 +55,7 @@ extension PredicateParser {
       default: break
       }
     }
-    return .function("from:subtract:", [.value(0), operand])
+    return .applying(.subtract, [.value(0), operand])
   }
 
   private mutating func readPostfix() throws -> ExpressionTree {
@@ -106,7 +101,7 @@ extension PredicateParser {
       index = try readExpression()
     }
     try expect(symbol: "]")
-    return .function("objectFrom:withIndex:", [operand, index])
+    return .applying(.index, [operand, index])
   }
 
   // MARK: Operands
@@ -229,11 +224,11 @@ extension PredicateParser {
       break
     }
     let arguments = try readArguments()
-    guard let function = ExpressionFunction.named(name, argumentCount: arguments.count) else {
+    guard let function = PredicateFunction.named(name, operandCount: arguments.count) else {
       index = start
       throw failure("a function that predicates know, with as many arguments as it takes")
     }
-    return .function(function, ExpressionFunction.gathered(arguments, for: function))
+    return .applying(function, arguments)
   }
 
   /// The arguments up to the closing parenthesis.
@@ -292,6 +287,6 @@ extension PredicateParser {
     {
       return .constant(ExpressionConstant(value: made))
     }
-    return .function("castObject:toType:", [operand, type])
+    return .applying(.cast, [operand, type])
   }
 }

@@ -99,12 +99,12 @@ package enum PredicateSQLFunctions {
   }
 
   private static func calling(_ arguments: [SQLiteValue]) -> SQLiteValue {
-    guard case .text(let name)? = arguments.first else { return .null }
+    guard case .text(let name)? = arguments.first,
+      let function = PredicateFunction.named(name)
+    else { return .null }
     var operands = arguments.dropFirst().map(ExpressionValue.init(sql:))
-    if ExpressionFunction.collectionFunctions[name] != nil {
-      operands = [.collection(operands.map(\.unmarked))]
-    }
-    return ExpressionFunction.apply(name, operands).sqlValue
+    if function.isOfCollection { operands = [.collection(operands.map(\.unmarked))] }
+    return function.value(of: operands).sqlValue
   }
 }
 

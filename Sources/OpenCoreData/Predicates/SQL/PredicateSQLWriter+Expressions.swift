@@ -41,12 +41,15 @@ extension PredicateSQLWriter {
     case .keyPath(let base, let keys):
       return try keyPath(base, keys, tree)
     case .function(let name, let arguments):
-      return try function(name, arguments, tree)
+      guard let function = PredicateFunction.named(name) else {
+        throw PredicateNotTranslatable.expression(tree, "no function has this name")
+      }
+      return try applying(function, arguments, tree)
     case .call(let target, let selector, let arguments):
-      guard let function = Self.functions[selector] else {
+      guard let function = PredicateFunction.method(selector) else {
         throw PredicateNotTranslatable.expression(tree, "FUNCTION is for memory only")
       }
-      return try term(.function(function, [target] + arguments))
+      return try term(.applying(function, [target] + arguments))
     case .conditional(let predicate, let first, let second):
       return try conditional(predicate, first, second, tree)
     case .subquery, .aggregate, .set:
@@ -55,12 +58,6 @@ extension PredicateSQLWriter {
       throw PredicateNotTranslatable.expression(tree, "it is for memory only")
     }
   }
-
-  /// Selectors that are aliases of functions.
-  private static let functions = [
-    "uppercaseString": "uppercase:", "lowercaseString": "lowercase:", "length": "length:",
-    "timeIntervalSinceDate:": "from:subtract:", "dateByAddingTimeInterval:": "add:to:",
-  ]
 
   func objectTerm(_ node: SQLNode) -> SQLTerm {
     SQLTerm(
@@ -111,7 +108,7 @@ extension PredicateSQLWriter {
       // A string's only property; if the path does not end at a string, `scalar` throws the error.
       let text = Array(keys.dropLast())
       if let found = try? scalar(text, from: node), found.kind == .text {
-        return try function("length:", [.keyPath(base, text)], tree)
+        return try applying(.length, [.keyPath(base, text)], tree)
       }
     }
     return try scalar(keys, from: node)
@@ -232,62 +229,44 @@ extension PredicateSQLWriter {
 
   // MARK: Functions
 
-  private static let arithmetic = [
-    "add:to:": "+", "from:subtract:": "-", "multiply:by:": "*", "divide:by:": "/",
-    "bitwiseAnd:with:": "&", "bitwiseOr:with:": "|", "leftshift:by:": "<<",
-    "rightshift:by:": ">>",
-  ]
-
-  private static let textFunctions: [String: SQLValueKind] = [
-    "uppercase:": .text, "lowercase:": .text, "canonical:": .text, "length:": .number,
-  ]
-
-  private func function(
-    _ name: String,
+  private func applying(
+    _ function: PredicateFunction,
     _ arguments: [ExpressionTree],
     _ tree: ExpressionTree
   ) throws -> SQLTerm {
-    if let operation = ExpressionFunction.collectionFunctions[name], let source = arguments.first {
-      return try collectionFunction(name, operation, source, tree)
-    }
-    switch name {
-    case "random", "random:":
-      throw PredicateNotTranslatable.expression(tree, "random numbers are for memory only")
-    case "distanceToLocation:fromLocation:":
-      throw PredicateNotTranslatable.expression(tree, "distances are for CloudKit's queries only")
-    case "noindex:" where arguments.count == 1:
+    switch function.sql {
+    case .none(let reason):
+      throw PredicateNotTranslatable.expression(tree, reason)
+    case .collection:
+      return try collectionFunction(function, arguments[0], tree)
+    case .unindexed:
       // The unary plus keeps SQLite from using an index, which is the purpose of the function.
       var value = try term(arguments[0])
       value.fragment = "+" + value.fragment
       return value
-    case "objectFrom:withIndex:":
+    case .index:
       guard case .string("SIZE")? = try constantValue(of: arguments[1]) else {
         throw PredicateNotTranslatable.expression(tree, "an index is for memory only")
       }
       return try collected(.count, arguments[0])
-    case "castObject:toType:":
+    case .cast:
       return try cast(arguments[0], arguments[1], tree)
-    default: break
+    case .call(let kind, let result):
+      let operands = try arguments.map { try term($0) }
+      guard operands.allSatisfy({ $0.kind == kind }) else { return .null }
+      return Self.call(function, operands, result)
+    case .operator(let symbol, let movesDates):
+      let operands = try arguments.map { try term($0) }
+      if movesDates, let moved = Self.dateArithmetic(symbol, operands[0], operands[1]) {
+        return moved
+      }
+      guard operands.allSatisfy({ $0.kind == .number }) else { return .null }
+      let fragment =
+        operands.count == 1
+        ? SQLFragment(symbol) + operands[0].operand
+        : operands[0].operand + " \(symbol) " + operands[1].operand
+      return SQLTerm(fragment: "(" + fragment + ")", kind: .number)
     }
-    let operands = try arguments.map { try term($0) }
-    if let kind = Self.textFunctions[name] {
-      guard operands[0].kind == .text else { return .null }
-      return Self.call(name, operands, kind)
-    }
-    if operands.count == 2, let moved = Self.dateArithmetic(name, operands[0], operands[1]) {
-      return moved
-    }
-    guard operands.allSatisfy({ $0.kind == .number }) else { return .null }
-    if let symbol = Self.arithmetic[name] {
-      return SQLTerm(
-        fragment: "(" + operands[0].operand + " \(symbol) " + operands[1].operand + ")",
-        kind: .number
-      )
-    }
-    if name == "onesComplement:" {
-      return SQLTerm(fragment: "(~" + operands[0].operand + ")", kind: .number)
-    }
-    return Self.call(name, operands, .number)
   }
 
   /// Marks a decimal operand, so that the called function treats it as one.
@@ -302,24 +281,23 @@ extension PredicateSQLWriter {
   }
 
   private static func call(
-    _ name: String,
+    _ function: PredicateFunction,
     _ operands: [SQLTerm],
     _ kind: SQLValueKind
   ) -> SQLTerm {
     let list = operands.map(\.operand).joined(separator: ", ")
     return SQLTerm(
-      fragment: "\(PredicateSQLFunctions.call)('\(name)', " + list + ")",
+      fragment: "\(PredicateSQLFunctions.call)('\(function.selector)', " + list + ")",
       kind: kind
     )
   }
 
   /// Adds seconds to a date, or returns the seconds between two dates.
   private static func dateArithmetic(
-    _ name: String,
+    _ symbol: String,
     _ left: SQLTerm,
     _ right: SQLTerm
   ) -> SQLTerm? {
-    guard let symbol = ["add:to:": "+", "from:subtract:": "-"][name] else { return nil }
     let kind: SQLValueKind
     switch (left.kind, right.kind) {
     case (.date, .date) where symbol == "-": kind = .number
@@ -334,11 +312,13 @@ extension PredicateSQLWriter {
   }
 
   private func collectionFunction(
-    _ name: String,
-    _ operation: CollectionOperator?,
+    _ function: PredicateFunction,
     _ source: ExpressionTree,
     _ tree: ExpressionTree
   ) throws -> SQLTerm {
+    guard case .collection(let operation) = function.operands else {
+      throw PredicateNotTranslatable.expression(tree, "it takes no collection")
+    }
     if case .aggregate(let members) = source {
       let operands = try members.map { try term($0) }.filter { $0.kind != .null }
       let kinds = Set(operands.map(\.kind))
@@ -349,10 +329,11 @@ extension PredicateSQLWriter {
         return SQLTerm(fragment: SQLFragment("\(members.count)"), kind: .number)
       }
       if operands.isEmpty { return operation == .sum ? try term(.value(0)) : .null }
-      return Self.call(name, operands.map(Self.marked), .number)
+      return Self.call(function, operands.map(Self.marked), .number)
     }
     if aggregatesRows, operation == .count,
-      case .function("distinct:", let inner) = source, let values = inner.first
+      case .function(PredicateFunction.distinct.selector, let inner) = source,
+      let values = inner.first
     {
       return SQLTerm(
         fragment: "COUNT(DISTINCT " + (try term(values)).fragment + ")",
@@ -391,9 +372,9 @@ extension PredicateSQLWriter {
       operand.kind = .number
       return operand
     case (.text, .number):
-      return Self.call("castObject:toType:", [operand, Self.text("NSNumber")], .number)
+      return Self.call(.cast, [operand, Self.text("NSNumber")], .number)
     case (.number, .string) where !operand.isNumeric:
-      return Self.call("castObject:toType:", [operand, Self.text("NSString")], .text)
+      return Self.call(.cast, [operand, Self.text("NSString")], .text)
     default:
       throw PredicateNotTranslatable.expression(tree, "no such cast in SQL")
     }
@@ -419,10 +400,11 @@ extension ExpressionTree {
     case .constant: true
     case .evaluatedObject, .variable, .anyKey, .block: false
     case .keyPath(let base, _): base.isIndependent
-    // A random function has a new value for each row.
-    case .function("random", _), .function("random:", _): false
-    case .function(_, let arguments), .aggregate(let arguments):
-      arguments.allSatisfy(\.isIndependent)
+    case .function(let name, let arguments):
+      // A random function has a new value for each row.
+      PredicateFunction.named(name)?.isRandom != true && arguments.allSatisfy(\.isIndependent)
+    case .aggregate(let members):
+      members.allSatisfy(\.isIndependent)
     case .call(let target, _, let arguments):
       target.isIndependent && arguments.allSatisfy(\.isIndependent)
     case .set(_, let left, let right): left.isIndependent && right.isIndependent

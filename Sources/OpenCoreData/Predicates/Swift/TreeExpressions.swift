@@ -33,7 +33,7 @@ extension PredicateExpressions.KeyPath: TreeExpression {
     // Only the count of a collection or a string is supported, and whether it is 0.
     let count: ExpressionTree
     if Root.Output.self == String.self {
-      count = .function("length:", [base])
+      count = .applying(.length, [base])
     } else if Root.Output.self is any Collection.Type {
       count = .keyPath(base, ["@count"])
     } else {
@@ -160,50 +160,50 @@ extension PredicateExpressions.ForcedUnwrap: TreeExpression {
 
 extension PredicateExpressions.Arithmetic: TreeExpression {
   func converted(_ conversion: inout PredicateConversion) throws -> PredicateConversion.Result {
-    let name =
+    let function: PredicateFunction =
       switch op {
-      case .add: "add:to:"
-      case .subtract: "from:subtract:"
-      case .multiply: "multiply:by:"
+      case .add: .add
+      case .subtract: .subtract
+      case .multiply: .multiply
       @unknown default: throw Conversion.Unsupported()
       }
-    return .value(.function(name, [try conversion.value(lhs), try conversion.value(rhs)]))
+    return .value(.applying(function, [try conversion.value(lhs), try conversion.value(rhs)]))
   }
 }
 
 extension PredicateExpressions.FloatDivision: TreeExpression {
   func converted(_ conversion: inout PredicateConversion) throws -> PredicateConversion.Result {
-    .value(.function("divide:by:", [try conversion.value(lhs), try conversion.value(rhs)]))
+    .value(.applying(.divide, [try conversion.value(lhs), try conversion.value(rhs)]))
   }
 }
 
 extension PredicateExpressions.IntDivision: TreeExpression {
   func converted(_ conversion: inout PredicateConversion) throws -> PredicateConversion.Result {
-    .value(.function("divide:by:", [try conversion.value(lhs), try conversion.value(rhs)]))
+    .value(.applying(.divide, [try conversion.value(lhs), try conversion.value(rhs)]))
   }
 }
 
 extension PredicateExpressions.IntRemainder: TreeExpression {
   func converted(_ conversion: inout PredicateConversion) throws -> PredicateConversion.Result {
-    .value(.function("modulus:by:", [try conversion.value(lhs), try conversion.value(rhs)]))
+    .value(.applying(.modulus, [try conversion.value(lhs), try conversion.value(rhs)]))
   }
 }
 
 extension PredicateExpressions.UnaryMinus: TreeExpression {
   func converted(_ conversion: inout PredicateConversion) throws -> PredicateConversion.Result {
-    .value(.function("from:subtract:", [.value(0), try conversion.value(wrapped)]))
+    .value(.applying(.subtract, [.value(0), try conversion.value(wrapped)]))
   }
 }
 
 extension PredicateExpressions.SequenceMaximum: TreeExpression {
   func converted(_ conversion: inout PredicateConversion) throws -> PredicateConversion.Result {
-    .value(.function("max:", [try conversion.value(elements)]))
+    .value(.applying(.maximum, [try conversion.value(elements)]))
   }
 }
 
 extension PredicateExpressions.SequenceMinimum: TreeExpression {
   func converted(_ conversion: inout PredicateConversion) throws -> PredicateConversion.Result {
-    .value(.function("min:", [try conversion.value(elements)]))
+    .value(.applying(.minimum, [try conversion.value(elements)]))
   }
 }
 
