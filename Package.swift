@@ -409,7 +409,9 @@ if Context.environment["WATERSHED_WITHOUT_FIXTURES"] == nil {
     // The examples of the documentation, compiled and run; scripts/tidy compares them with the pages.
     .testTarget(
       name: "DocumentationExamples",
-      dependencies: ["CloudKit", "CloudKitTesting", "CoreData", "ManagedMacros"],
+      dependencies: [
+        "CloudKit", "CloudKitServerHTTP", "CloudKitTesting", "CoreData", "ManagedMacros",
+      ],
       swiftSettings: strict,
       plugins: ["CoreDataModels"]
     ),

@@ -1,4 +1,5 @@
 import CloudKitServer
+import CloudKitServerHTTP
 import Foundation
 import OpenCloudKit
 
@@ -8,7 +9,7 @@ final class DemoServer: Sendable {
   let containerIdentifier: String
   let personName = "demo"
   let apiToken: String
-  private let server: LoopbackServer
+  private let server: EmbeddedServer
 
   var url: URL { server.url }
 
@@ -16,7 +17,7 @@ final class DemoServer: Sendable {
     folder: URL,
     containerIdentifier: String,
     apiToken: String,
-    server: LoopbackServer
+    server: EmbeddedServer
   ) {
     self.folder = folder
     self.containerIdentifier = containerIdentifier
@@ -29,7 +30,7 @@ final class DemoServer: Sendable {
   /// `name` becomes part of the container's identifier.
   static func start(folder: URL, name: String) async throws -> DemoServer {
     let data = folder.appendingPathComponent("server", isDirectory: true)
-    let server = try await LoopbackServer.start(folder: data, label: "watershed.demo")
+    let server = try await EmbeddedServer.start(.init(dataFolder: data))
     let letters = name.filter { $0.isASCII && ($0.isLetter || $0.isNumber) }
     let started = DemoServer(
       folder: data,

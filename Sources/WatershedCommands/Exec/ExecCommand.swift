@@ -1,5 +1,6 @@
 import ArgumentParser
 import CloudKitServer
+import CloudKitServerHTTP
 import CloudKitWebServices
 import Effects
 import Foundation
@@ -73,7 +74,7 @@ struct ExecCommand: AsyncParsableCommand {
       attributes: [.posixPermissions: 0o700]
     )
     let token = AdminTokenFile.newToken()
-    let server = try await LoopbackServer.start(folder: folder, label: "watershed.exec") {
+    let server = try await EmbeddedServer.start(.init(dataFolder: folder)) {
       $0.administratorToken = token
       // The hash of a password that ends with the command needs to cost an attacker nothing.
       $0.limits.passwordRounds = 1
@@ -92,7 +93,7 @@ struct ExecCommand: AsyncParsableCommand {
 
   /// This process's environment with the server's values, and without others of another server.
   private func environment(
-    _ server: LoopbackServer,
+    _ server: EmbeddedServer,
     token: String,
     schema: String?
   ) async throws -> [String: String] {

@@ -10,13 +10,10 @@ import Darwin
 #endif
 
 /// A server's data folder, locked by one process at a time.
-///
-/// Opening a service removes unused uploads; while another server runs, that would remove files
-/// that its clients are about to save.
 final class DataFolder: Sendable {
   let url: URL
   private let database: String?
-  private let descriptor: Int32
+  private let lock: DataFolderLock
 
   init(opening path: String, database: String? = nil) throws(ServeError) {
     self.database = database
@@ -25,26 +22,12 @@ final class DataFolder: Sendable {
     // folder that is open to others: SQLite, Foundation and libraries create files too.
     _ = umask(0o077)
     do {
-      // Other users of this machine get no access; an existing folder keeps its mode.
-      try FileManager.default.createDirectory(
-        at: url,
-        withIntermediateDirectories: true,
-        attributes: [.posixPermissions: 0o700]
-      )
+      lock = try DataFolderLock(creating: url)
     } catch {
-      throw .unwritableFolder(url.path, Self.reason(of: error))
-    }
-    let lock = url.appendingPathComponent("lock").path
-    descriptor = open(lock, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
-    guard descriptor >= 0 else {
-      throw .unwritableFolder(url.path, String(cString: strerror(errno)))
-    }
-    guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
-      let code = errno
-      _ = Self.closeFile(descriptor)
-      throw code == EWOULDBLOCK
-        ? .folderInUse(url.path)
-        : .unwritableFolder(url.path, String(cString: strerror(code)))
+      switch error {
+      case .inUse: throw .folderInUse(url.path)
+      case .unwritable(let reason): throw .unwritableFolder(url.path, reason)
+      }
     }
   }
 
@@ -65,29 +48,7 @@ final class DataFolder: Sendable {
   }
 
   /// Releases the lock.
-  func close() {
-    _ = Self.closeFile(descriptor)
-  }
-
-  private static func closeFile(_ descriptor: Int32) -> Int32 {
-    #if canImport(Glibc)
-    Glibc.close(descriptor)
-    #elseif canImport(Musl)
-    Musl.close(descriptor)
-    #else
-    Darwin.close(descriptor)
-    #endif
-  }
-
-  /// The system's message, without Foundation's text around it.
-  private static func reason(of error: any Error) -> String {
-    let underlying = (error as NSError).userInfo[NSUnderlyingErrorKey] as? NSError
-    if let underlying, underlying.domain == NSPOSIXErrorDomain {
-      return String(cString: strerror(Int32(underlying.code)))
-    }
-    let text = (error as NSError).localizedDescription
-    return text.hasSuffix(".") ? String(text.dropLast()) : text
-  }
+  func close() { lock.release() }
 }
 
 /// Why a server did not start, as a sentence.

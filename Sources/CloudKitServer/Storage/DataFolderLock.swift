@@ -1,0 +1,61 @@
+import Foundation
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// The lock of a server's data folder, which one process holds at a time.
+///
+/// Opening a service removes unused uploads; while another server runs, that would remove files
+/// that its clients are about to save.
+package final class DataFolderLock: Sendable {
+  package enum Failure: Error, Hashable, Sendable {
+    /// Another process holds the lock.
+    case inUse
+    /// The folder or its lock file cannot be created, with the system's reason.
+    case unwritable(String)
+  }
+
+  private let descriptor: Int32
+
+  /// Creates the folder, if there is none, for its owner alone, and takes its lock.
+  package init(creating folder: URL) throws(Failure) {
+    do {
+      // Other users of this machine get no access; an existing folder keeps its mode.
+      try FileManager.default.createDirectory(
+        at: folder,
+        withIntermediateDirectories: true,
+        attributes: [.posixPermissions: 0o700]
+      )
+    } catch {
+      throw .unwritable(Self.reason(of: error))
+    }
+    let lock = folder.appendingPathComponent("lock").path
+    descriptor = open(lock, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+    guard descriptor >= 0 else { throw .unwritable(String(cString: strerror(errno))) }
+    guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
+      let code = errno
+      _ = close(descriptor)
+      throw code == EWOULDBLOCK ? .inUse : .unwritable(String(cString: strerror(code)))
+    }
+  }
+
+  /// Another process may take the lock from here on.
+  package func release() {
+    _ = close(descriptor)
+  }
+
+  /// The system's message, without Foundation's text around it.
+  private static func reason(of error: any Error) -> String {
+    let underlying = (error as NSError).userInfo[NSUnderlyingErrorKey] as? NSError
+    if let underlying, underlying.domain == NSPOSIXErrorDomain {
+      return String(cString: strerror(Int32(underlying.code)))
+    }
+    let text = (error as NSError).localizedDescription
+    return text.hasSuffix(".") ? String(text.dropLast()) : text
+  }
+}
