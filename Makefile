@@ -2,7 +2,7 @@
 # too, `coverage` also WATERSHED_SHARED.
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test fuzz programs requests simulate lint format bench startup docs coverage limits handbook differences \
-  release test-release api-diff clean
+  release test-readme test-release api-diff clean
 
 SWIFT_PATHS := Package.swift Sources Plugins Tests Benchmarks/Sources $(wildcard Examples/*/Package.swift Examples/*/Sources)
 
@@ -53,6 +53,9 @@ bench: setup ## Measure against raw limits in the same run; ARGS picks benchmark
 
 release: setup ## Write dist/: tarball, Debian package, container image, digests, bill of materials
 	@scripts/release
+
+test-readme: ## Run the README's first ten minutes on a minimal Debian with a toolchain (needs root)
+	@scripts/test-readme
 
 test-release: ## Install what dist/ has on a minimal Debian and use it (needs root); PREVIOUS=FILE.deb
 	@scripts/test-release
