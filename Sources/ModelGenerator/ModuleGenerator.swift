@@ -33,15 +33,14 @@ package struct ModuleGenerator {
 
   /// The file that the build plugin adds to a module.
   package func generate() -> Result {
-    let entities = models.flatMap(EntityDeclaration.declarations)
+    let entities = EntityDeclaration.declarations(in: models)
     let scanner = ManagedSourceScanner(module: module, files: sources, generated: entities)
     var errors = scanner.errors
     var body = SwiftCode()
     var names: [String: KeyPathNamesWriter.Names] = [:]
 
     writeAliases(scanner.types, into: &body)
-    var written: Set<String> = []
-    for entity in entities where written.insert(entity.className).inserted {
+    for entity in entities {
       names[entity.className] = write(entity, scanner, into: &body)
     }
     let managed = scanner.classes.values.sorted { $0.type.text < $1.type.text }

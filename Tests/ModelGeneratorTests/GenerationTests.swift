@@ -169,6 +169,30 @@ struct GenerationTests {
     #expect(all.contains { $0.name == "Manual+CoreDataProperties.swift" })
   }
 
+  @Test("A class of several models is generated where any of them asks for it")
+  func classesOfSeveralModels() {
+    func model(_ generation: String?) -> NSManagedObjectModel {
+      let entity = NSEntityDescription()
+      entity.name = "Category"
+      entity.managedObjectClassName = "Category"
+      entity.codeGenerationType = generation
+      let attribute = NSAttributeDescription()
+      attribute.name = generation ?? "manual"
+      attribute.attributeType = .stringAttributeType
+      entity.properties = [attribute]
+      let model = NSManagedObjectModel()
+      model.entities = [entity]
+      return model
+    }
+    let source = ModuleGenerator(
+      module: "Shop",
+      models: [model(nil), model("category"), model("class"), model("class")]
+    ).generate().source
+    #expect(source.components(separatedBy: "public class Category: NSManagedObject").count == 2)
+    #expect(source.contains("var `class`: String?"))
+    #expect(!source.contains("var category: String?"))
+  }
+
   private static var model: NSManagedObjectModel {
     func entity(_ name: String, _ generation: String?) -> NSEntityDescription {
       let entity = NSEntityDescription()

@@ -2,8 +2,8 @@ import OpenCoreData
 
 /// The input of class generation: an entity, reduced to what code needs.
 package struct EntityDeclaration: Sendable, Hashable {
-  /// Which parts of the class are generated.
-  package enum Generation: String, Sendable, Hashable {
+  /// Which parts of the class are generated, the most first.
+  package enum Generation: String, CaseIterable, Sendable, Hashable {
     /// The class and its properties are generated.
     case `class`
     /// The properties are generated; the class is written by hand.
@@ -41,6 +41,22 @@ package struct PropertyDeclaration: Sendable, Hashable {
 }
 
 extension EntityDeclaration {
+  /// The entities of a module's models that have their own classes, one for each class.
+  ///
+  /// Models of one module often name the same class, and not all of them generate it: the first one
+  /// that generates the class, or else its properties, defines it.
+  package static func declarations(in models: [NSManagedObjectModel]) -> [EntityDeclaration] {
+    let all = models.flatMap(declarations)
+    var found: [String: EntityDeclaration] = [:]
+    for generation in Generation.allCases {
+      for entity in all where entity.generation == generation && found[entity.className] == nil {
+        found[entity.className] = entity
+      }
+    }
+    var seen: Set<String> = []
+    return all.compactMap { seen.insert($0.className).inserted ? found[$0.className] : nil }
+  }
+
   /// The entities of a model that have their own classes.
   package static func declarations(in model: NSManagedObjectModel) -> [EntityDeclaration] {
     var seen: Set<String> = []
