@@ -37,6 +37,14 @@ struct AdoptionTests {
     #expect(result.notes.map(\.line) == [2, 3, 4])
   }
 
+  @Test("A type of Foundation's that CoreData declares on Linux adds its import")
+  func movedTypes() {
+    #expect(
+      adopt("import Foundation\n\nclass Names: ValueTransformer {}\n").text
+        == "import Foundation\nimport CoreData\n\nclass Names: ValueTransformer {}\n"
+    )
+  }
+
   @Test("An attribute beside others gets lines of its own")
   func sameLine() {
     #expect(

@@ -274,7 +274,9 @@ final class AdoptionFinder: SyntaxVisitor {
   }
 
   private func use(_ name: String, at node: some SyntaxProtocol) {
-    guard firstUse == nil, name == "@NSManaged" || Self.coreDataNames.contains(name) else { return }
+    guard firstUse == nil,
+      name == "@NSManaged" || Self.coreDataNames.contains(name) || Self.movedTypes.contains(name)
+    else { return }
     firstUse = (Syntax(node), name)
   }
 
