@@ -25,8 +25,8 @@ extension AssetTransfers {
     }
     guard !atomic || files.errors.isEmpty else { return files }
     waiting.removeAll { index, size in
-      guard let file = takeKept(uploads[index], size: size) else { return false }
-      files.add(file, of: uploads[index], at: index, isKeepable: true)
+      guard let (file, uploaded) = takeKept(uploads[index], size: size) else { return false }
+      files.add(file, of: uploads[index], at: index, uploaded: uploaded)
       files.reusing.insert(uploads[index].recordID)
       return true
     }
@@ -67,7 +67,12 @@ extension AssetTransfers {
     for (file, result) in zip(slice, results) {
       switch result {
       case .success(let (stored, isKeepable)):
-        files.add(stored, of: uploads[file.index], at: file.index, isKeepable: isKeepable)
+        files.add(
+          stored,
+          of: uploads[file.index],
+          at: file.index,
+          uploaded: isKeepable ? time : nil
+        )
       case .failure(let error) where Self.concernsAll(error): failure = failure ?? error
       case .failure(let error): files.fail(uploads[file.index], error)
       }
@@ -97,17 +102,20 @@ extension AssetTransfers {
         continue
       }
       if let error = results?[upload.recordID] ?? nil, error.code == .assetNotAvailable { continue }
-      guard let file = files.keepable[index] else { continue }
+      guard let (file, uploaded) = files.keepable[index] else { continue }
       client.keptUploads.keep(
         file,
         at: place(of: upload),
         account: client.account.signIn,
-        time: time
+        time: uploaded
       )
     }
   }
 
-  private func takeKept(_ upload: Upload, size: Int64) -> CKAsset.StoredFile? {
+  private func takeKept(
+    _ upload: Upload,
+    size: Int64
+  ) -> (file: CKAsset.StoredFile, time: KeptUploads.Time)? {
     client.keptUploads.take(
       at: place(of: upload),
       size: size,

@@ -30,6 +30,8 @@ final class KeptUploads: Sendable {
     var file: CKAsset.StoredFile
     var account: AccountPin.SignIn
     var time: Time
+
+    var uploaded: (file: CKAsset.StoredFile, time: Time) { (file, time) }
   }
 
   private struct State: Sendable {
@@ -45,7 +47,8 @@ final class KeptUploads: Sendable {
 
   private let state = Mutex(State())
 
-  /// Keeps a file for the next save of the same field by the same account.
+  /// Keeps a file for the next save of the same field by the same account; `time` is that of the
+  /// upload, also where the file was kept before.
   func keep(
     _ file: CKAsset.StoredFile,
     at place: Place,
@@ -59,7 +62,8 @@ final class KeptUploads: Sendable {
     }
   }
 
-  /// Removes and returns a file of a given size and checksum; nil if there is none.
+  /// Removes and returns a file of a given size and checksum, with the time of its upload; nil if there
+  /// is none.
   ///
   /// `checksum` is called only if there is a file of the size.
   func take(
@@ -68,7 +72,7 @@ final class KeptUploads: Sendable {
     account: AccountPin.SignIn,
     time: Time,
     checksum: () -> String?
-  ) -> CKAsset.StoredFile? {
+  ) -> (file: CKAsset.StoredFile, time: Time)? {
     func isUsable(_ kept: Kept) -> Bool {
       kept.file.size == size && kept.account === account
         && kept.time.isWithin(Self.lifetime, of: time)
@@ -82,7 +86,7 @@ final class KeptUploads: Sendable {
         })
       else { return nil }
       state.count -= 1
-      return state.files[place]?.remove(at: index).file
+      return state.files[place]?.remove(at: index).uploaded
     }
   }
 

@@ -9,17 +9,18 @@ struct UploadedFiles: Sendable {
   /// The records with a file of an earlier upload.
   var reusing: Set<CKRecord.ID> = []
   /// The files that a later save can use if this one fails, by the index of the upload.
-  private(set) var keepable: [Int: CKAsset.StoredFile] = [:]
+  private(set) var keepable: [Int: (file: CKAsset.StoredFile, time: KeptUploads.Time)] = [:]
 
-  /// Records a stored file; `isKeepable` says whether the service accepts it with a later save too.
+  /// Records a stored file; `uploaded` is the time of its upload if the service accepts it with a later
+  /// save too.
   mutating func add(
     _ file: CKAsset.StoredFile,
     of upload: AssetTransfers.Upload,
     at index: Int,
-    isKeepable: Bool
+    uploaded: KeptUploads.Time?
   ) {
     stored[ObjectIdentifier(upload.asset)] = file
-    if isKeepable { keepable[index] = file }
+    if let uploaded { keepable[index] = (file, uploaded) }
   }
 
   /// Records an upload that failed.
