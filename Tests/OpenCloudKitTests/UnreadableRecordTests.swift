@@ -79,7 +79,11 @@ struct UnreadableRecordTests {
     #expect(log.lines == ["good read", "gone gone", "zone - [\"bad\"]"])
   }
 
-  @Test("The older operation ends with an error and its previous token", arguments: [true, false])
+  /// A file that is missing stays missing; what the service could not read it may read later.
+  @Test(
+    "The older operation ends with an error, and with its previous token if a later fetch may read them",
+    arguments: [true, false]
+  )
   @available(*, deprecated)
   func recordChanges(isFile: Bool) async throws {
     if isFile { answerWithMissingFile() } else { answerWithBrokenRecord() }
@@ -95,6 +99,24 @@ struct UnreadableRecordTests {
       log.add("token \(token?.syncToken ?? "-") \(names)")
     }
     await run(operation)
-    #expect(log.lines == ["good read", "gone gone", "token 0 [\"bad\"]"])
+    #expect(log.lines == ["good read", "gone gone", "token \(isFile ? 1 : 0) [\"bad\"]"])
+  }
+
+  @Test("Without a block for failures, a zone with a missing file ends with a new token")
+  @available(*, deprecated)
+  func missingFileOlderBlocks() async throws {
+    answerWithMissingFile()
+    let operation = CKFetchRecordZoneChangesOperation(recordZoneIDs: [zoneID])
+    operation.recordChangedBlock = { log.add("\($0.recordID.recordName) read") }
+    operation.recordZoneFetchCompletionBlock = { _, token, _, _, error in
+      let items = (error as? CKError)?.partialErrorsByItemID?.keys
+      let names = items?.compactMap { ($0.base as? CKRecord.ID)?.recordName } ?? []
+      log.add("zone \(token?.syncToken ?? "-") \(names)")
+    }
+    operation.fetchRecordZoneChangesCompletionBlock = { error in
+      log.add((error as? CKError)?.code == .partialFailure ? "partial" : "no error")
+    }
+    await run(operation)
+    #expect(log.lines == ["good read", "zone 1 [\"bad\"]", "partial"])
   }
 }

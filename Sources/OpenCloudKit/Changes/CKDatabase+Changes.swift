@@ -131,6 +131,12 @@ extension CKDatabase {
     package var changeToken: CKServerChangeToken
     package var moreComing: Bool
 
+    /// Whether a later fetch from the former token may read what this one could not: the connection
+    /// broke or the service failed, and no file is merely missing.
+    var mayBeReadLater: Bool {
+      failures.values.contains { $0.isTransient || $0.isInconclusive || $0.isServiceFailure }
+    }
+
     /// The failures of the records that are not among `records`, by name.
     var failuresOfMissingRecords: [(CKRecord.ID, CKError)] {
       let known = Set(records.map(\.recordID))

@@ -19,8 +19,9 @@ public final class CKFetchRecordChangesOperation: CKDatabaseOperation, @unchecke
   public var recordWithIDWasDeletedBlock: ((CKRecord.ID) -> Void)?
   /// Called at the end, with the new change token.
   ///
-  /// If a record or its file could not be read, the token is the previous one, and the error is a
-  /// `partialFailure` with the error of each such record.
+  /// If records or their files could not be read, the error is a `partialFailure` with the error of
+  /// each. The token is the previous one if a later fetch may read them, and the new one if the files
+  /// are missing: fetch these records again on their own.
   public var fetchRecordChangesCompletionBlock:
     ((CKServerChangeToken?, Data?, (any Error)?) -> Void)?
   /// Whether there is more to fetch, once the operation has ended.
@@ -54,14 +55,14 @@ public final class CKFetchRecordChangesOperation: CKDatabaseOperation, @unchecke
         recordChangedBlock?(record)
       }
       for tombstone in page.deletions { recordWithIDWasDeletedBlock?(tombstone.recordID) }
-      if page.failures.isEmpty {
-        moreComing = page.moreComing
-        fetchRecordChangesCompletionBlock?(page.changeToken, nil, nil)
-      } else {
-        // There is no block for failures: a new token would hide the records from the app.
-        let error = CKError.partialFailure(page.failures)
+      // There is no block for failures: a new token would hide the records from the app.
+      let error = page.failures.isEmpty ? nil : CKError.partialFailure(page.failures)
+      guard !page.mayBeReadLater else {
         fetchRecordChangesCompletionBlock?(previousServerChangeToken, nil, error)
+        return
       }
+      moreComing = page.moreComing
+      fetchRecordChangesCompletionBlock?(page.changeToken, nil, error)
     } catch {
       fetchRecordChangesCompletionBlock?(nil, nil, error)
     }

@@ -149,7 +149,7 @@ public final class CKFetchRecordZoneChangesOperation: CKDatabaseOperation, @unch
       do {
         if let abort { throw abort }
         try checkCancellation()
-        try await fetch(zoneID)
+        if let error = try await fetch(zoneID) { errors[zoneID] = error }
       } catch {
         let reason = CKError(transport: error)
         if reason.isTransient || reason.code == .operationCancelled { abort = reason }
@@ -163,10 +163,13 @@ public final class CKFetchRecordZoneChangesOperation: CKDatabaseOperation, @unch
     olderBlock?(outcome.error)
   }
 
-  private func fetch(_ zoneID: CKRecordZone.ID) async throws {
+  /// Fetches a zone's changes; returns the errors that only the deprecated blocks need.
+  private func fetch(_ zoneID: CKRecordZone.ID) async throws -> CKError? {
     let options = configurationsByRecordZoneID?[zoneID]
     var token = options?.previousServerChangeToken
     let limit = options?.resultsLimit ?? 0
+    /// The errors of records whose files are missing, for the deprecated blocks.
+    var missing: [CKRecord.ID: CKError] = [:]
     while true {
       let page = try await target.changes(
         inZone: zoneID,
@@ -188,9 +191,11 @@ public final class CKFetchRecordZoneChangesOperation: CKDatabaseOperation, @unch
       for tombstone in page.deletions {
         recordWithIDWasDeletedBlock?(tombstone.recordID, tombstone.recordType ?? "")
       }
-      // The deprecated block takes no failures: a new token would hide the records from the app.
-      if recordWasChangedBlock == nil, olderItemBlock != nil, !page.failures.isEmpty {
-        throw CKError.partialFailure(page.failures)
+      if recordWasChangedBlock == nil, olderItemBlock != nil {
+        // The deprecated block takes no failures: a new token would hide the records from the app. A
+        // file that is missing stays missing, and the former token would read the page for ever.
+        if page.mayBeReadLater { throw CKError.partialFailure(page.failures) }
+        missing.merge(page.failures) { $1 }
       }
       token = page.changeToken
       guard page.moreComing, fetchAllChanges else {
@@ -203,8 +208,9 @@ public final class CKFetchRecordZoneChangesOperation: CKDatabaseOperation, @unch
             )
           )
         )
-        olderZoneBlock?(zoneID, page.changeToken, nil, page.moreComing, nil)
-        return
+        let error = missing.isEmpty ? nil : CKError.partialFailure(missing)
+        olderZoneBlock?(zoneID, page.changeToken, nil, page.moreComing, error)
+        return error
       }
       recordZoneChangeTokensUpdatedBlock?(zoneID, page.changeToken, nil)
     }
