@@ -266,4 +266,76 @@ struct SyncEngineSendTests {
       #expect(stored == ["a", "c", "d", "old"])
     }
   }
+
+  // MARK: Changes at which the service fails
+
+  /// Answers each request that saves one of the records with the service's own failure.
+  private func fail(_ service: RealService, at name: String) {
+    service.intercept { request in
+      let isBroken = String(decoding: request.body, as: UTF8.self).contains(name)
+      guard request.path.contains("records/modify"), isBroken else { return nil }
+      return WebServiceResponse(
+        status: 500,
+        body: Data("{\"serverErrorCode\":\"INTERNAL_ERROR\"}".utf8)
+      )
+    }
+  }
+
+  @Test("A change at which the service fails stays pending, and holds up no other change")
+  func poison() async throws {
+    try await withEngine { engine, sender, service in
+      fail(service, at: "poison")
+      let good = (0..<10).map { "new \($0)" }
+      for name in good.prefix(4) + ["poison"] + good.dropFirst(4) {
+        sender.save(note(name), on: engine)
+      }
+      let error = await #expect(throws: CKError.self) { try await engine.sendChanges() }
+      #expect(error?.isOfParkedChangesOnly == true)
+      #expect(engine.state.pendingRecordZoneChanges == [.saveRecord(recordID("poison"))])
+      #expect(try await names(engine) == Set(good + ["old"]))
+      // A later change passes too, and the parked one once the service has recovered.
+      sender.save(note("later"), on: engine)
+      await #expect(throws: CKError.self) { try await engine.sendChanges() }
+      #expect(engine.state.pendingRecordZoneChanges == [.saveRecord(recordID("poison"))])
+      service.intercept(nil)
+      try await engine.sendChanges()
+      #expect(engine.state.pendingRecordZoneChanges.isEmpty)
+      #expect(try await names(engine) == Set(good + ["old", "poison", "later"]))
+    }
+  }
+
+  @Test("A service that fails at every request is not asked for each change alone")
+  func brokenService() async throws {
+    try await withEngine { engine, sender, service in
+      let count = Mutex(0)
+      service.intercept { request in
+        guard request.path.contains("records/modify") else { return nil }
+        count.withLock { $0 += 1 }
+        return WebServiceResponse(
+          status: 500,
+          body: Data("{\"serverErrorCode\":\"INTERNAL_ERROR\"}".utf8)
+        )
+      }
+      let new = (0..<60).map { "new \($0)" }
+      for name in new { sender.save(note(name), on: engine) }
+      let error = await #expect(throws: CKError.self) { try await engine.sendChanges() }
+      #expect(error.map(SyncEngineState.retries) == true)
+      #expect(engine.state.pendingRecordZoneChanges.count == 60)
+      #expect(count.withLock { $0 } <= 12)
+    }
+  }
+
+  @Test("A planned send runs at its time, after a fetch that is due")
+  func plannedSend() {
+    var schedule = SyncSchedule()
+    schedule.requestSend(at: 30)
+    schedule.requestSend(at: 50)
+    #expect(schedule.step(at: 10) == .wait(20))
+    #expect(schedule.step(at: 30) == .run(.send))
+    schedule.request(.fetch)
+    #expect(schedule.step(at: 30) == .run(.fetch))
+    schedule.begin(.fetch)
+    schedule.begin(.send)
+    #expect(schedule.step(at: 30) == .rest)
+  }
 }

@@ -3,8 +3,21 @@ extension CKSyncEngine {
   /// The failures of one send: a refused change is not sent twice in it.
   private struct Progress {
     var failures: [AnyHashable: any Error] = [:]
+    /// The changes at which the service failed in an earlier send, and that wait for their retry.
+    var waiting: Set<CKRecord.ID> = []
 
-    func hasFailed(_ id: AnyHashable) -> Bool { failures[id] != nil }
+    func hasFailed(_ id: AnyHashable) -> Bool {
+      failures[id] != nil || (id.base as? CKRecord.ID).map(waiting.contains) == true
+    }
+
+    /// The records at whose changes the service itself failed.
+    var broken: Set<CKRecord.ID> {
+      Set(
+        failures.compactMap { id, error in
+          (error as? CKError)?.isParkable == true ? id.base as? CKRecord.ID : nil
+        }
+      )
+    }
   }
 
   /// What the delegate was offered when it had no more records to send.
@@ -39,6 +52,8 @@ extension CKSyncEngine {
     to database: CKDatabase
   ) async throws(CKError) -> Offered? {
     var progress = Progress()
+    progress.waiting = waitingChanges(context)
+    defer { planSendRetry(of: progress.broken, still: progress.waiting) }
     var offered: Offered?
     while true {
       if Task.isCancelled { throw CKError(transport: CancellationError()) }
@@ -212,7 +227,8 @@ extension CKSyncEngine {
   ) throws(CKError) {
     for case (let key, let error?) in errors { progress.failures[AnyHashable(key)] = error }
     if let abort, SyncEngineState.retries(abort) { throw abort }
-    let passing = errors.values.compactMap { $0 }.first(where: SyncEngineState.retries)
+    let passing = errors.values.compactMap { $0 }
+      .first { SyncEngineState.retries($0) && !$0.isParkable }
     if passing != nil { throw .partialFailure(progress.failures) }
   }
 }

@@ -63,6 +63,9 @@ public final class CKSyncEngine: Sendable {
     /// Whether the service was asked for the subscription since the engine was created.
     var hasCheckedSubscription = false
     var parkedRetries = ParkedRecordRetries()
+    /// The records at whose changes the service fails, although it accepts others.
+    var parkedChanges: Set<CKRecord.ID> = []
+    var sendRetries = ParkedRecordRetries()
     var nextNumber = 0
     var operations: [Int: SpawnedTask] = [:]
     /// The task of the running operation.
@@ -276,7 +279,7 @@ public final class CKSyncEngine: Sendable {
       }
       activity.withLock { $0.schedule.succeed() }
     } catch {
-      if work == .fetch, error.isOfRecordsOnly {
+      if work == .fetch ? error.isOfRecordsOnly : error.isOfParkedChangesOnly {
         // Parked records have their own retry delays, so the schedule counts this as a success.
         return activity.withLock { $0.schedule.succeed() }
       }
@@ -352,6 +355,27 @@ public final class CKSyncEngine: Sendable {
       guard !isEmpty else { return activity.parkedRetries.succeed() }
       let next = activity.parkedRetries.plan(at: time, haveTried: haveTried, jitter: jitter)
       if automaticallySyncs { activity.schedule.requestFetch(at: next) }
+    }
+  }
+
+  /// The parked changes that a send leaves out.
+  func waitingChanges(_ context: SendChangesContext) -> Set<CKRecord.ID> {
+    let time = effects.clock.uptime
+    return activity.withLock { activity in
+      activity.sendRetries.areDue(at: time, context.reason) ? [] : activity.parkedChanges
+    }
+  }
+
+  /// Schedules another send if changes are parked: those at which the service failed in this send, and
+  /// those that it left out.
+  func planSendRetry(of broken: Set<CKRecord.ID>, still waiting: Set<CKRecord.ID>) {
+    let pending = Set(state.pendingRecordZoneChanges.map(\.recordID))
+    let (time, jitter) = (effects.clock.uptime, effects.randomness.fraction())
+    activity.withLock { activity in
+      activity.parkedChanges = broken.union(waiting).intersection(pending)
+      guard !activity.parkedChanges.isEmpty else { return activity.sendRetries.succeed() }
+      let next = activity.sendRetries.plan(at: time, haveTried: !broken.isEmpty, jitter: jitter)
+      if automaticallySyncs { activity.schedule.requestSend(at: next) }
     }
   }
 

@@ -1,5 +1,5 @@
-/// Decides when an engine tries to fetch parked records again: those with a file that could not be
-/// downloaded.
+/// Decides when an engine tries parked records again: those with a file that could not be downloaded,
+/// or with a change at which the service fails.
 ///
 /// A file that is damaged on the service fails with each attempt, after a download of its full
 /// size: these retries have their own delays, so that they neither delay other records nor use up
@@ -132,6 +132,18 @@ extension CKSyncEngine {
 }
 
 extension CKError {
+  /// Whether the service itself failed at a request: where other requests succeed, its changes wait
+  /// for a retry of their own.
+  var isParkable: Bool { isServiceFailure && isInconclusive }
+
+  /// Whether the error is of changes that wait for a retry of their own, and of nothing else.
+  package var isOfParkedChangesOnly: Bool {
+    guard code == .partialFailure, let items = partialErrorsByItemID, !items.isEmpty else {
+      return false
+    }
+    return items.values.allSatisfy { ($0 as? CKError)?.isParkable == true }
+  }
+
   /// Whether the error concerns single records only, not a zone or the whole request.
   var isOfRecordsOnly: Bool {
     guard code == .partialFailure, let items = partialErrorsByItemID, !items.isEmpty else {

@@ -30,6 +30,16 @@ struct SyncEngineBatch {
   private(set) var deletes: [CKRecord.ID: Result<Void, CKError>] = [:]
   /// The error of a request as a whole.
   private(set) var abort: CKError?
+  /// Whether the service has answered a request of the batch.
+  private var hasAnswer = false
+  /// The number of requests in a row at which the service itself failed.
+  private var failuresInRow = 0
+  /// The last of these failures.
+  private var serviceFailure: CKError?
+
+  /// The service is taken for broken after so many of them; fewer are needed to find one change among
+  /// those of a request.
+  private static let mostFailuresInRow = 12
 
   /// Sends a batch until the service is unreachable; changes that were not sent have no result.
   init(_ batch: CKSyncEngine.RecordZoneChangeBatch, to database: CKDatabase) async {
@@ -46,6 +56,8 @@ struct SyncEngineBatch {
         batch.atomicByZone && zoneID.zoneName != CKRecordZone.ID.defaultZoneName
       guard await send(part, atomic: isAtomic, to: database) else { return }
     }
+    // Where no request succeeded, the service is the cause and not the changes.
+    if !hasAnswer, let serviceFailure { abort = serviceFailure }
   }
 
   /// Sends the changes of a zone; returns whether the next zone can be tried.
@@ -63,6 +75,8 @@ struct SyncEngineBatch {
           savePolicy: .ifServerRecordUnchanged,
           atomically: atomic
         )
+        hasAnswer = true
+        failuresInRow = 0
         for (recordID, result) in results.saveResults {
           saves[recordID] = result.mapError { CKError(transport: $0) }
         }
@@ -77,12 +91,27 @@ struct SyncEngineBatch {
           parts += [second, first]
           continue
         }
-        abort = error
+        let isOfChange = note(error)
+        if isOfChange, !atomic, part.count > 1 {
+          // One of the changes makes the service fail; the others must not wait for it.
+          let (first, second) = part.halves
+          parts += [second, first]
+          continue
+        }
+        if !isOfChange { abort = error }
         for record in part.records { saves[record.recordID] = .failure(error) }
         for recordID in part.recordIDs { deletes[recordID] = .failure(error) }
-        if SyncEngineState.retries(error) { return false }
+        if !isOfChange, SyncEngineState.retries(error) { return false }
       }
     }
     return true
+  }
+
+  /// Notes the error of a request; returns whether its changes may be the cause of a service's failure.
+  private mutating func note(_ error: CKError) -> Bool {
+    guard error.isServiceFailure, error.isInconclusive else { return false }
+    serviceFailure = error
+    failuresInRow += 1
+    return failuresInRow < Self.mostFailuresInRow
   }
 }

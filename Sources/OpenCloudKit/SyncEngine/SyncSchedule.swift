@@ -29,6 +29,8 @@ package struct SyncSchedule: Sendable {
   private var earliest = 0.0
   /// The time of the next fetch, if one is scheduled.
   private var fetchTime: Double?
+  /// The same for the next send.
+  private var sendTime: Double?
 
   package init() {}
 
@@ -40,11 +42,23 @@ package struct SyncSchedule: Sendable {
     fetchTime = min(time, fetchTime ?? time)
   }
 
+  /// Schedules a send, unless an earlier one is scheduled.
+  package mutating func requestSend(at time: Double) {
+    sendTime = min(time, sendTime ?? time)
+  }
+
   /// The step to take at a time.
   package func step(at time: Double) -> Step {
-    let fetches = wanted.contains(.fetch) || fetchTime.map { $0 <= time } == true
-    guard let work = fetches ? .fetch : wanted.first else {
-      return fetchTime.map { .wait($0 - time) } ?? .rest
+    func isDue(_ work: Work, _ planned: Double?) -> Bool {
+      wanted.contains(work) || planned.map { $0 <= time } == true
+    }
+    let work: Work
+    if isDue(.fetch, fetchTime) {
+      work = .fetch
+    } else if isDue(.send, sendTime) {
+      work = .send
+    } else {
+      return [fetchTime, sendTime].compactMap(\.self).min().map { .wait($0 - time) } ?? .rest
     }
     return earliest > time ? .wait(earliest - time) : .run(work)
   }
@@ -52,7 +66,10 @@ package struct SyncSchedule: Sendable {
   /// Records that work starts: later requests are further work.
   package mutating func begin(_ work: Work) {
     wanted.remove(work)
-    if work == .fetch { fetchTime = nil }
+    switch work {
+    case .fetch: fetchTime = nil
+    case .send: sendTime = nil
+    }
   }
 
   /// Records that work succeeded.
