@@ -107,6 +107,11 @@ package struct ServiceLimits: Hashable, Sendable {
   package var requestersPerShare = 100
   /// Users whose requests to take part in one share are blocked.
   package var blockedPerShare = 1000
+  /// Bytes of a share's participants, participations and access requests: each request of each
+  /// participant reads them.
+  ///
+  /// A participant's ID, contacts and names have at most `nameLength` bytes each.
+  package var shareStateSize = 512 * 1024
   /// Times that one user may join the same share; leaving and joining again counts until the traces
   /// of the zone's deletions expire.
   package var participationsPerUser = 20
@@ -148,6 +153,16 @@ package struct ServiceLimits: Hashable, Sendable {
   package var subscriptionFiltersPerUser = 1000
   /// Bytes of these subscriptions together: each save reads those to its record type.
   package var subscriptionBytesPerUser = 1_048_576
+  /// Bytes of one notification; a larger one is sent without its texts and fields.
+  package var notificationSize = 4096
+  /// Notifications of query subscriptions that one commit may cause for one person, as many as are
+  /// kept for a device; beyond these, the person's devices fetch all changes.
+  package var notificationsPerCommit = 256
+  /// Bytes of these notifications; further ones are sent without their texts and fields.
+  package var notificationBytesPerPerson = 64 * 1024
+  /// Bytes of the notifications that one commit may cause for all people together; beyond these,
+  /// each person receives one, without texts and fields.
+  package var notificationBytesPerCommit = 4 * 1_048_576
   /// Seconds that a download URL is valid.
   package var downloadURLLifetime = 60.0 * 60
   /// Seconds within which an uploaded file must be saved in a record.

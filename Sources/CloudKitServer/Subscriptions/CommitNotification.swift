@@ -36,8 +36,15 @@ struct CommitNotification: Codable, Hashable, Sendable {
   /// shares.
   var guests: [String] = []
   var fired: [Fired] = []
+  /// Users with more notifications than one commit may cause: their devices fetch all changes.
+  var incomplete: [String]?
   var savedCount = 0
   var deletedCount = 0
+
+  /// Bytes of the notifications to the author's own devices, which count for the author's rate.
+  var bytesToAuthor: Int {
+    fired.lazy.filter { $0.user == author }.reduce(0) { $0 + $1.notification.approximateSize }
+  }
 
   /// Whether only observers of this process are concerned.
   var isQuiet: Bool { fired.isEmpty && shares.isEmpty && guests.isEmpty }

@@ -49,6 +49,7 @@ extension ModifyCall {
     let access = RecordAccess(scope: context.scope, schema: schema)
     let byType = Dictionary(grouping: queries, by: \.subscription.recordType)
     var firedOnce: Set<String> = []
+    var budget = FiringBudget(service.limits)
     for var event in try events(batch, input) {
       /// The filters of each user that were tested with the event.
       var tested: [String: Int] = [:]
@@ -64,19 +65,21 @@ extension ModifyCall {
         guard count <= parts.limits.subscriptionFiltersPerUser else { continue }
         tested[owned.user] = count
         guard let fields = matcher.match(&event, access) else { continue }
+        guard budget.hasPlace(for: owned.user) else { continue }
         let subscription = matcher.subscription
+        let notification = PushNotification.query(
+          subscription,
+          event.reason,
+          record: event.key.name,
+          zone: ZoneDirectory.id(named: event.zoneName, owner: database.owner),
+          scope: context.scope == .public ? .public : .private,
+          fields: fields
+        )
         note.fired.append(
           CommitNotification.Fired(
             user: owned.user,
             subscription: owned.subscription.id,
-            notification: .query(
-              subscription,
-              event.reason,
-              record: event.key.name,
-              zone: ZoneDirectory.id(named: event.zoneName, owner: database.owner),
-              scope: context.scope == .public ? .public : .private,
-              fields: fields
-            )
+            notification: budget.admit(notification, for: owned.user)
           )
         )
         guard subscription.firesOnce == true else { continue }
@@ -86,6 +89,7 @@ extension ModifyCall {
         )
       }
     }
+    if !budget.exceeded.isEmpty { note.incomplete = budget.exceeded.sorted() }
   }
 
   private func events(_ batch: WriteBatch, _ input: ModifyInput) throws -> [RecordEvent] {

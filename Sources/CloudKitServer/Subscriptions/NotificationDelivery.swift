@@ -183,6 +183,7 @@ package final class NotificationDelivery: Sendable {
     for delivery in deliveries {
       send(delivery.notification, key: delivery.key, to: delivery.user, note)
     }
+    for user in note.incomplete ?? [] { hub.postLoss(to: owner(user, note)) }
   }
 
   private func ownerDeliveries(_ note: CommitNotification) throws -> [Delivery] {

@@ -142,6 +142,9 @@ final class NotificationHub: Sendable {
     state.withLock { state in state.byOwner.values.flatMap { $0 } }
   }
 
+  /// The devices of one user, by the digests of their tokens.
+  func devices(of owner: Owner) -> [String] { state.withLock { Array($0.byOwner[owner] ?? []) } }
+
   /// Ends a device's listeners and removes its notifications.
   func end(_ token: String) {
     let listeners = state.withLock { state -> [Listener] in
@@ -215,6 +218,17 @@ final class NotificationHub: Sendable {
     for (listener, delivery) in served { listener.serve(delivery) }
   }
 
+  /// Makes a user's devices fetch all changes: notifications to them were left out.
+  func postLoss(to owner: Owner) {
+    let served = state.withLock { state in
+      (state.byOwner[owner] ?? []).flatMap { token -> [(Listener, Delivery)] in
+        state.devices[token]?.log.lose()
+        return serve(token, &state)
+      }
+    }
+    for (listener, delivery) in served { listener.serve(delivery) }
+  }
+
   private func post(
     _ notification: PushNotification,
     key: String?,
@@ -224,6 +238,13 @@ final class NotificationHub: Sendable {
     // Removed and inserted again: a device that is stored twice would have its log copied.
     guard !state.isClosed, var device = state.devices.removeValue(forKey: token) else { return [] }
     device.log.append(notification, key: key, limit: Self.logLimit)
+    state.devices[token] = device
+    return serve(token, &state)
+  }
+
+  /// Removes the listeners of a device that can receive something, with what they receive.
+  private func serve(_ token: String, _ state: inout State) -> [(Listener, Delivery)] {
+    guard !state.isClosed, var device = state.devices.removeValue(forKey: token) else { return [] }
     var served: [(Listener, Delivery)] = []
     // The oldest poll of a device first.
     for id in device.listeners.keys.sorted() {

@@ -43,6 +43,13 @@ struct NotificationLog: Sendable {
     }
   }
 
+  /// Records that a notification was left out.
+  mutating func lose() {
+    newest += 1
+    lost = newest
+    entries.removeAll()
+  }
+
   func missed(after number: Int64) -> Missed {
     guard number >= lost, number <= newest else { return .resync(newest) }
     guard let first = entries.firstIndex(where: { $0.number > number }) else { return .nothing }

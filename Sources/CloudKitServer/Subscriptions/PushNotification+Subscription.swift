@@ -20,6 +20,20 @@ extension PushNotification {
 
   /// Longer texts in additional fields are truncated, because payloads are small.
   static let additionalTextLength = 100
+  /// The same in bytes: one character may have any number of combining marks.
+  static let additionalTextBytes = 400
+  /// Arguments of a localized text; further ones of an earlier version's subscriptions are left out.
+  static let localizationArguments = 16
+
+  /// The beginning of a field's text, for a payload.
+  static func excerpt(of text: String) -> String {
+    var bytes = 0
+    let scalars = text.unicodeScalars.prefix { scalar in
+      bytes += UTF8.width(scalar)
+      return bytes <= additionalTextBytes
+    }
+    return String(Substring(scalars).prefix(additionalTextLength))
+  }
 
   /// The payload of a query subscription that fired for a record; `fields` are those that it may
   /// contain.
@@ -105,11 +119,12 @@ extension PushNotification.Alert {
       contentAvailable = 1
       return
     }
+    let arguments = info.alertLocalizationArgs?.prefix(PushNotification.localizationArguments)
+      .map { fields[$0]?.plainValue?.text ?? "" }
     let text = PushNotification.Text(
       body: info.alertBody,
       localizationKey: info.alertLocalizationKey,
-      localizationArguments: info.alertLocalizationKey == nil
-        ? nil : info.alertLocalizationArgs?.map { fields[$0]?.plainValue?.text ?? "" },
+      localizationArguments: info.alertLocalizationKey == nil ? nil : arguments,
       actionLocalizationKey: info.alertActionLocalizationKey,
       launchImage: info.alertLaunchImage
     )
@@ -139,7 +154,7 @@ extension FieldValue {
     guard !isEncrypted else { return nil }
     switch content {
     case .string(let value):
-      return .string(String(value.prefix(PushNotification.additionalTextLength)))
+      return .string(PushNotification.excerpt(of: value))
     case .int64(let value), .timestamp(let value): return .integer(value)
     case .double(let value): return .double(value)
     case .reference(let value): return .string(value.recordName)

@@ -226,6 +226,10 @@ final class SubscriptionService: Sendable {
     guard (subscription.notificationInfo?.additionalFields?.count ?? 0) <= 3 else {
       throw ErrorDictionary(.badRequest, "at most 3 additionalFields")
     }
+    let arguments = PushNotification.localizationArguments
+    guard (subscription.notificationInfo?.alertLocalizationArgs?.count ?? 0) <= arguments else {
+      throw ErrorDictionary(.badRequest, "at most \(arguments) alertLocalizationArgs")
+    }
     if subscription.watched != .database, let zone = subscription.zoneID {
       _ = try zones.number(of: zone)
       // Regardless of the client's owner name: payloads and later readers use the record name.

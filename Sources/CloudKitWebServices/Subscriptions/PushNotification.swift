@@ -83,6 +83,8 @@ package struct CloudKitPayload: Codable, Hashable, Sendable {
   package var ckuserid: String?
   /// Always present, and empty.
   package var aux: [String: String]?
+  /// Whether texts and fields were left out because the notification was too large.
+  package var pruned: Bool?
   /// A query subscription fired.
   package var qry: NotificationSource?
   /// A zone subscription fired.
@@ -96,6 +98,7 @@ package struct CloudKitPayload: Codable, Hashable, Sendable {
     ce: Int? = nil,
     ckuserid: String? = nil,
     aux: [String: String]? = nil,
+    pruned: Bool? = nil,
     qry: NotificationSource? = nil,
     fet: NotificationSource? = nil,
     met: NotificationSource? = nil
@@ -105,6 +108,7 @@ package struct CloudKitPayload: Codable, Hashable, Sendable {
     self.ce = ce
     self.ckuserid = ckuserid
     self.aux = aux
+    self.pruned = pruned
     self.qry = qry
     self.fet = fet
     self.met = met

@@ -48,9 +48,9 @@ open class CKNotification: NSObject, @unchecked Sendable {
     payload.userRecordName.map { CKRecord.ID(recordName: $0) }
   }
 
-  /// Whether parts of the notification were left out because it was too large: always false, since
-  /// long polls and event streams carry payloads of any size.
-  public final var isPruned: Bool { false }
+  /// Whether texts and fields of the notification were left out because it, or the notifications of
+  /// one save together, were too large: fetch the record instead.
+  public final var isPruned: Bool { payload.isPruned }
 
   // MARK: Presentation
 

@@ -14,6 +14,8 @@ struct NotificationPayload: @unchecked Sendable {
 
   let notificationID: String?
   let containerIdentifier: String?
+  /// Whether the service left out texts and fields.
+  let isPruned: Bool
   let userRecordName: String?
   let subscriptionID: String?
   let recordName: String?
@@ -37,6 +39,7 @@ struct NotificationPayload: @unchecked Sendable {
     self.source = source
     notificationID = ck["nid"] as? String
     containerIdentifier = ck["cid"] as? String
+    isPruned = ck["pruned"] as? Bool ?? false
     userRecordName = ck["ckuserid"] as? String
     subscriptionID = details["sid"] as? String
     recordName = (details["rid"] as? String).flatMap { $0.isEmpty ? nil : $0 }

@@ -27,16 +27,39 @@ struct SQLEvents<Session: SQLSession> {
     "pg_snapshot_xmin(pg_current_snapshot())::text::bigint"
   }
 
+  /// Bytes of events that are in memory at a time.
+  private static var bytesPerRead: Int64 { 8 * 1_048_576 }
+
+  /// The next events in their order: up to a number and as many bytes as fit in memory, at least one.
   func events(after position: EventPosition, limit: Int) throws -> [StoredEvent] {
     let settled =
       session.dialect == .sqlite ? "" : "AND transaction_id < \(Self.oldestRunning)"
-    return try session.query(
+    let next = try session.query(
       """
-      SELECT transaction_id, number, partition, body FROM events
+      SELECT transaction_id, number, LENGTH(body) FROM events
       WHERE (transaction_id, number) > ($1, $2) \(settled)
       ORDER BY transaction_id, number LIMIT $3
       """,
       [.integer(position.transaction), .integer(position.number), .integer(Int64(limit))]
+    ) { (EventPosition(transaction: $0.int64(0), number: $0.int64(1)), $0.int64(2)) }
+    guard var last = next.first?.0 else { return [] }
+    var bytes: Int64 = 0
+    for (position, size) in next {
+      bytes += size
+      guard bytes <= Self.bytesPerRead else { break }
+      last = position
+    }
+    // Bounded by an event that was settled: no other one can appear before it.
+    return try session.query(
+      """
+      SELECT transaction_id, number, partition, body FROM events
+      WHERE (transaction_id, number) > ($1, $2) AND (transaction_id, number) <= ($3, $4)
+      ORDER BY transaction_id, number
+      """,
+      [
+        .integer(position.transaction), .integer(position.number),
+        .integer(last.transaction), .integer(last.number),
+      ]
     ) { row in
       StoredEvent(
         position: EventPosition(transaction: row.int64(0), number: row.int64(1)),

@@ -1,0 +1,196 @@
+import CloudKitWebServices
+import Effects
+import Foundation
+import Testing
+
+@testable import CloudKitServer
+
+/// What one save may write to the outbox, which is in no quota and which every process reads.
+@Suite("The notifications of one save", .everyEngine)
+struct NotificationFloodTests {
+  private func subscription(_ number: Int, body: String? = nil) -> Subscription {
+    Subscription(
+      subscriptionID: "s\(number)",
+      subscriptionType: .query,
+      query: RecordQuery(
+        recordType: "Note",
+        // Different filters: two subscriptions to the same changes are refused.
+        filterBy: [
+          QueryFilter(
+            comparator: .greaterThan,
+            fieldName: "n",
+            fieldValue: FieldValue(.int64(Int64(-number - 1)))
+          )
+        ]
+      ),
+      firesOn: ["create"],
+      notificationInfo: body.map { NotificationInfo(alertBody: $0) }
+    )
+  }
+
+  private func subscribe(_ person: Person, _ subscriptions: [Subscription]) async throws {
+    let reply: SubscriptionsResponse = try await person.call(
+      .modifySubscriptions,
+      ModifySubscriptionsRequest(
+        operations: subscriptions.map {
+          SubscriptionOperation(operationType: .create, subscription: $0)
+        }
+      )
+    )
+    for result in reply.subscriptions { _ = try result.get() }
+  }
+
+  private func newestEvent(_ server: TestServer) throws -> (CommitNotification, bytes: Int) {
+    let events = try server.service.storage.events(after: .start, limit: 500)
+    let event = try #require(events.last)
+    return (try WireCoding.decode(CommitNotification.self, from: event.body), event.body.count)
+  }
+
+  @Test("Subscriptions times saved records have a limit of number and of bytes")
+  func product() async throws {
+    let server = try await TestServer()
+    let ada = try await server.person()
+    let text = String(repeating: "x", count: 1700)
+    try await ada.save(.create, "first", ["n": .int64(0)], zone: .defaultZone)
+    try await subscribe(ada, (0..<40).map { subscription($0, body: text) })
+    _ = try await ada.modify(
+      (0..<40).map { .make(.create, "r\($0)", ["n": .int64(1)]) },
+      zone: .defaultZone
+    )
+    let (note, bytes) = try newestEvent(server)
+    let limits = server.service.limits
+    #expect(note.fired.count == limits.notificationsPerCommit)
+    #expect(note.incomplete == [try await ada.userRecordName])
+    let whole = note.fired.filter { $0.notification.aps?.alert?.body == text }
+    #expect((1...limits.notificationBytesPerPerson / 1700).contains(whole.count))
+    #expect(bytes < 4 * limits.notificationBytesPerPerson)
+    // What was left out is said, and the record's name is kept.
+    let pruned = try #require(note.fired.last?.notification)
+    #expect(pruned.ck?.pruned == true)
+    #expect(pruned.ck?.qry?.rid != nil)
+    #expect(pruned.aps?.contentAvailable == 1)
+  }
+
+  @Test("One save in a public database writes a limited number of bytes for all people together")
+  func everyone() {
+    var limits = ServiceLimits()
+    limits.notificationBytesPerCommit = 3000
+    var budget = FiringBudget(limits)
+    let notification = PushNotification(
+      aps: .init(alert: .init(body: String(repeating: "x", count: 800))),
+      ck: CloudKitPayload(qry: NotificationSource(sid: "s", rid: "r"))
+    )
+    var admitted: [Bool?] = []
+    for person in 0..<12 {
+      for _ in 0..<2 {
+        guard budget.hasPlace(for: "p\(person)") else {
+          admitted.append(nil)
+          continue
+        }
+        let sent = budget.admit(notification, for: "p\(person)")
+        admitted.append(sent.aps?.alert != nil)
+      }
+    }
+    #expect(admitted.filter { $0 == true }.count == 3)
+    // Every person receives at least one, and those who miss some fetch.
+    #expect((0..<12).allSatisfy { admitted[2 * $0] != nil })
+    #expect(budget.exceeded.contains("p11"))
+    #expect(!budget.exceeded.contains("p0"))
+  }
+
+  @Test("A text in a notification is limited in bytes, not only in characters")
+  func excerpt() {
+    let marks = "e" + String(repeating: "\u{301}", count: 5000)
+    #expect(marks.count == 1)
+    #expect(PushNotification.excerpt(of: marks).utf8.count <= 400)
+    let words = String(repeating: "ä", count: 300)
+    #expect(PushNotification.excerpt(of: words) == String(repeating: "ä", count: 100))
+    #expect(PushNotification.excerpt(of: "short") == "short")
+    let flags = String(repeating: "🇫🇷", count: 20)
+    #expect(PushNotification.excerpt(of: flags) == flags)
+  }
+
+  @Test("A subscription has a limited number of localization arguments")
+  func localizationArguments() async throws {
+    let ada = try await TestServer().person()
+    try await ada.save(.create, "first", ["n": .int64(0)], zone: .defaultZone)
+    func refusal(_ count: Int) async throws -> ErrorDictionary? {
+      var asked = subscription(0)
+      asked.notificationInfo = NotificationInfo(
+        alertLocalizationKey: "k",
+        alertLocalizationArgs: Array(repeating: "t", count: count)
+      )
+      let reply: SubscriptionsResponse = try await ada.call(
+        .modifySubscriptions,
+        ModifySubscriptionsRequest(operations: [
+          SubscriptionOperation(operationType: .create, subscription: asked)
+        ])
+      )
+      return reply.subscriptions[0].error
+    }
+    #expect(try await refusal(17)?.serverErrorCode == .badRequest)
+    #expect(try await refusal(16) == nil)
+  }
+
+  @Test("Events are read by bytes, each once and in their order")
+  func eventsByBytes() async throws {
+    let server = try await TestServer()
+    let storage = server.service.storage
+    let ada = try await server.person()
+    try await ada.makeZone()
+    let start = try storage.newestEvent()
+    let id = try storage.partition(
+      PartitionKey(
+        container: TestServer.container,
+        environment: .development,
+        scope: .private,
+        owner: try await ada.userRecordName
+      )
+    )
+    for number in UInt8(0)..<3 {
+      var batch = WriteBatch(partition: id)
+      batch.event = WriteBatch.EventWrite(
+        time: Int64(number),
+        body: Data(repeating: number, count: 5 * 1_048_576)
+      )
+      try storage.commit(batch)
+    }
+    var position = start
+    var found: [UInt8?] = []
+    for _ in 0..<3 {
+      let events = try storage.events(after: position, limit: 500)
+      #expect(events.count == 1)
+      found += events.map(\.body.first)
+      position = events.last?.position ?? position
+    }
+    #expect(found == [0, 1, 2])
+    #expect(try storage.events(after: position, limit: 500).isEmpty)
+  }
+
+  @Test("A stream whose notifications were left out fetches all changes")
+  func loss() async throws {
+    let hub = NotificationHub(effects: .still, timeout: 0, deviceLimit: 4)
+    let owner = NotificationHub.Owner(
+      container: "iCloud.test",
+      environment: .development,
+      user: "_ada"
+    )
+    hub.note(
+      StoredDevice(
+        token: "phone",
+        container: owner.container,
+        environment: owner.environment,
+        userRecordName: owner.user,
+        clientID: nil
+      )
+    )
+    hub.post(PushNotification(), key: nil, to: owner)
+    let number = hub.beginStream("phone")
+    hub.postLoss(to: owner)
+    guard case .resync(let next) = await hub.stream("phone", after: number) else {
+      Issue.record("The device did not have to fetch.")
+      return
+    }
+    #expect(next > number)
+  }
+}
