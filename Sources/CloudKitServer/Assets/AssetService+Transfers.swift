@@ -44,6 +44,11 @@ extension AssetService {
       throw ErrorDictionary(.accessDenied, "the upload URL has expired")
     }
     try check(permit.credential)
+    if let shared = permit.shared,
+      try !storage.read({ try shared.isWritable(by: permit.user, in: permit.partition, $0) })
+    {
+      throw ErrorDictionary(.accessDenied, "you may not write in the zone any more")
+    }
     let tooLarge = ErrorDictionary(
       .quotaExceeded,
       "an asset has at most \(limits.assetSize) bytes"

@@ -57,7 +57,7 @@ package final class AssetService: Sendable {
         extension: ErrorExtension(code: .limitExceeded)
       )
     }
-    let id = try uploadPartition(request.zoneID, context)
+    let (id, shared) = try uploadTarget(request.zoneID, context)
     try await quotas.check(context, id)
     let credential = IssuingCredential(context)
     let tokens = try request.tokens.map { token in
@@ -68,7 +68,8 @@ package final class AssetService: Sendable {
         user: user,
         expires: now + Int64(limits.uploadURLLifetime * 1000),
         credential: credential,
-        account: principal.account
+        account: principal.account,
+        shared: shared
       )
       return UploadToken(
         recordName: token.recordName ?? effects.uuid().uuidString,
@@ -123,18 +124,20 @@ package final class AssetService: Sendable {
   }
 
   /// Files are stored in the partition of their records: that of the zone's owner.
-  private func uploadPartition(_ zone: ZoneID?, _ context: RequestContext) throws -> PartitionID {
+  private func uploadTarget(
+    _ zone: ZoneID?,
+    _ context: RequestContext
+  ) throws -> (PartitionID, SharedUpload?) {
     let zone = zone ?? .defaultZone
     return try storage.read { snapshot in
       let database = try databases.target(of: [zone], context, snapshot)
       let number = try ZoneDirectory(database, context).number(of: zone)
       // In another owner's database the shares determine the write permission.
-      if let views = database.views,
-        views[number]?.permissions.values.contains(where: \.canWrite) != true
-      {
+      guard let view = database.access.view(of: number) else { return (database.id, nil) }
+      guard view.permissions.values.contains(where: \.canWrite) else {
         throw ErrorDictionary(.accessDenied, "WRITE operation not permitted", zoneID: zone)
       }
-      return database.id
+      return (database.id, SharedUpload(number, view))
     }
   }
 

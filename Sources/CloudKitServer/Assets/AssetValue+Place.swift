@@ -28,6 +28,8 @@ struct UploadPermit: Codable, Hashable, Sendable {
   var credential: IssuingCredential?
   /// The user's account, for which uploads of all containers count; nil in URLs of earlier versions.
   var account: String?
+  /// Set for another owner's database.
+  var shared: SharedUpload?
 
   /// Whose uploads it counts with.
   var uploader: String { account ?? user }

@@ -38,6 +38,8 @@ struct RecordRendering {
   private let renderer: RecordRenderer
   private let partition: PartitionID
   private let context: RequestContext
+  /// The ID of the invitation by which a reader who has not joined sees a share's root.
+  var invitation: String?
   /// The credential to which URLs of files are bound.
   private let credential: IssuingCredential
   /// As JSON, because every record of a reply repeats one of them.
@@ -281,7 +283,8 @@ struct RecordRendering {
 
   private func withDownloadURLs(_ value: FieldValue, _ record: RecordRow) throws -> FieldValue {
     let source =
-      context.scope == .shared ? SharedSource(record.key, reader: context.reader) : nil
+      context.scope == .shared
+      ? SharedSource(record.key, reader: context.reader, invitation: invitation) : nil
     func complete(_ asset: AssetValue) throws -> AssetValue {
       try renderer.assets.downloadable(asset, partition, for: credential, from: source)
     }

@@ -14,6 +14,17 @@ struct RecordSharing: Codable, Hashable, Sendable {
   var shortGUIDs: [String] { [shortGUID, state?.shortGUID].compactMap(\.self) }
 
   var isEmpty: Bool { self == RecordSharing() }
+
+  /// Throws for a state that has grown over the limit: each request of each participant reads it.
+  func checkSize(_ limits: ServiceLimits, before: Int?) throws {
+    let size = try WireCoding.encode(self).count
+    guard size > limits.shareStateSize, size > before ?? 0 else { return }
+    throw ErrorDictionary(
+      .badRequest,
+      "the participants and requests of a share have at most \(limits.shareStateSize) bytes",
+      extension: ErrorExtension(code: .limitExceeded)
+    )
+  }
 }
 
 extension StoredRecord {

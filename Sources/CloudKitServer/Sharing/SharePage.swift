@@ -82,6 +82,7 @@ struct SharePage {
     <form method="post">
     <input type="hidden" name="seal" value="\(escape(seal))">
     <p>You are signed in as <strong>\(escape(person))</strong>.</p>
+    <p class="quiet">Your name and your e-mail address are shown to those who share.</p>
     \(button)
     </form>
 

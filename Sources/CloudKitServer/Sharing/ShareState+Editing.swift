@@ -6,6 +6,8 @@ extension ShareState {
   struct Edit {
     var participantLimit: Int
     var blockedLimit: Int
+    /// Bytes of each text that identifies a person.
+    var textLimit = Int.max
     var newID: () -> String
     /// Finds a person of the container.
     var person: (LookupInfo) -> SharePerson?
@@ -60,10 +62,10 @@ extension ShareState {
           kept.append(updated)
         } else if entry.acceptanceStatus == .invited {
           // The share is no longer public: users named as invited are invited again.
-          kept.append(invitation(entry, edit, known: known))
+          kept.append(try invitation(entry, edit, known: known))
         }
       } else if entry.type != .owner {
-        let invited = invitation(entry, edit, known: nil)
+        let invited = try invitation(entry, edit, known: nil)
         // The same user with another address.
         let isSame = { (known: StoredParticipant) in
           known.user != nil && known.user == invited.user
@@ -96,19 +98,41 @@ extension ShareState {
     }
   }
 
+  /// Throws for long texts of a new participant: each request to the zone reads them.
+  private static func checkTexts(
+    of entry: ShareParticipant,
+    _ limit: Int
+  ) throws(ErrorDictionary) {
+    let identity = entry.userIdentity
+    let (info, names) = (identity?.lookupInfo, identity?.nameComponents)
+    let texts = [
+      entry.participantId, identity?.userRecordName, info?.emailAddress, info?.phoneNumber,
+      info?.userRecordName, names?.givenName, names?.familyName, names?.middleName,
+      names?.namePrefix, names?.nameSuffix, names?.nickname,
+    ]
+    guard texts.allSatisfy({ ($0?.utf8.count ?? 0) <= limit }) else {
+      throw ErrorDictionary(
+        .badRequest,
+        "a participant's ID, contacts and names have at most \(limit) bytes each",
+        extension: ErrorExtension(code: .limitExceeded)
+      )
+    }
+  }
+
   /// A pending invitation, regardless of the status that the client sends: only the invited user
   /// can accept it.
   private func invitation(
     _ entry: ShareParticipant,
     _ edit: Edit,
     known: StoredParticipant?
-  ) -> StoredParticipant {
+  ) throws(ErrorDictionary) -> StoredParticipant {
+    try Self.checkTexts(of: entry, edit.textLimit)
     let identity = entry.userIdentity
     var info = identity?.lookupInfo ?? known?.lookupInfo ?? LookupInfo()
     if let user = identity?.userRecordName ?? known?.user { info.userRecordName = user }
     let person = edit.person(info)
     let asked = entry.participantId ?? ""
-    let isFree = !asked.isEmpty && asked.count <= 255 && !participants.contains { $0.id == asked }
+    let isFree = !asked.isEmpty && !participants.contains { $0.id == asked }
     let shows = person?.isDiscoverable == true
     return StoredParticipant(
       id: isFree ? asked : known?.id ?? edit.newID(),

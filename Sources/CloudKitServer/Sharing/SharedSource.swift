@@ -8,17 +8,21 @@ struct SharedSource: Codable, Hashable, Sendable {
   var record: String
   /// The user's record name, or a visitor's name; empty for a caller who is not signed in.
   var reader: String
+  /// The ID of the invitation by which a reader who has not joined saw the record.
+  var invitation: String?
 
   private enum CodingKeys: String, CodingKey {
     case zone = "z"
     case record = "n"
     case reader = "u"
+    case invitation = "i"
   }
 
-  init(_ key: RecordKey, reader: String) {
+  init(_ key: RecordKey, reader: String, invitation: String? = nil) {
     zone = key.zone
     record = key.name
     self.reader = reader
+    self.invitation = invitation
   }
 
   /// Whether the reader may still read the record.
@@ -37,7 +41,50 @@ struct SharedSource: Codable, Hashable, Sendable {
     }
     if reader.isEmpty || PublicVisit.isReader(reader) { return state.publicPermission.canRead }
     if state.permission(of: reader).canRead { return true }
-    // A user who has not joined yet sees the root of the share in its invitation.
-    return !state.participations.contains { $0.user == reader }
+    // A user who has not joined yet sees the root of the share in its invitation, or by its link.
+    if let invitation,
+      state.participants.contains(where: { $0.id == invitation && $0.status == .invited })
+    {
+      return true
+    }
+    return state.publicPermission.canRead
+      && !state.participations.contains { $0.user == reader }
+  }
+}
+
+/// The shares by which an upload URL for another owner's database was issued.
+///
+/// The URL ends when its user may write in none of them.
+struct SharedUpload: Codable, Hashable, Sendable {
+  var zone: ZoneNumber
+  var shares: [String]
+
+  private enum CodingKeys: String, CodingKey {
+    case zone = "z"
+    case shares = "s"
+  }
+
+  /// Any of them suffices; a URL has room for a few.
+  private static let mostShares = 4
+
+  init(_ zone: ZoneNumber, _ view: ZoneView) {
+    self.zone = zone
+    shares = Array(
+      view.permissions.filter { $0.value.canWrite }.keys.sorted().prefix(Self.mostShares)
+    )
+  }
+
+  func isWritable(
+    by user: String,
+    in partition: PartitionID,
+    _ snapshot: any StorageSnapshot
+  ) throws -> Bool {
+    try snapshot.shares(
+      in: partition,
+      keys: shares.map { RecordKey(zone: zone, name: $0) }
+    ) { share in
+      try !share.isDeleted
+        && share.decodedSharing()?.state?.permission(of: user).canWrite == true
+    }.contains(true)
   }
 }
