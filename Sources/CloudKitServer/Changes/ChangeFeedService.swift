@@ -103,7 +103,7 @@ final class ChangeFeedService: Sendable {
       let database = try databases.target(of: [options.zoneID], context, snapshot)
       let zones = ZoneDirectory(database, context)
       let zone = try zones.number(of: options.zoneID)
-      let view = database.views?[zone]
+      let view = database.access.view(of: zone)
       let counter = try snapshot.database(database.id).counter
       let token = try tokens.check(sent.get(), zone: zone, database.id, counter: counter, context)
       try checkFreshness(token, zones.row(named: options.zoneID.zoneName), view)

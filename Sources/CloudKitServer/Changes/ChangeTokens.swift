@@ -96,7 +96,7 @@ final class ChangeTokens: Sendable {
       let row = ZoneDirectory(database, context).row(named: zone.zoneName), row.ending == nil
     else { return nil }
     let counter = try snapshot.database(database.id).counter
-    let view = database.views?[row.number]
+    let view = database.access.view(of: row.number)
     return try seal(
       ChangeToken(zone: row.number, database.id, counter: counter, participation: view?.wholeSince),
       context

@@ -68,7 +68,7 @@ struct ZoneFeed {
   let snapshot: any StorageSnapshot
   let partition: PartitionID
   let zone: ZoneNumber
-  /// Nil for the owner, who sees everything.
+  /// Nil for the owner, who sees everything; see `DatabaseAccess`.
   let view: ZoneView?
 
   /// Up to `limit` items in order, newest first if reversed.

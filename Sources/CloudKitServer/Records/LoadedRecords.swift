@@ -6,6 +6,8 @@ struct LoadedRecords {
   let snapshot: any StorageSnapshot
   let limit: Int
   private(set) var found: [RecordKey: StoredRecord] = [:]
+  /// Those that do not exist, so that no operation asks for them again.
+  private var missing: Set<RecordKey> = []
   private var bytes = 0
 
   /// Those of a full request, and the shares of its zones, take one read.
@@ -19,11 +21,12 @@ struct LoadedRecords {
 
   /// Loads those of the records that were not loaded yet.
   mutating func load(_ keys: some Collection<RecordKey>) throws {
-    let unknown = keys.filter { found[$0] == nil }
+    let unknown = keys.filter { found[$0] == nil && !missing.contains($0) }
     for start in stride(from: 0, to: unknown.count, by: Self.recordsPerRead) {
       let page = unknown[start..<min(start + Self.recordsPerRead, unknown.count)]
       let records = try snapshot.records(in: id, keys: Array(page))
-      bytes += records.values.reduce(0) { $0 + $1.fields.count + ($1.sharing?.count ?? 0) }
+      bytes += records.values.reduce(0) { $0 + $1.decodedSize }
+      missing.formUnion(page.lazy.filter { records[$0] == nil })
       guard bytes <= limit else {
         throw ErrorDictionary(
           .badRequest,

@@ -22,13 +22,14 @@ extension ModifyCall {
     var loaded = LoadedReferences()
     var targets: Set<RecordKey> = []
     var deleted: Set<RecordKey> = []
+    var kept = 0
     for operation in operations {
       guard let key = operation.key else { continue }
       if operation.type.isDelete {
         deleted.insert(key)
       } else {
         targets.formUnion(operation.targets)
-        try loadKeptTargets(of: operation, key, &records)
+        try loadKeptTargets(of: operation, key, &kept, &records)
       }
     }
     if !targets.isEmpty, context.scope != .public {
@@ -175,19 +176,32 @@ extension ModifyCall {
     )
   }
 
-  /// Loads the targets that a save keeps: its parent, and for an update the references that it does
-  /// not set.
+  /// Loads the targets that a save keeps: its parent, and for an update the references with an
+  /// action that it does not set.
   private func loadKeptTargets(
     of operation: KeyedOperation,
     _ key: RecordKey,
+    _ kept: inout Int,
     _ records: inout LoadedRecords
   ) throws {
     guard let stored = records.found[key], !stored.isDeleted else { return }
     var targets = Set(stored.parent.map { [$0] } ?? [])
     let keepsOtherFields = operation.type == .update || operation.type == .forceUpdate
-    if keepsOtherFields, stored.contents.contains(.references) {
+    if keepsOtherFields, stored.mayBind {
       for value in try stored.decodedFields().values {
-        for reference in value.content.references { targets.insert(reference.recordName) }
+        for reference in value.content.references where reference.action != ReferenceAction.none {
+          targets.insert(reference.recordName)
+        }
+      }
+      // They are written again, and more of them are refused in any case.
+      kept += targets.count
+      guard isErasing || kept <= parts.limits.linkedRowsPerRequest else {
+        throw ErrorDictionary(
+          .badRequest,
+          "the updated records keep more than \(parts.limits.linkedRowsPerRequest) references "
+            + "together; save fewer at a time",
+          extension: ErrorExtension(code: .limitExceeded)
+        )
       }
     }
     try records.load(targets.map { RecordKey(zone: key.zone, name: $0) })

@@ -102,7 +102,7 @@ extension ModifyPlanner {
   /// Whether a record exists for the caller without the batch's save of it.
   private func isStored(_ key: RecordKey) -> Bool {
     guard let stored = input.existing[key], !stored.isDeleted else { return false }
-    return input.sharing.views.map { $0[key.zone]?.sees(stored) == true } ?? true
+    return input.sharing.access.sees(stored)
   }
 
   /// Whether one more record must not be deleted with a target.
@@ -229,8 +229,7 @@ extension ModifyPlanner {
 
   private func visibleHolder(_ key: RecordKey) -> StoredRecord? {
     guard let found = holder(key) else { return nil }
-    guard let views = input.sharing.views, saved[key] == nil else { return found }
-    return views[key.zone]?.sees(found) == true ? found : nil
+    return saved[key] != nil || input.sharing.access.sees(found) ? found : nil
   }
 
   /// Whether a record may prevent a deletion that would delete the record it refers to: that of a

@@ -149,7 +149,7 @@ struct ModifyPlanner {
     if operation.type == .delete, found.tag != operation.record.recordChangeTag {
       throw FailureError(failure: conflict(found))
     }
-    if found.isShare, input.sharing.views != nil {
+    if found.isShare, input.sharing.access.isShared {
       try leave(found, index)
       return
     }
@@ -218,7 +218,7 @@ struct ModifyPlanner {
     if survey.contents.contains(.references) {
       try checkReferencesAreInside(in: operation.zone, fields)
       // Each reader names the zone differently, and it is always the record's own.
-      for (name, value) in fields {
+      for (name, value) in fields where value.content.references.contains(where: \.isPlaced) {
         fields[name]?.content = value.content.placingReferences(in: nil)
       }
     }
@@ -393,6 +393,10 @@ extension FieldContent {
     default: true
     }
   }
+}
+
+extension ReferenceValue {
+  fileprivate var isPlaced: Bool { zoneID != nil }
 }
 
 /// An error with the conflicting record.

@@ -73,8 +73,7 @@ final class RecordService: Sendable {
     let zones = call.namedZones
     let id =
       context.scope == .shared
-      ? try storage.read { try databases.target(of: zones, context, $0).id }
-      : try databases.partition(context)
+      ? try await sharedDatabase(of: zones, context) : try databases.partition(context)
     let isSaving = request.operations.contains { !$0.operationType.isDelete }
     if isSaving {
       try await quotas.check(context, id, adding: Int64(bodySize))
@@ -87,10 +86,22 @@ final class RecordService: Sendable {
       // A batch that was refused takes no room.
       if isSaving { quotas.add(Int64(bodySize), in: id) }
       if note.deletedCount > 0 { quotas.noteDeletion(context, id) }
-      rates.countLinkedRows(outcome.linkedRows, context)
+      // The notifications to the author's own devices are rows of the outbox, a hundred bytes each.
+      rates.countLinkedRows(outcome.linkedRows + note.bytesToAuthor / 100, context)
       delivery.announce(note)
     }
     return outcome.reply
+  }
+
+  /// The database of zones that others share with the caller; its shares are not decoded on a thread
+  /// of the pool.
+  private func sharedDatabase(
+    of zones: [ZoneID],
+    _ context: RequestContext
+  ) async throws -> PartitionID {
+    try await reads.run(for: context) { [self] control in
+      try storage.read(control) { try databases.target(of: zones, context, $0).id }
+    }
   }
 
   private func checkOneOperationPerRecord(

@@ -87,3 +87,24 @@ extension FieldContent {
     }
   }
 }
+
+extension StoredRecord {
+  /// Whether a kept field may have a reference with an action; its fields are not decoded.
+  var mayBind: Bool {
+    guard contents.contains(.references) else { return false }
+    return [ReferenceAction.validate, .deleteSelf].contains { action in
+      fields.firstRange(of: Data("\"\(action.rawValue)\"".utf8)) != nil
+    }
+  }
+
+  /// About the memory that the record takes when it is decoded: a list of references takes many times
+  /// its bytes.
+  var decodedSize: Int {
+    let bytes = fields.count + (sharing?.count ?? 0)
+    guard contents.contains(.references) else { return bytes }
+    let brace = UInt8(ascii: "{")
+    return fields.reduce(bytes) { $1 == brace ? $0 + Self.bytesPerReference : $0 }
+  }
+
+  private static var bytesPerReference: Int { 2 * MemoryLayout<ReferenceValue>.stride }
+}

@@ -241,6 +241,7 @@ package final class CloudKitService: Sendable {
       writer: writer,
       users: users,
       reads: reads,
+      rates: rates,
       delivery: delivery,
       renderer: renderer,
       signer: signer,

@@ -29,6 +29,20 @@ final class RequestRates: Sendable {
     if let seconds { throw Self.tooMany("requests, slow down", seconds) }
   }
 
+  /// Counts items of a request as requests of their own: each takes a turn of the writers.
+  func countRequests(_ count: Int, _ context: RequestContext) {
+    guard count > 0, let principal = context.principal,
+      let rate = limits.requestsPerSecond, rate > 0
+    else { return }
+    throttle.spend(
+      Double(count),
+      for: "user \(principal.account)",
+      rate: rate,
+      burst: limits.requestBurst,
+      now: now
+    )
+  }
+
   /// Throws for an address that requests pages and account endpoints over the rate, before the
   /// request's body is read or anything is looked up.
   func checkAddress(_ request: WebServiceRequest) throws {

@@ -104,7 +104,7 @@ extension CloudKitService {
     guard let signedIn = signer.open(seal, as: SignedIn.self, for: .shareAcceptance),
       signedIn.guid == guid.guid,
       let session = try storage.read({ try $0.session(digest: signedIn.session) }),
-      session.container == PageSession.share.rawValue, session.expires > now
+      session.audience == .page(.share), session.expires > now
     else {
       throw ErrorDictionary(.authenticationRequired, "Please sign in again.")
     }

@@ -13,7 +13,7 @@ extension ModifyCall {
     var input = SharingInput(
       container: context.container,
       environment: context.environment,
-      views: database.views
+      access: database.access
     )
     input.makeID = { [effects = parts.effects] in effects.uuid().uuidString }
     input.makeGUID = { [effects = parts.effects] in
@@ -187,7 +187,9 @@ extension ModifyCall {
     _ input: inout SharingInput,
     _ snapshot: any StorageSnapshot
   ) throws -> Set<RecordKey> {
-    guard database.views == nil, operations.contains(where: { $0.type.isDelete }) else { return [] }
+    guard !database.access.isShared, operations.contains(where: { $0.type.isDelete }) else {
+      return []
+    }
     var roots: Set<RecordKey> = []
     let exemptFromCascades = exemptFromCascades(operations)
     let deleted = Set(operations.filter(\.type.isDelete).compactMap(\.key))
@@ -235,8 +237,14 @@ extension ModifyCall {
         )
       }
       var next: Set<RecordKey> = []
-      for child in try snapshot.children(in: id, of: level.sorted { $0.name < $1.name })
-      where input.childrenByKey[child.key] == nil {
+      let children = try snapshot.children(
+        in: id,
+        of: level.sorted { $0.name < $1.name },
+        // A record may be found a second time, below another level.
+        limit: parts.limits.recordsPerShareChange + 1
+      )
+      try check(children.count)
+      for child in children where input.childrenByKey[child.key] == nil {
         let above = shares[RecordKey(zone: child.key.zone, name: child.parent)]
         let isRoot = child.membership != nil && child.membership?.share != above
         input.childrenByKey[child.key] = LoadedChild(child: child, isRoot: isRoot)

@@ -130,7 +130,7 @@ extension ModifyPlanner {
     guard let draft = saved[key], let index = savedBy[key] else { return }
     // No parent, not shared, and in the caller's own database: the common case.
     if draft.stored.parent == nil, draft.sharing == nil, !draft.stored.isShare,
-      input.sharing.views == nil, touchedRoots.isEmpty
+      !input.sharing.access.isShared, touchedRoots.isEmpty
     {
       return
     }
@@ -142,7 +142,9 @@ extension ModifyPlanner {
         error: ErrorDictionary(.badRequest, "the record '\(key.name)' would be its own ancestor")
       )
     }
-    guard let view = input.sharing.views?[key.zone], !draft.stored.isShare else { return }
+    guard let view = input.sharing.access.view(of: key.zone), !draft.stored.isShare else {
+      return
+    }
     // A name that an invisible record has is refused like any record that is not in the caller's
     // share.
     let hidden = input.existing[key].map { !$0.isDeleted && !view.sees($0) } ?? false

@@ -7,19 +7,19 @@ extension ModifyPlanner {
 
   private var caller: String { input.stamping.user }
 
-  private func view(of key: RecordKey) -> ZoneView? { input.sharing.views?[key.zone] }
+  private func view(of key: RecordKey) -> ZoneView? { input.sharing.access.view(of: key.zone) }
 
   /// The existing record, if the caller may see it.
   func visible(_ key: RecordKey) -> StoredRecord? {
     guard let found = current(key) else { return nil }
-    guard input.sharing.views != nil else { return found }
+    guard input.sharing.access.isShared else { return found }
     // Saved in this batch: the caller may see what they have just written.
     if saved[key] != nil { return found }
     return view(of: key)?.sees(found) == true ? found : nil
   }
 
   func checkShareAccess(_ found: StoredRecord, _ key: RecordKey) throws {
-    guard input.sharing.views != nil else { return }
+    guard input.sharing.access.isShared else { return }
     if found.isShare { return }
     guard view(of: key)?.permission(for: found).canWrite == true || saved[key] != nil else {
       throw Self.denied
@@ -27,7 +27,7 @@ extension ModifyPlanner {
   }
 
   func checkDeletion(of found: StoredRecord) throws {
-    guard input.sharing.views != nil else { return }
+    guard input.sharing.access.isShared else { return }
     if try found.decodedSharing()?.share != nil {
       throw ErrorDictionary(.accessDenied, "only its owner can delete the root of a share")
     }
@@ -61,7 +61,7 @@ extension ModifyPlanner {
   ) throws -> RecordSharing? {
     var sharing = saved[key]?.sharing
     if sharing == nil { sharing = try found?.decodedSharing() }
-    if input.sharing.views != nil {
+    if input.sharing.access.isShared {
       if sharing?.share != nil, found?.parent != parent {
         throw ErrorDictionary(.accessDenied, "only its owner can move the root of a share")
       }
@@ -129,7 +129,7 @@ extension ModifyPlanner {
       guard let known, known.state?.mayInvite(caller) == true else { throw Self.denied }
       sharing = known
     } else {
-      guard input.sharing.views == nil else { throw Self.denied }
+      guard !input.sharing.access.isShared else { throw Self.denied }
       try checkCanShare(key)
       sharing = RecordSharing(state: try newShare(request, key))
     }
@@ -139,10 +139,12 @@ extension ModifyPlanner {
       ShareState.Edit(
         participantLimit: input.limits.participantsPerShare,
         blockedLimit: input.limits.blockedPerShare,
+        textLimit: input.limits.nameLength,
         newID: input.sharing.makeID,
         person: { people[$0] }
       )
     )
+    try sharing.checkSize(input.limits, before: found?.sharing?.count)
     return sharing
   }
 

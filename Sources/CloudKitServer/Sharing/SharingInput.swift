@@ -7,8 +7,7 @@ struct SharingInput: Sendable {
   /// The owner of the database.
   var owner: SharePerson?
   var zoneNames: [ZoneNumber: String] = [:]
-  /// The caller's view, if another user owns the database.
-  var views: [ZoneNumber: ZoneView]?
+  var access = DatabaseAccess.whole
   /// All records below those that may be added to a share, leave it or move.
   var childrenByKey: [RecordKey: LoadedChild] = [:]
   /// All records in a share that ends.

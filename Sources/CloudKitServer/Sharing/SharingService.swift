@@ -12,7 +12,8 @@ final class SharingService: Sendable {
   let limits: ServiceLimits
   let effects: Effects
   private let users: UserService
-  private let reads: BoundedReads
+  let reads: BoundedReads
+  let rates: RequestRates
   private let renderer: RecordRenderer
 
   init(
@@ -20,6 +21,7 @@ final class SharingService: Sendable {
     writer: StorageWriter,
     users: UserService,
     reads: BoundedReads,
+    rates: RequestRates,
     delivery: NotificationDelivery,
     renderer: RecordRenderer,
     signer: Signer,
@@ -31,6 +33,7 @@ final class SharingService: Sendable {
     self.writer = writer
     self.users = users
     self.reads = reads
+    self.rates = rates
     self.delivery = delivery
     self.renderer = renderer
     self.signer = signer
@@ -62,13 +65,19 @@ final class SharingService: Sendable {
     _ = try context.user()
     try check(request, context)
     var reply = ShareReply()
+    /// The outcome for each short ID: one that is named again is not joined again.
+    var outcomes: [String: Result<Void, ErrorDictionary>] = [:]
+    rates.countRequests(request.shortGUIDs.count - 1, context)
     for guid in request.shortGUIDs {
       do {
         // A share without room in the reply is not joined; the client names it again.
         guard reply.count <= limits.bytesPerReply else {
           throw ReplyTooLarge(limit: limits.bytesPerReply).dictionary
         }
-        try await accept(guid, context)
+        if outcomes[guid.value] == nil {
+          outcomes[guid.value] = try await outcome { try await self.accept(guid, context) }
+        }
+        try outcomes[guid.value]?.get()
       } catch let error as ErrorDictionary {
         reply.append(try encoded(.failure(failed(error, guid, context))))
         continue
@@ -78,6 +87,16 @@ final class SharingService: Sendable {
       )
     }
     return reply.finished()
+  }
+
+  private func outcome(
+    of body: () async throws -> Void
+  ) async throws -> Result<Void, ErrorDictionary> {
+    do {
+      return .success(try await body())
+    } catch let error as ErrorDictionary {
+      return .failure(error)
+    }
   }
 
   /// A reply of `records/resolve` or `records/accept`; each item is encoded at once, so that no
@@ -176,7 +195,9 @@ final class SharingService: Sendable {
 
   func accept(_ guid: ShortGUID, _ context: RequestContext) async throws {
     let user = try context.user().userRecordName
-    let note = try await writer.write { [self] () -> (WriteBatch?, CommitNotification?) in
+    guard let partition = try await unjoined(guid, context) else { return }
+    let note = try await writer.write(to: partition) {
+      [self] () -> (WriteBatch?, CommitNotification?) in
       let located = try storage.read { try locate(guid, context, $0) }
       guard let person = located.person, user != located.guid.owner else { return (nil, nil) }
       var state = located.state
@@ -203,6 +224,25 @@ final class SharingService: Sendable {
     if let note { delivery.announce(note) }
   }
 
+  /// The database of a share, or nil if the caller has joined it, or owns it: nothing is written
+  /// then, and no turn of the writers is taken.
+  private func unjoined(
+    _ guid: ShortGUID,
+    _ context: RequestContext
+  ) async throws -> PartitionID? {
+    let user = try context.user().userRecordName
+    return try await reads.run(for: context) { [self] control in
+      try storage.read(control) { snapshot in
+        let located = try locate(guid, context, snapshot)
+        guard located.person != nil, user != located.guid.owner else { return nil }
+        guard located.participant?.status == .accepted,
+          try snapshot.hasShareLink(link(of: user, to: located, context))
+        else { return located.guid.partition }
+        return nil
+      }
+    }
+  }
+
   /// Refuses a share beyond those that one user may have joined; those that ended are kept, since a
   /// device that was away learns of the end by them.
   private func checkLinks(
@@ -210,15 +250,16 @@ final class SharingService: Sendable {
     adding located: LocatedShare,
     _ context: RequestContext
   ) throws {
-    let links = try storage.read { snapshot in
-      try snapshot.shareLinks(
+    let isFull = try storage.read { snapshot in
+      let count = try snapshot.shareLinkCount(
         container: context.container,
         environment: context.environment,
         user: user
       )
+      guard count >= limits.joinedSharesPerUser else { return false }
+      return try !snapshot.hasShareLink(link(of: user, to: located, context))
     }
-    let added = link(of: user, to: located, context)
-    guard links.count >= limits.joinedSharesPerUser, !links.contains(added) else { return }
+    guard isFull else { return }
     throw ErrorDictionary(
       .badRequest,
       "a user joins at most \(limits.joinedSharesPerUser) shares",
@@ -261,6 +302,7 @@ final class SharingService: Sendable {
     )
     var sharing = try located.share.decodedSharing() ?? RecordSharing()
     sharing.state = state
+    try sharing.checkSize(limits, before: located.share.sharing?.count)
     var record = located.share
     record.change = change
     record.tag = stamping.tag()
@@ -342,13 +384,14 @@ final class SharingService: Sendable {
     // As the caller will read it: in the shared database, or in their own.
     var reading = context
     reading.scope = isOwner ? .private : .shared
-    let rendering = RecordRendering(
+    var rendering = RecordRendering(
       renderer: renderer,
       partition: located.guid.partition,
       zones: ZoneDirectory([located.row], reading, owner: located.guid.owner),
       context: reading
     )
     let participant = located.participant
+    rendering.invitation = participant?.status == .invited ? participant?.id : nil
     let isPublic = state.publicPermission.canRead
     var root: RecordDictionary?
     if guid.shouldFetchRootRecord == true, let record = located.root {

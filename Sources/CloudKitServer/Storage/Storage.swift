@@ -166,7 +166,8 @@ package protocol StorageSnapshot {
   func expiredTraces(in id: PartitionID, before time: Int64) throws -> [ZoneNumber: ChangeNumber]
   func partitions() throws -> [PartitionID]
   func activeIndexes(in id: PartitionID, types: [String]) throws -> [String: Set<String>]
-  func children(in id: PartitionID, of parents: [RecordKey]) throws -> [StoredChild]
+  /// The existing records below any of the parents, at most as many as the limit.
+  func children(in id: PartitionID, of parents: [RecordKey], limit: Int) throws -> [StoredChild]
   /// The names of a zone's shares, without deleted ones.
   func shareNames(in id: PartitionID, zone: ZoneNumber) throws -> [String]
   /// Reads what is needed of a page of a zone's shares, by name, without deleted ones.
@@ -233,11 +234,19 @@ package protocol StorageSnapshot {
   func user(container: String, account: String) throws -> StoredUser?
   func user(container: String, recordName: String) throws -> StoredUser?
   func shortGUID(_ guid: String) throws -> StoredShortGUID?
+  /// A user's links to shares, those of one owner, or all of them.
   func shareLinks(
     container: String,
     environment: ContainerEnvironment,
-    user: String
+    user: String,
+    owner: String?
   ) throws -> [StoredShareLink]
+  func hasShareLink(_ link: StoredShareLink) throws -> Bool
+  func shareLinkCount(
+    container: String,
+    environment: ContainerEnvironment,
+    user: String
+  ) throws -> Int
   func apiToken(digest: String) throws -> StoredAPIToken?
   func apiTokens() throws -> [StoredAPIToken]
   func session(digest: String) throws -> StoredSession?

@@ -29,11 +29,13 @@ struct DatabaseLookup: Sendable {
   /// Finds the database of zones that have one owner.
   ///
   /// For the shared database, rights are read in the owner's database, here and on every request: a
-  /// link only locates it.
+  /// link only locates it. Links to the owner's shares that the caller has read already are not
+  /// read again.
   func target(
     of zones: [ZoneID],
     _ context: RequestContext,
-    _ snapshot: any StorageSnapshot
+    _ snapshot: any StorageSnapshot,
+    knowing known: [StoredShareLink]? = nil
   ) throws -> TargetDatabase {
     let names = Set(zones.map(\.zoneName)).sorted()
     guard context.scope == .shared else {
@@ -49,19 +51,21 @@ struct DatabaseLookup: Sendable {
     guard owners.count <= 1 else {
       throw ErrorDictionary(.badRequest, "the zones of one request belong to one owner")
     }
-    let links = try shareLinks(context, snapshot).filter {
+    let links = try (known ?? shareLinks(context, of: owners.first, snapshot)).filter {
       owners.contains($0.owner) && names.contains($0.zoneName)
     }
     var target = TargetDatabase(
       id: try links.first?.partition ?? partition(context),
       owner: owners.first ?? "",
       rows: [],
-      views: [:]
+      access: .shared([:])
     )
+    var views: [ZoneNumber: ZoneView] = [:]
     for zone in try openZones(links, user, snapshot) {
       target.rows.append(zone.row)
-      target.views?[zone.row.number] = zone.view
+      views[zone.row.number] = zone.view
     }
+    target.access = .shared(views)
     return target
   }
 
@@ -75,8 +79,18 @@ struct DatabaseLookup: Sendable {
       return TargetDatabases(byOwner: ["": try target(of: zones, context, snapshot)], isOne: true)
     }
     var byOwner: [String: TargetDatabase] = [:]
-    for (owner, zones) in Dictionary(grouping: zones, by: { $0.ownerRecordName ?? "" }) {
-      byOwner[owner] = try target(of: zones, context, snapshot)
+    let owners = Dictionary(grouping: zones, by: { $0.ownerRecordName ?? "" })
+    // Once for all owners: a request may name many, and a user may have many links.
+    let links =
+      owners.count > 1
+      ? Dictionary(grouping: try shareLinks(context, snapshot), by: \.owner) : nil
+    for (owner, zones) in owners {
+      byOwner[owner] = try target(
+        of: zones,
+        context,
+        snapshot,
+        knowing: links.map { $0[owner] ?? [] }
+      )
     }
     return TargetDatabases(byOwner: byOwner, isOne: false)
   }
@@ -126,15 +140,18 @@ struct DatabaseLookup: Sendable {
     return zones
   }
 
+  /// The caller's links to shares of one owner, or of all.
   func shareLinks(
     _ context: RequestContext,
+    of owner: String? = nil,
     _ snapshot: any StorageSnapshot
   ) throws -> [StoredShareLink] {
     if let visit = context.visit { return [visit.link] }
     return try snapshot.shareLinks(
       container: context.container,
       environment: context.environment,
-      user: try context.user().userRecordName
+      user: try context.user().userRecordName,
+      owner: owner
     )
   }
 }

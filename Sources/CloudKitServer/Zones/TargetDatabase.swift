@@ -8,12 +8,9 @@ struct TargetDatabase: Sendable {
   var owner: String
   /// The requested zones, as far as the caller may see them.
   var rows: [StoredZone]
-  /// What the caller may see, in another owner's database.
-  var views: [ZoneNumber: ZoneView]?
+  var access = DatabaseAccess.whole
 
-  func sees(_ record: StoredRecord) -> Bool {
-    views.map { $0[record.key.zone]?.sees(record) ?? false } ?? true
-  }
+  func sees(_ record: StoredRecord) -> Bool { access.sees(record) }
 }
 
 /// The databases of one request's zones.

@@ -110,8 +110,8 @@ package final class ZoneService: Sendable {
             row,
             database.id,
             owner: database.owner,
-            view: database.views?[number],
-            isShared: database.views?[number]?.isWhole ?? shared.contains(number),
+            view: database.access.view(of: number),
+            isShared: database.access.view(of: number)?.isWhole ?? shared.contains(number),
             context
           )
         )

@@ -76,6 +76,7 @@ final class FlakyStorage: Storage {
   ) throws -> Result {
     try base.read(prefetching: reads, control: control) { snapshot in
       guard let count else { return try body(snapshot) }
+      count.addRead()
       return try body(CountingSnapshot(base: snapshot, count: count))
     }
   }

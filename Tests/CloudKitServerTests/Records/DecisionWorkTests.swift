@@ -195,4 +195,69 @@ struct DecisionWorkTests {
     let reply: RecordsResponse = try await person.call(.modifyRecords, request(3))
     #expect(reply.records[0].error == nil)
   }
+
+  @Test("An update reads no targets of references without an action, and no missing one twice")
+  func keptTargets() async throws {
+    let (server, count) = try await TestServer.counting()
+    let person = try await server.person()
+    for index in 0..<20 {
+      try await person.save(.create, "t\(index)", ["text": bulk], zone: .defaultZone)
+    }
+    let idle = (0..<20).map { reference("t\($0)", .none) }
+    try await person.save(.create, "idle", ["list": .referenceList(idle)], zone: .defaultZone)
+    count.reset()
+    try await person.save(.forceUpdate, "idle", ["n": .int64(1)], zone: .defaultZone)
+    #expect(count.fieldBytes < 3000)
+    #expect(count.asked <= 2)
+    // Two records that keep references to the same deleted ones, in the public database.
+    let list = (0..<20).map { reference("t\($0)", .validate) }
+    for name in ["a", "b"] {
+      try await person.save(.create, name, ["list": .referenceList(list)], zone: .defaultZone)
+    }
+    count.reset()
+    _ = try await person.modify(
+      ["a", "b"].map { .make(.forceUpdate, $0, ["n": .int64(1)]) },
+      zone: .defaultZone
+    )
+    #expect(count.asked <= 2 + 20)
+  }
+
+  @Test("Kept references have a limit of number in one request")
+  func keptReferences() async throws {
+    let server = try await TestServer(limits: { $0.linkedRowsPerRequest = 30 })
+    let person = try await server.person().extended
+    _ = try await person.modify((0..<20).map { .make(.create, "t\($0)") }, zone: .defaultZone)
+    let list = (0..<20).map { reference("t\($0)", .validate) }
+    for name in ["a", "b"] {
+      try await person.save(.create, name, ["list": .referenceList(list)], zone: .defaultZone)
+    }
+    let both = try await person.failure(
+      .modifyRecords,
+      ModifyRecordsRequest(
+        operations: ["a", "b"].map { .make(.forceUpdate, $0, ["n": .int64(1)]) },
+        zoneID: .defaultZone
+      )
+    )
+    #expect(both.extension?.code == .limitExceeded)
+    try await person.save(.forceUpdate, "a", ["n": .int64(1)], zone: .defaultZone)
+  }
+
+  @Test("A list of references counts for the bytes of a decision as it is in memory")
+  func decodedReferences() async throws {
+    let server = try await TestServer(limits: { $0.bytesPerDecision = 40_000 })
+    let person = try await server.person().extended
+    let list = (0..<200).map { reference("t\($0)", .none) }
+    for name in ["a", "b"] {
+      try await person.save(.create, name, ["list": .referenceList(list)], zone: .defaultZone)
+    }
+    let both = try await person.failure(
+      .modifyRecords,
+      ModifyRecordsRequest(
+        operations: ["a", "b"].map { .make(.forceUpdate, $0, ["n": .int64(1)]) },
+        zoneID: .defaultZone
+      )
+    )
+    #expect(both.extension?.code == .limitExceeded)
+    try await person.save(.forceUpdate, "a", ["n": .int64(1)], zone: .defaultZone)
+  }
 }

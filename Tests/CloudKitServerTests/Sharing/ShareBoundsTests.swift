@@ -196,4 +196,130 @@ struct ShareBoundsTests {
     let url = try #require(found.rootRecord?.content("file")?.assets.first?.downloadURL)
     #expect(await tree.guest.download(url).status == 200)
   }
+
+  @Test("An invited person's URL of a file ends when the invitation is withdrawn")
+  func withdrawnInvitation() async throws {
+    let tree = try await SharedTree(accepts: false)
+    let file = try await tree.owner.upload(Data([1, 2, 3]))
+    try await tree.owner.save(.forceUpdate, "root", ["file": .asset(file)])
+    let found = try await tree.guest.resolve(tree.share.shortGUID, root: true)
+    let url = try #require(found.rootRecord?.content("file")?.assets.first?.downloadURL)
+    #expect(await tree.guest.download(url).status == 200)
+    _ = try await tree.owner.updateShare(try await tree.owner.lookup("share"), participants: [])
+    #expect(await tree.guest.download(url).status == 403)
+  }
+
+  @Test("A signed-in visitor's URL of a file ends when the link is closed")
+  func closedLink() async throws {
+    let (tree, share) = try await world { _ in }
+    let file = try await tree.owner.upload(Data([1, 2, 3]))
+    try await tree.owner.save(.forceUpdate, "open", ["file": .asset(file)])
+    let found = try await tree.guest.resolve(share.shortGUID, root: true)
+    let url = try #require(found.rootRecord?.content("file")?.assets.first?.downloadURL)
+    #expect(await tree.guest.download(url).status == 200)
+    _ = try await tree.owner.updateShare(
+      try await tree.owner.lookup("public"),
+      publicPermission: ParticipantPermission.none
+    )
+    #expect(await tree.guest.download(url).status == 403)
+  }
+
+  @Test("A removed participant's upload URLs end")
+  func removedUploader() async throws {
+    let tree = try await SharedTree()
+    let reply: UploadTokensResponse = try await tree.guest.call(
+      .uploadAssets,
+      UploadTokensRequest(
+        tokens: [UploadTokenField(fieldName: "file", recordName: "a", recordType: "Note")],
+        zoneID: tree.zone
+      ),
+      in: .shared
+    )
+    let path = try reply.tokens[0].get().url.replacing("http://127.0.0.1:8080", with: "")
+    _ = try await tree.owner.updateShare(try await tree.owner.lookup("share"), participants: [])
+    #expect(await tree.server.send("POST", path, body: Data([1])).status == 403)
+  }
+
+  // MARK: The state of a share
+
+  private func named(_ given: String, id: String? = nil) -> ShareParticipant {
+    ShareParticipant(
+      participantId: id,
+      type: .user,
+      acceptanceStatus: .invited,
+      permission: .readOnly,
+      userIdentity: UserIdentity(
+        nameComponents: NameComponents(givenName: given),
+        lookupInfo: LookupInfo(emailAddress: "\(UUID())@example.com")
+      )
+    )
+  }
+
+  @Test("The texts of a participant have a limit of bytes")
+  func participantTexts() async throws {
+    let tree = try await SharedTree(accepts: false)
+    let owner = tree.owner.extended
+    func refusal(_ participant: ShareParticipant) async -> ErrorExtensionCode? {
+      do {
+        let share = try await owner.lookup("share")
+        _ = try await owner.updateShare(share, participants: [participant])
+        return nil
+      } catch {
+        return (error as? ErrorDictionary)?.extension?.code
+      }
+    }
+    let marks = "e" + String(repeating: "\u{301}", count: 200)
+    #expect(await refusal(named(String(repeating: "x", count: 256))) == .limitExceeded)
+    #expect(await refusal(named(marks)) == .limitExceeded)
+    #expect(await refusal(named("Ada", id: marks)) == .limitExceeded)
+    #expect(await refusal(named(String(repeating: "x", count: 255))) == nil)
+  }
+
+  @Test("The state of a share has a limit of bytes, which no further participant exceeds")
+  func stateSize() async throws {
+    let (tree, share) = try await world { $0.shareStateSize = 3000 }
+    let owner = tree.owner.extended
+    var invited: [ShareParticipant] = []
+    var refused: ErrorDictionary?
+    for _ in 0..<40 where refused == nil {
+      invited.append(named(String(repeating: "x", count: 200)))
+      do {
+        _ = try await owner.updateShare(try await owner.lookup("share"), participants: invited)
+      } catch {
+        refused = error as? ErrorDictionary
+        invited.removeLast()
+      }
+    }
+    #expect(refused?.extension?.code == .limitExceeded)
+    #expect((3...14).contains(invited.count))
+    // A save that adds nothing passes, and so does another share.
+    _ = try await owner.updateShare(try await owner.lookup("share"), participants: invited)
+    try await tree.guest.accept(share)
+  }
+
+  @Test("A zone of another owner for which the caller has no view shows nothing")
+  func missingView() async throws {
+    let tree = try await SharedTree()
+    let storage = tree.server.service.storage
+    let id = try storage.partition(
+      PartitionKey(
+        container: TestServer.container,
+        environment: .development,
+        scope: .private,
+        owner: try await tree.owner.userRecordName
+      )
+    )
+    let record = try #require(
+      try storage.read { snapshot in
+        let zone = try #require(try snapshot.zones(in: id, named: ["notes"]).first)
+        let key = RecordKey(zone: zone.number, name: "root")
+        return try snapshot.records(in: id, keys: [key])[key]
+      }
+    )
+    let zone = record.key.zone
+    #expect(DatabaseAccess.whole.sees(record))
+    #expect(DatabaseAccess.whole.view(of: zone) == nil)
+    #expect(!DatabaseAccess.shared([:]).sees(record))
+    #expect(DatabaseAccess.shared([:]).view(of: zone)?.isOpen == false)
+  }
 }

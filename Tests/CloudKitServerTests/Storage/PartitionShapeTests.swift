@@ -227,7 +227,7 @@ private final class StatementRecorder {
     _ = try snapshot.subscriptions(in: id, user: "u")
     _ = try snapshot.subscriptions(in: id, types: ["T"])
     let range = ShareRange(zone: .defaultZone, share: "s", after: .zero, limit: 1)
-    _ = try snapshot.children(in: id, of: [record])
+    _ = try snapshot.children(in: id, of: [record], limit: 10)
     _ = try snapshot.members(in: id, range)
     _ = try snapshot.departures(in: id, range)
     _ = try snapshot.present(in: id, at: .zero, range)

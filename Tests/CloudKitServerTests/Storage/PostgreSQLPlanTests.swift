@@ -158,7 +158,7 @@ struct PostgreSQLPlanTests {
       }
     }
     try expect("record_references_pkey") { _ = try snapshot.references(in: id, to: keys) }
-    try expect("records_by_parent") { _ = try snapshot.children(in: id, of: [keys[0]]) }
+    try expect("records_by_parent") { _ = try snapshot.children(in: id, of: [keys[0]], limit: 10) }
     try expect("records_by_share") {
       _ = try snapshot.members(
         in: id,

@@ -6,7 +6,12 @@ import Synchronization
 
 /// What a storage's readers have read: work that a test counts.
 final class ReadCount: Sendable {
-  private let values = Mutex((bytes: 0, records: 0, users: 0))
+  private struct Values {
+    var (bytes, records, users, children, links) = (0, 0, 0, 0, 0)
+    var (asked, devices, reads) = (0, 0, 0)
+  }
+
+  private let values = Mutex(Values())
 
   /// Bytes of fields of whole records, pages of feeds and queries excepted.
   var fieldBytes: Int { values.withLock { $0.bytes } }
@@ -14,7 +19,29 @@ final class ReadCount: Sendable {
   /// Look-ups of users by their record names.
   var users: Int { values.withLock { $0.users } }
 
-  func reset() { values.withLock { $0 = (0, 0, 0) } }
+  /// Records that were found by their parents.
+  var children: Int { values.withLock { $0.children } }
+  /// A user's links to shares.
+  var links: Int { values.withLock { $0.links } }
+
+  /// Records that were asked for by their keys, existing or not.
+  var asked: Int { values.withLock { $0.asked } }
+  /// Devices that were looked up.
+  var devices: Int { values.withLock { $0.devices } }
+  /// Transactions that read.
+  var reads: Int { values.withLock { $0.reads } }
+
+  func addAsked(_ number: Int) { values.withLock { $0.asked += number } }
+
+  func addDevice() { values.withLock { $0.devices += 1 } }
+
+  func addRead() { values.withLock { $0.reads += 1 } }
+
+  func reset() { values.withLock { $0 = Values() } }
+
+  func addChildren(_ number: Int) { values.withLock { $0.children += number } }
+
+  func addLinks(_ number: Int) { values.withLock { $0.links += number } }
 
   func add(_ records: some Collection<StoredRecord>) {
     values.withLock { values in
@@ -65,6 +92,7 @@ struct CountingSnapshot: StorageSnapshot {
   }
   func records(in id: PartitionID, keys: [RecordKey]) throws -> [RecordKey: StoredRecord] {
     let found = try base.records(in: id, keys: keys)
+    count.addAsked(keys.count)
     count.add(found.values)
     return found
   }
@@ -102,8 +130,14 @@ struct CountingSnapshot: StorageSnapshot {
   func activeIndexes(in id: PartitionID, types: [String]) throws -> [String: Set<String>] {
     try base.activeIndexes(in: id, types: types)
   }
-  func children(in id: PartitionID, of parents: [RecordKey]) throws -> [StoredChild] {
-    try base.children(in: id, of: parents)
+  func children(
+    in id: PartitionID,
+    of parents: [RecordKey],
+    limit: Int
+  ) throws -> [StoredChild] {
+    let found = try base.children(in: id, of: parents, limit: limit)
+    count.addChildren(found.count)
+    return found
   }
   func shareNames(in id: PartitionID, zone: ZoneNumber) throws -> [String] {
     try base.shareNames(in: id, zone: zone)
@@ -203,9 +237,25 @@ struct CountingSnapshot: StorageSnapshot {
   func shareLinks(
     container: String,
     environment: ContainerEnvironment,
-    user: String
+    user: String,
+    owner: String?
   ) throws -> [StoredShareLink] {
-    try base.shareLinks(container: container, environment: environment, user: user)
+    let found = try base.shareLinks(
+      container: container,
+      environment: environment,
+      user: user,
+      owner: owner
+    )
+    count.addLinks(found.count)
+    return found
+  }
+  func hasShareLink(_ link: StoredShareLink) throws -> Bool { try base.hasShareLink(link) }
+  func shareLinkCount(
+    container: String,
+    environment: ContainerEnvironment,
+    user: String
+  ) throws -> Int {
+    try base.shareLinkCount(container: container, environment: environment, user: user)
   }
   func apiToken(digest: String) throws -> StoredAPIToken? {
     try base.apiToken(digest: digest)
@@ -217,7 +267,8 @@ struct CountingSnapshot: StorageSnapshot {
     try base.session(digest: digest)
   }
   func device(token: String) throws -> StoredDevice? {
-    try base.device(token: token)
+    count.addDevice()
+    return try base.device(token: token)
   }
   func devices(
     container: String,

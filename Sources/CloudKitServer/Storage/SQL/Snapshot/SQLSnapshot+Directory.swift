@@ -166,15 +166,18 @@ extension SQLSnapshot {
   func shareLinks(
     container: String,
     environment: ContainerEnvironment,
-    user: String
+    user: String,
+    owner: String?
   ) throws -> [StoredShareLink] {
     try connection.query(
       """
       SELECT partition, zone, share, owner, zone_name FROM share_links
       WHERE container = $1 AND environment = $2 AND user_record = $3
+      \(owner == nil ? "" : "AND owner = $4")
       ORDER BY partition, zone, share
       """,
       [.text(container), .text(environment.rawValue), .text(user)]
+        + (owner.map { [.text($0)] } ?? [])
     ) { row in
       StoredShareLink(
         container: container,
@@ -187,6 +190,34 @@ extension SQLSnapshot {
         share: row.text(2)
       )
     }
+  }
+
+  func hasShareLink(_ link: StoredShareLink) throws -> Bool {
+    try !connection.query(
+      """
+      SELECT 1 FROM share_links
+      WHERE container = $1 AND environment = $2 AND user_record = $3 AND partition = $4
+        AND zone = $5 AND share = $6
+      """,
+      [
+        .text(link.container), .text(link.environment.rawValue), .text(link.user),
+        .integer(link.partition.rawValue), .integer(link.zone.rawValue), .text(link.share),
+      ]
+    ) { _ in true }.isEmpty
+  }
+
+  func shareLinkCount(
+    container: String,
+    environment: ContainerEnvironment,
+    user: String
+  ) throws -> Int {
+    try connection.query(
+      """
+      SELECT COUNT(*) FROM share_links
+      WHERE container = $1 AND environment = $2 AND user_record = $3
+      """,
+      [.text(container), .text(environment.rawValue), .text(user)]
+    ) { Int($0.int64(0)) }.first ?? 0
   }
 
   private func apiToken(_ row: Session.Row) throws -> StoredAPIToken {

@@ -14,9 +14,13 @@ extension SQLSnapshot {
     }
   }
 
-  func children(in id: PartitionID, of parents: [RecordKey]) throws -> [StoredChild] {
+  func children(
+    in id: PartitionID,
+    of parents: [RecordKey],
+    limit: Int
+  ) throws -> [StoredChild] {
     var found: [StoredChild] = []
-    for (zone, keys) in Dictionary(grouping: parents, by: \.zone) {
+    for (zone, keys) in Dictionary(grouping: parents, by: \.zone) where found.count < limit {
       found += try connection.query(
         connection.dialect.rows(
           "name, type, parent, share, entered, seen, deleted",
@@ -25,10 +29,13 @@ extension SQLSnapshot {
           and: "parent",
           among: "$3",
           isCluster: readGuard != nil
-        ),
-        [partition(id), .integer(zone.rawValue), .texts(keys.map(\.name))]
+        ) + " LIMIT $4",
+        [
+          partition(id), .integer(zone.rawValue), .texts(keys.map(\.name)),
+          .integer(Int64(limit - found.count)),
+        ]
       ) { row -> StoredChild? in
-        // Not a condition of the query: PostgreSQL would use the index by type for it.
+        // A deleted record has no parent since the first version that shares. Not a condition of the query: PostgreSQL would use the index by type for it.
         guard row.int64(6) == 0 else { return nil }
         return StoredChild(
           key: RecordKey(zone: zone, name: row.text(0)),
