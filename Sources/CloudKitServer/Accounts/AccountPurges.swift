@@ -85,7 +85,8 @@ final class AccountPurges: Sendable {
         try $0.shareLinks(
           container: user.container,
           environment: environment,
-          user: user.recordName
+          user: user.recordName,
+          owner: nil
         )
       }
       for link in links { try await leave(link) }

@@ -119,7 +119,10 @@ extension AccountService {
           "This server takes new accounts by invitation, and this invitation is not valid."
       )
     }
-    guard !userName.isEmpty, userName.count <= limits.nameLength else {
+    guard !userName.isEmpty, userName.count <= limits.nameLength,
+      // A character may have any number of combining marks; a password's check counts bytes too.
+      userName.utf8.count <= 4 * limits.nameLength
+    else {
       throw AdministrationError(
         description: "A user name has 1 to \(limits.nameLength) characters."
       )

@@ -175,7 +175,9 @@ package final class AccountService: Sendable {
     if let next = changes.emailAddress, let address, !EmailAddress.areSame(next, address) {
       mails.notify(changed, at: address, of: .address, from: sender)
     }
-    if changes.password != nil || changes.isDisabled == true { sessions.credentialsEnded() }
+    if changes.password != nil || changes.isDisabled == true {
+      sessions.credentialsEnded(of: changed.id)
+    }
     if changes.password != nil { try await attempts.forgetFailures(of: userName) }
   }
 
@@ -207,7 +209,7 @@ package final class AccountService: Sendable {
         return (batch, ())
       }
     }
-    sessions.credentialsEnded()
+    sessions.credentialsEnded(of: account.id)
     mails.notify(account, of: .deletion, from: sender)
     if purgesNow { try await purges.purge(account.id) }
   }

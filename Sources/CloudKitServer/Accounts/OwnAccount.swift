@@ -7,15 +7,17 @@ struct OwnAccount: Sendable {
   var session: StoredSession
   var sender: SenderAddress?
   /// Whether the session belongs to the account page, and began moments ago.
-  var isOfOwnPage: Bool { PageSession.ownPages.contains(session.container) }
+  var isOfOwnPage: Bool {
+    if case .page(let page) = session.audience { page?.isOwnPage == true } else { false }
+  }
   /// Whether the session began with password and code.
   ///
   /// A change requires the password again, but no second code. An authentication at another service
   /// is no code of this account.
-  var hasGivenCode: Bool { session.container == PageSession.ownPage.rawValue }
+  var hasGivenCode: Bool { session.audience == .page(.ownPage) }
   /// Whether the page was opened by an authentication at another service: the user may have no
   /// password here.
-  var isProvenElsewhere: Bool { session.container == PageSession.ownPageOfIssuer.rawValue }
+  var isProvenElsewhere: Bool { session.audience == .page(.ownPageOfIssuer) }
 }
 
 /// Calls with a user token about the user's own account: `POST /account/…`.

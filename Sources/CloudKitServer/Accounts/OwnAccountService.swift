@@ -46,8 +46,7 @@ final class OwnAccountService: Sendable {
   func account(ofToken token: String, from sender: SenderAddress?) throws -> OwnAccount? {
     try storage.read { snapshot in
       guard let session = try snapshot.session(digest: TokenDigest.of(token)),
-        session.expires > now,
-        PageSession.ownPages.contains(session.container) || !session.container.hasPrefix("/"),
+        session.expires > now, session.audience.opensOwnAccount,
         let account = try snapshot.account(id: session.account),
         try !snapshot.state(of: account.id).0.isDisabled
       else { return nil }
@@ -65,8 +64,7 @@ final class OwnAccountService: Sendable {
         try grants.flatMap { try WireCoding.decode(RefreshGrant.self, from: $0.body).sessions }
       )
       let sessions = try snapshot.sessions(account: id).filter {
-        $0.expires > now
-          && !(PageSession.ownPages + [PageSession.share.rawValue]).contains($0.container)
+        $0.expires > now && $0.audience.isListed
           && !ofDevices.contains($0.digest)
       }
       return AccountOverview(
@@ -112,7 +110,7 @@ final class OwnAccountService: Sendable {
         return (batch, ())
       }
     }
-    sessions.credentialsEnded()
+    sessions.credentialsEnded(of: account)
     auditLog.record(
       "sign-out.page",
       by: own.account.userName,

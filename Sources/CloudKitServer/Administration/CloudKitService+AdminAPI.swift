@@ -82,7 +82,7 @@ extension CloudKitService {
       return ("operator", true)
     }
     let session = try storage.read { try $0.session(digest: TokenDigest.of(token)) }
-    guard let session, session.container == PageSession.administration.rawValue,
+    guard let session, session.audience == .page(.administration),
       session.expires > now,
       let account = try storage.read({ try $0.account(id: session.account) })
     else {

@@ -1,11 +1,16 @@
 import Foundation
+import Synchronization
 
 /// The health of the service, for monitoring.
 extension CloudKitService {
   /// Whether the storage responds and the server is not stopping.
+  ///
+  /// Anyone may ask, so the storage is read at most once in a second, and only one entry.
   package func isReady() async -> Bool {
     guard !isClosed else { return false }
-    return (try? storage.read { try $0.containers() }) != nil
+    return readiness.isReady(at: effects.clock.uptime) { [storage] in
+      (try? storage.read { try $0.entry(DirectoryEntry.Key(.sessionEnd, "")) }) != nil
+    }
   }
 
   /// The service's own metrics, in Prometheus' text format.
@@ -31,5 +36,27 @@ extension CloudKitService {
     watershed_mails_failed_total \(mails.failed)
 
     """
+  }
+}
+
+/// The last answer about the storage, valid for a second.
+final class Readiness: Sendable {
+  private static let freshness = 1.0
+
+  /// The answer, and the monotonic time of it.
+  private let known = Mutex<(isReady: Bool, time: Double)?>(nil)
+
+  func isReady(at time: Double, _ read: () -> Bool) -> Bool {
+    let fresh = known.withLock { known -> Bool? in
+      guard let last = known else { return nil }
+      guard time - last.time >= Self.freshness else { return last.isReady }
+      // Concurrent callers get the former answer while this one reads.
+      known?.time = time
+      return nil
+    }
+    if let fresh { return fresh }
+    let isReady = read()
+    known.withLock { $0 = (isReady, time) }
+    return isReady
   }
 }

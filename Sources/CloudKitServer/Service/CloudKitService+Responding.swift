@@ -36,10 +36,13 @@ extension CloudKitService {
     guard !isClosed || rules.isAnsweredWhileStopping else {
       throw ErrorDictionary(.tryAgainLater, "the server is stopping", retryAfter: 1)
     }
+    if rules.isPage, request.method != "GET", request.method != "POST" {
+      throw ErrorDictionary(.badRequest, "\(request.method) is not possible here")
+    }
     if rules.isPage, !isPageHost(request) { return foreignHostPage(request) }
     if rules.isPage, isForeignForm(request) { return foreignFormPage() }
     try checkBody(of: request)
-    if rules.isPage || route == .section(.account) { try rates.checkAddress(request) }
+    if rules.isRatedByAddress { try rates.checkAddress(request) }
     switch route {
     case .api(let path, let endpoint):
       return try await respondToAPI(request, target, path, endpoint)

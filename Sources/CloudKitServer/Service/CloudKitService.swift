@@ -47,6 +47,7 @@ package final class CloudKitService: Sendable {
   let exports: AccountExports
   package let apiTokens: APITokenService
   package let serverKeys: ServerKeyService
+  let readiness = Readiness()
   let reads: BoundedReads
   let mails: AccountMails
   /// The bearer token of the admin API; it can be renewed while the server runs.
@@ -380,9 +381,9 @@ package final class CloudKitService: Sendable {
   private func handle(_ event: StorageEvent) {
     switch event {
     case .directory:
-      sessions.cache.forgetSessions()
-      // A commit of this process is followed by the same call, outside the writer's lane.
+      // A commit of this process is followed by a call for its account, outside the writer's lane.
       guard !writer.isCurrent else { return }
+      sessions.cache.forgetSessions()
       delivery.lane.async { [weak self] in self?.devices.endUnboundListeners() }
     case .events:
       guard !writer.isCurrent else { return }

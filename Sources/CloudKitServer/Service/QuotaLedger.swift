@@ -10,6 +10,8 @@ final class QuotaLedger: Sendable {
   private struct Usage {
     var bytes: Int64
     var counted: Int64
+    /// Milliseconds that the count took.
+    var took: Int64
     /// Until when the count is used.
     var isFreshUntil: Int64
   }
@@ -27,6 +29,9 @@ final class QuotaLedger: Sendable {
   private static let freshness: Int64 = 60_000
   /// How many times as long as it took a count is used: a person may have millions of files.
   private static let freshnessPerCountTime: Int64 = 50
+  /// The same for a full database of which something was deleted: a fifth of the time at most is spent
+  /// counting it.
+  private static let freshnessPerCountTimeAfterDeletion: Int64 = 4
   /// Milliseconds after which any database is counted again.
   private static let longestFreshness: Int64 = 3_600_000
   /// Limits the memory; an evicted database is counted again.
@@ -82,7 +87,12 @@ final class QuotaLedger: Sendable {
           max(Self.freshness, took * Self.freshnessPerCountTime),
           Self.longestFreshness
         )
-        state.usages[partition] = Usage(bytes: bytes, counted: now, isFreshUntil: now + fresh)
+        state.usages[partition] = Usage(
+          bytes: bytes,
+          counted: now,
+          took: took,
+          isFreshUntil: now + fresh
+        )
       }
       return state.counting.removeValue(forKey: partition) ?? []
     }
@@ -128,8 +138,8 @@ final class QuotaLedger: Sendable {
   func noteDeletion(in partition: PartitionID, quota: Int64) {
     state.withLock { state in
       guard let usage = state.usages[partition], usage.bytes >= quota else { return }
-      state.usages[partition]?.isFreshUntil =
-        min(usage.isFreshUntil, usage.counted + Self.freshness)
+      let fresh = max(Self.freshness, usage.took * Self.freshnessPerCountTimeAfterDeletion)
+      state.usages[partition]?.isFreshUntil = min(usage.isFreshUntil, usage.counted + fresh)
     }
   }
 

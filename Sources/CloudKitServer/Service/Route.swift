@@ -105,6 +105,10 @@ package struct RouteRules: Hashable, Sendable {
   /// A page on which a user types a password or grants access: served only under the server's own
   /// names.
   package var isPage = false
+  /// Served by the listener of the administration alone, where there is one.
+  package var isOfAdministration = false
+  /// Counted for the sender's address before anything is read: it needs no user.
+  package var isRatedByAddress = false
   /// Answered while the server stops, so that clients are notified of it.
   package var isAnsweredWhileStopping = false
   /// An answer to a GET uses something up, a notification or a link: a HEAD does not stand for one.
@@ -137,10 +141,12 @@ extension Route.Section {
     switch self {
     case .activate, .deleteAccount, .forgotPassword, .myAccount, .resetPassword, .signIn, .signUp,
       .verifyAddress:
-      RouteRules(body: .form, isPage: true, label: rawValue)
-    case .share: RouteRules(body: .form, isPage: true, shownParts: 1, label: rawValue)
-    case .account: RouteRules(origins: .ofToken, body: .form, label: rawValue)
-    case .admin: RouteRules(body: .administration, label: rawValue)
+      RouteRules(body: .form, isPage: true, isRatedByAddress: true, label: rawValue)
+    case .share:
+      RouteRules(body: .form, isPage: true, isRatedByAddress: true, shownParts: 1, label: rawValue)
+    case .account:
+      RouteRules(origins: .ofToken, body: .form, isRatedByAddress: true, label: rawValue)
+    case .admin: RouteRules(body: .administration, isOfAdministration: true, label: rawValue)
     case .accountData:
       RouteRules(
         exchange: .transfer,
@@ -169,8 +175,8 @@ extension Route.Section {
         shownParts: 1,
         label: rawValue
       )
-    case .landing, .health, .healthz, .metrics, .ready, .readyz:
-      RouteRules(body: .form, label: "other")
+    case .metrics: RouteRules(body: .form, isOfAdministration: true, label: "other")
+    case .landing, .health, .healthz, .ready, .readyz: RouteRules(body: .form, label: "other")
     }
   }
 }

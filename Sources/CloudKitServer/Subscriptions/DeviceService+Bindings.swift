@@ -75,8 +75,28 @@ extension DeviceService {
   }
 
   /// Ends polls and streams of devices whose binding has ended.
-  func endUnboundListeners() {
-    let listening = hub.ownedDevices
+  func endUnboundListeners() { endUnbound(hub.ownedDevices) }
+
+  /// The same for the devices of one account.
+  func endUnboundListeners(of account: String) {
+    // If the storage does not respond, the next check ends them.
+    guard let users = try? storage.read({ try $0.users(account: account) }) else { return }
+    endUnbound(
+      users.flatMap { user in
+        ContainerEnvironment.allCases.flatMap { environment in
+          hub.devices(
+            of: NotificationHub.Owner(
+              container: user.container,
+              environment: environment,
+              user: user.recordName
+            )
+          )
+        }
+      }
+    )
+  }
+
+  private func endUnbound(_ listening: [String]) {
     guard !listening.isEmpty else { return }
     let ended = try? storage.read { snapshot in
       try listening.filter { token in

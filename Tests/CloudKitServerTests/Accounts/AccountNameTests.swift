@@ -101,4 +101,22 @@ struct AccountNameTests {
     }
     #expect(error?.serverErrorCode == .throttled)
   }
+
+  @Test("A name of few characters with many combining marks cannot be registered")
+  func marks() async throws {
+    let server = try await TestServer(registration: .open)
+    func register(_ name: String) async throws {
+      try await server.service.register(
+        userName: name,
+        password: "secret",
+        emailAddress: nil,
+        invitation: nil,
+        from: nil
+      )
+    }
+    await #expect(throws: CloudKitService.AdministrationError.self) {
+      try await register("e" + String(repeating: "\u{301}", count: 600))
+    }
+    try await register(String(repeating: "é", count: 200))
+  }
 }

@@ -213,6 +213,22 @@ struct OwnAccountTests {
     String(try #require(html.firstMatch(of: /name="session" type="hidden" value="([^"]+)"/)?.1))
   }
 
+  @Test("An unknown form of the page is refused, and every known one is on the page")
+  func unknownForm() async throws {
+    let server = try await TestServer()
+    _ = try await server.person()
+    let opened = await post(server, "user=ada&password=secret")
+    let token = try session(opened.html)
+    for form in ["do=nothing", "", "do=Device"] {
+      let reply = await post(server, "session=\(token)&\(form)")
+      #expect(reply.status == 400)
+      #expect(reply.html.contains("The page has no such form."))
+    }
+    for action in ["password", "address", "begin", "export", "delete"] {
+      #expect(opened.html.contains("name=\"do\" type=\"hidden\" value=\"\(action)\""))
+    }
+  }
+
   @Test(
     "On the page a user signs devices out and sets up a second factor, for a quarter of an hour"
   )

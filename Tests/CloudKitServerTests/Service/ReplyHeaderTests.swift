@@ -40,6 +40,17 @@ struct ReplyHeaderTests {
     #expect(page.headers["content-disposition"] == nil)
   }
 
+  @Test("Pages answer GET and POST alone")
+  func methodsOfPages() async throws {
+    let server = try await TestServer()
+    for page in ["/my-account", "/sign-in", "/share/0abc", "/forgot-password"] {
+      for method in ["PUT", "DELETE", "PATCH", "TRACE"] {
+        #expect(await server.send(method, page).status == 400)
+      }
+    }
+    #expect(await server.send("GET", "/my-account").status == 200)
+  }
+
   @Test("Without HTTPS nothing asks browsers for it")
   func plain() async throws {
     let server = try await TestServer()

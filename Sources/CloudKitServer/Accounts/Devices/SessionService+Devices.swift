@@ -48,7 +48,7 @@ extension SessionService {
         return (batch, !batch.removedEntries.isEmpty)
       }
     }
-    if hasEnded { credentialsEnded() }
+    if hasEnded { credentialsEnded(of: account.id) }
     return DeviceCredentials(
       webAuthToken: token,
       expires: session.expires,
@@ -187,7 +187,7 @@ extension SessionService {
         return (batch, grant)
       }
     }
-    credentialsEnded()
+    credentialsEnded(of: ended.account)
     return ended
   }
 
@@ -201,6 +201,6 @@ extension SessionService {
         return (batch, ())
       }
     }
-    credentialsEnded()
+    credentialsEnded(of: account.id)
   }
 }

@@ -117,15 +117,16 @@ extension CloudKitService {
     var message: String?
     let password = form["password"] ?? ""
     let code = form["code"]
+    let action = form["do"].flatMap(OwnPageAction.init)
     do {
-      switch form["do"] {
-      case "device":
+      switch action {
+      case .device:
         try await ownAccounts.endDevice(form["id"] ?? "", of: own)
         message = "The device is signed out."
-      case "session":
+      case .session:
         try await ownAccounts.endSession(form["id"] ?? "", of: own)
         message = "The sign-in has ended."
-      case "password":
+      case .password:
         try await ownAccounts.changePassword(
           of: own,
           from: password,
@@ -133,7 +134,7 @@ extension CloudKitService {
           code: code
         )
         message = "The password is changed. Every other device has to sign in again."
-      case "address":
+      case .address:
         try await ownAccounts.changeAddress(
           of: own,
           to: form["email"] ?? "",
@@ -145,39 +146,39 @@ extension CloudKitService {
           || !mails.isOn
           ? "The address is saved."
           : "The address takes effect once you have opened the link in the mail that was sent to it."
-      case "verify":
+      case .verify:
         try await ownAccounts.resendVerification(of: own)
         message = "A mail with a link was sent to the address."
-      case "begin":
+      case .begin:
         secret = try await ownAccounts.beginSecondFactor(of: own, password: password, code: code)
-      case "confirm":
+      case .confirm:
         codes = try await secondFactors.confirm(
           of: own.account,
           code: form["code"] ?? "",
           from: own.sender
         )
         message = "The second factor is on."
-      case "codes":
+      case .codes:
         codes = try await ownAccounts.renewRecoveryCodes(of: own, password: password, code: code)
-      case "remove":
+      case .remove:
         try await ownAccounts.removeSecondFactor(of: own, password: password, code: code)
         message = "The second factor is removed."
-      case "export": export = try await exports.begin(of: own, password: password, code: nil)
-      case "delete":
+      case .export: export = try await exports.begin(of: own, password: password, code: nil)
+      case .delete:
         try await ownAccounts.delete(own, password: password)
         return AccountPage(
           title: Self.ownPageTitle,
           message: "The account \(own.account.userName) is disabled. \(purgeNotice)"
         ).response(nonce: nonce)
-      default: break
+      case nil: throw AdministrationError(description: "The page has no such form.")
       }
     } catch let error as AdministrationError {
       var page = try ownPage(own, token)
-      page.refusal = .init(form: form["do"] ?? "", reason: error.description)
+      page.refusal = .init(form: action, reason: error.description)
       return page.response(status: 400)
     } catch let error as ErrorDictionary {
       var page = try ownPage(own, token)
-      page.refusal = .init(form: form["do"] ?? "", reason: wrongPasswordMessage(error))
+      page.refusal = .init(form: action, reason: wrongPasswordMessage(error))
       return page.response(status: error.serverErrorCode.httpStatus).retrying(after: error)
     }
     // Read again: the address or the name may have changed.

@@ -25,8 +25,8 @@ struct OwnAccountPage {
 
   /// Why a form was refused.
   struct Refusal {
-    /// The form's value of `do`.
-    var form: String
+    /// The refused form; nil if it is none of the page's.
+    var form: OwnPageAction?
     var reason: String
   }
 
@@ -50,7 +50,7 @@ struct OwnAccountPage {
         <p>Add this to your authenticator app, then enter the code that it shows:</p>
         <p><code>\(escape(secret.secret))</code></p>
         <p><code>\(escape(secret.address))</code></p>
-        \(form("Switch the second factor on", code, do: "confirm"))
+        \(form("Switch the second factor on", code, do: .confirm))
         """
     }
     if let recoveryCodes {
@@ -75,13 +75,13 @@ struct OwnAccountPage {
     form(
       "Download your data",
       hasPassword ? password : "",
-      do: "export",
+      do: .export,
       note: "Your account, and the records and files of your private databases in every app."
     )
       + form(
         "Delete the account",
         hasPassword ? password : "",
-        do: "delete",
+        do: .delete,
         note: "It is disabled at once on every device; its data is deleted after "
           + "\(daysUntilRemoval) days."
       )
@@ -92,7 +92,7 @@ struct OwnAccountPage {
       button(
         "\(device.device), \(device.container), last used \(Self.day(device.used))",
         "Sign out",
-        do: "device",
+        do: .device,
         device.id
       )
     }
@@ -104,11 +104,15 @@ struct OwnAccountPage {
     guard !overview.sessions.isEmpty else { return "" }
     return "<h2>Sign-ins of pages</h2>\n"
       + overview.sessions.map { session in
-        let place = session.container.hasPrefix("/") ? "administration" : session.container
+        let place =
+          switch SessionAudience(session.container) {
+          case .page: "administration"
+          case .app(let container): container
+          }
         return button(
           "\(place), until \(Self.day(session.expires))",
           "End",
-          do: "session",
+          do: .session,
           session.id
         )
       }.joined()
@@ -120,16 +124,16 @@ struct OwnAccountPage {
       return form(
         "Set up a second factor",
         password,
-        do: "begin",
+        do: .begin,
         note: "Sign-in requires a code of an authenticator app in addition to the password."
       )
     }
     return form(
       "Create new recovery codes",
       password,
-      do: "codes",
+      do: .codes,
       note: "The account has a second factor; \(overview.recoveryCodes) recovery codes are left."
-    ) + form("Remove the second factor", password, do: "remove")
+    ) + form("Remove the second factor", password, do: .remove)
   }
 
   private var changesHTML: String {
@@ -150,14 +154,14 @@ struct OwnAccountPage {
     return form(
       "Change the password",
       password + next,
-      do: "password",
+      do: .password,
       note: "Every other sign-in ends."
-    ) + form("Change the e-mail address", address + password, do: "address") + verificationHTML
+    ) + form("Change the e-mail address", address + password, do: .address) + verificationHTML
   }
 
   private var verificationHTML: String {
     guard sendsMail, let pending = overview.pendingAddress else { return "" }
-    return button("\(pending) is not confirmed yet.", "Send the link again", do: "verify", "")
+    return button("\(pending) is not confirmed yet.", "Send the link again", do: .verify, "")
   }
 
   // MARK: Forms
@@ -187,14 +191,14 @@ struct OwnAccountPage {
   private func form(
     _ title: String,
     _ fields: String,
-    do deed: String,
+    do action: OwnPageAction,
     note: String? = nil
   ) -> String {
     """
     <h2>\(escape(title))</h2>
     \(note.map { "<p class=\"quiet\">\(escape($0))</p>\n" } ?? "")\
     <form method="post">
-    \(hidden("session", session))\(hidden("do", deed))\(refused(fields, deed))\
+    \(hidden("session", session))\(hidden("do", action.rawValue))\(refused(fields, action))\
     <button>\(escape(title))</button>
     </form>
 
@@ -204,8 +208,8 @@ struct OwnAccountPage {
   private static let refusalID = "refusal"
 
   /// A form's fields below the reason why it was refused; the browser scrolls to the first one.
-  private func refused(_ fields: String, _ deed: String) -> String {
-    guard let refusal, refusal.form == deed else { return fields }
+  private func refused(_ fields: String, _ action: OwnPageAction) -> String {
+    guard let refusal, refusal.form == action else { return fields }
     let first = fields.replacing(
       "<input ",
       with: "<input autofocus aria-describedby=\"\(Self.refusalID)\" ",
@@ -215,10 +219,15 @@ struct OwnAccountPage {
       + "\(escape(refusal.reason))</p>\n\(first)"
   }
 
-  private func button(_ text: String, _ label: String, do deed: String, _ id: String) -> String {
+  private func button(
+    _ text: String,
+    _ label: String,
+    do action: OwnPageAction,
+    _ id: String
+  ) -> String {
     """
     <form method="post">
-    \(hidden("session", session))\(hidden("do", deed))\(hidden("id", id))<p>\(escape(text))</p>
+    \(hidden("session", session))\(hidden("do", action.rawValue))\(hidden("id", id))<p>\(escape(text))</p>
     <button class="second">\(escape(label))</button>
     </form>
 
@@ -235,4 +244,19 @@ struct OwnAccountPage {
   }
 
   private func escape(_ text: String) -> String { HTMLPage.escape(text) }
+}
+
+/// What a form of the account page does; the value of its field `do`.
+enum OwnPageAction: String, CaseIterable {
+  case device
+  case session
+  case password
+  case address
+  case verify
+  case begin
+  case confirm
+  case codes
+  case remove
+  case export
+  case delete
 }

@@ -43,7 +43,7 @@ extension CloudKitService {
       try storage.read { try self.linking(identity, to: address, $0) }
     }
     guard let linked else { return nil }
-    sessions.credentialsEnded()
+    sessions.credentialsEnded(of: linked.id)
     auditLog.record(
       "account.link",
       by: linked.userName,

@@ -86,6 +86,18 @@ final class SessionCache: Sendable {
     return token
   }
 
+  /// Removes the sessions of one account, of which some have ended.
+  func forgetSessions(of account: String) {
+    state.withLock { state in
+      state.generation += 1
+      let ended = state.sessions.filter { $0.value.session.account == account }.keys
+      for digest in ended {
+        state.sessions[digest] = nil
+        state.grants[digest] = nil
+      }
+    }
+  }
+
   /// Removes all sessions and credentials; they are read from the storage again.
   func forgetSessions() {
     state.withLock { state in

@@ -3,8 +3,16 @@ import Foundation
 
 /// Authentication by a user token.
 extension SessionService {
-  /// Clears cached credentials and ends the polls and streams bound to ended ones, after this
-  /// process has ended some.
+  /// Clears an account's cached credentials and ends its polls and streams that are bound to ended
+  /// ones, after this process has ended some.
+  ///
+  /// Of that account alone: a sign-out must not cost in proportion to everyone's devices.
+  func credentialsEnded(of account: String) {
+    cache.forgetSessions(of: account)
+    devices.endUnboundListeners(of: account)
+  }
+
+  /// The same for all accounts, after one was removed with its rows.
   func credentialsEnded() {
     cache.forgetSessions()
     devices.endUnboundListeners()
