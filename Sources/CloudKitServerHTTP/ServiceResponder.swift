@@ -79,24 +79,17 @@ struct ServiceResponder: Sendable {
 
   /// The reply to a complete request.
   func respond(to incoming: IncomingRequest) async -> WebServiceResponse {
-    if withholdsAdministration, Self.isOfAdministration(incoming.route) {
-      return refused(incoming, .noHandler(headers: incoming.request.headers))
+    if withholdsAdministration, incoming.route.rules.isOfAdministration {
+      return refused(incoming, .noHandler(incoming))
     }
     if incoming.request.method == "GET", let page = await ownPage(incoming) { return page }
     return await handlers.respond(incoming.request)
   }
 
-  private static func isOfAdministration(_ route: Route) -> Bool {
-    switch route {
-    case .section(.admin), .section(.metrics): true
-    default: false
-    }
-  }
-
   /// The refusal of a request whose body is large, from its head; nil where the body may come.
   func refusalBeforeBody(of incoming: IncomingRequest) async -> WebServiceResponse? {
-    if withholdsAdministration, Self.isOfAdministration(incoming.route) {
-      return .noHandler(headers: incoming.request.headers)
+    if withholdsAdministration, incoming.route.rules.isOfAdministration {
+      return .noHandler(incoming)
     }
     return await handlers.refusalBeforeBody(incoming.request)
   }
@@ -119,17 +112,12 @@ struct ServiceResponder: Sendable {
   }
 
   func tooLarge(_ incoming: IncomingRequest) -> StreamedResponse {
-    StreamedResponse(
-      refused(
-        incoming,
-        .bodyTooLarge(limit: incoming.bodyLimit, headers: incoming.request.headers)
-      )
-    )
+    StreamedResponse(refused(incoming, .bodyTooLarge(incoming)))
   }
 
   /// The reply if the memory budget of bodies or of replies is used up.
   func noRoom(_ incoming: IncomingRequest) -> StreamedResponse {
-    StreamedResponse(refused(incoming, .noRoom(headers: incoming.request.headers)))
+    StreamedResponse(refused(incoming, .noRoom(incoming)))
   }
 
   /// A refusal of the adapter itself, as a page where a person reads it.

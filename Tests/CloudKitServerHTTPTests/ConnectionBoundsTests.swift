@@ -16,6 +16,39 @@ struct ConnectionBoundsTests {
     WebServiceResponse(status: 200, body: Data("ok".utf8))
   }
 
+  @Test("Pages of other origins read refusals of the adapter only where they read replies")
+  func originsOfRefusals() async throws {
+    try await withServer(.init(bodyLimit: 10), Self.ok) { port in
+      for (path, isRead) in [("/database/1/x", true), ("/admin/users", false), ("/x", false)] {
+        try await RawLine.withLine(to: port) { line in
+          let origin = "Origin: https://other.example\r\n"
+          try await line.send(
+            "POST \(path) HTTP/1.1\r\nHost: h\r\n\(origin)Content-Length: 11\r\n\r\n"
+              + String(repeating: "x", count: 11)
+          )
+          let head = try await line.read(through: "\r\n\r\n").lowercased()
+          #expect(head.hasPrefix("http/1.1 413 "))
+          #expect(head.contains("access-control-allow-origin: https://other.example") == isRead)
+          #expect(head.contains("access-control-allow-origin") == isRead)
+        }
+      }
+    }
+  }
+
+  @Test("A request's headers have a limit of bytes")
+  func headers() async throws {
+    try await withServer(.init(), Self.ok) { port in
+      for (size, isAccepted) in [(30_000, true), (34_000, false)] {
+        try await RawLine.withLine(to: port) { line in
+          let header = "X-Long: " + String(repeating: "x", count: size)
+          try await line.send("GET /x HTTP/1.1\r\nHost: a\r\n\(header)\r\n\r\n")
+          let head = try await line.read(through: "\r\n\r\n")
+          #expect(head.hasPrefix("HTTP/1.1 200 ") == isAccepted)
+        }
+      }
+    }
+  }
+
   @Test("A body over its path's limit is refused with status 413, below the server's limit")
   func pathLimit() async throws {
     try await withTemporaryFolder { folder in

@@ -39,7 +39,8 @@ struct ConnectionChannel: ServerChildChannel {
   /// The handler serves it; `OpenConnections` records when it has ended.
   func handle(value: Value, logger: Logger) async {}
 
-  /// In bytes, of one header field and of all.
-  private static let headerLimit = 80 * 1024
+  /// In bytes, of one header field and of all: heads are in no budget, so a network's connections
+  /// together must not fill the memory with them.
+  private static let headerLimit = 32 * 1024
   private static let headerCount = 1000
 }

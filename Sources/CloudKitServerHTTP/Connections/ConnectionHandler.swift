@@ -434,6 +434,8 @@ final class ConnectionHandler: ChannelDuplexHandler {
     let head = responder.eventsHead(exchange)
     responder.note(exchange, status: 200, headers: head.headers)
     context.write(wrapOutboundOut(.head(head)), promise: nil)
+    // Only the line of the log still needs the request.
+    exchange.releaseHeaders()
     // The client sends nothing more: free the read buffer.
     try? context.channel.syncOptions?.setOption(
       .recvAllocator,

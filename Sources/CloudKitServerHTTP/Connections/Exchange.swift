@@ -6,7 +6,7 @@ import NIOHTTP1
 /// A request on a connection and the state of its reply; used only on the connection's event loop.
 final class Exchange {
   /// The request's head.
-  let incoming: IncomingRequest
+  private(set) var incoming: IncomingRequest
   let version: HTTPVersion
   let isKeptAlive: Bool
   /// The body's size in the request's head, in bytes.
@@ -18,6 +18,9 @@ final class Exchange {
   /// The client waits for leave to send its body.
   let isExpectant: Bool
   let start = ContinuousClock().now
+
+  /// Frees the request's headers, when they have been read and the exchange lasts for days.
+  func releaseHeaders() { incoming.request.headers = [:] }
 
   /// The received body, of requests that are read into memory.
   var body = ByteBuffer()
