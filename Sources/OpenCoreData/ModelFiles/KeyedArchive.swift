@@ -39,6 +39,10 @@ final class KeyedArchive {
     else {
       throw DamageError(found: "the archive has no root", expected: "a root object")
     }
+    // Another reader might take another one of equal keys, and so another class.
+    for index in [list.top, roots] + table where Self.hasEqualKeys(index, in: list) {
+      throw DamageError(found: "an object has two equal keys", expected: "different keys")
+    }
     self.list = list
     self.table = table
     rootIndex = table[Int(number)]
@@ -75,6 +79,15 @@ final class KeyedArchive {
     guard case .reference(let number) = list.nodes[index] else { return index }
     guard number > 0, number < UInt64(table.count) else { return nil }
     return table[Int(number)]
+  }
+
+  private static func hasEqualKeys(_ index: Int, in list: BinaryPropertyList) -> Bool {
+    guard case .dictionary(let keys, _) = list.nodes[index] else { return false }
+    var names: Set<String> = []
+    for key in keys {
+      if case .string(let name) = list.nodes[key], !names.insert(name).inserted { return true }
+    }
+    return false
   }
 
   private static func entries(of index: Int, in list: BinaryPropertyList) -> [String: Int] {

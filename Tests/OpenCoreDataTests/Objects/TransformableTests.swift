@@ -227,6 +227,52 @@ struct TransformableTests {
     #expect(TransformableArchive.unarchive(builder.data(root: root), classes: nil) == nil)
   }
 
+  @Test("A value that is nested too deeply, or in itself, is refused by a save")
+  func deepValues() throws {
+    func nested(_ levels: Int) -> Any {
+      (0..<levels).reduce("leaf" as Any) { value, _ in [value] }
+    }
+    for levels in [1, 50, 99] {
+      let data = try #require(TransformableArchive.archive(nested(levels), classes: nil))
+      #expect(TransformableArchive.unarchive(data, classes: nil) != nil)
+    }
+    #expect(TransformableArchive.archive(nested(100), classes: nil) == nil)
+    #expect(TransformableArchive.archive(nested(1000), classes: nil) == nil)
+    let loop = NSMutableArray()
+    loop.add(loop)
+    #expect(TransformableArchive.archive(loop, classes: nil) == nil)
+    loop.removeAllObjects()
+  }
+
+  /// An archive of one object with the members `$classname` and another one.
+  private func archive(secondKey: UInt8) -> Data {
+    func text(_ string: String) -> [UInt8] {
+      string.utf8.count < 15
+        ? [0x50 | UInt8(string.utf8.count)] + Array(string.utf8) : []
+    }
+    let objects: [[UInt8]] = [
+      [0xD2, 1, 2, 3, 4], text("$objects"), text("$top"), [0xA2, 5, 6], [0xD1, 7, 8],
+      text("$null"), [0xD2, 9, secondKey, 11, 12], text("root"), [0x80, 1],
+      text("$classname"), text("other"), text("NSString"), text("NSArray"),
+    ]
+    var data = Array("bplist00".utf8)
+    var offsets: [UInt8] = []
+    for object in objects {
+      offsets.append(UInt8(data.count))
+      data += object
+    }
+    let table = UInt8(data.count)
+    data += offsets + [0, 0, 0, 0, 0, 0, 1, 1]
+    for number in [UInt8(objects.count), 0, table] { data += [0, 0, 0, 0, 0, 0, 0, number] }
+    return Data(data)
+  }
+
+  @Test("An archive whose object has two equal keys is damaged")
+  func equalKeys() throws {
+    #expect(try KeyedArchive(archive(secondKey: 10)).classNames == ["NSString"])
+    #expect(throws: KeyedArchive.DamageError.self) { try KeyedArchive(archive(secondKey: 9)) }
+  }
+
   @Test("A property list whose objects overlap is damaged")
   func overlappingObjects() {
     func number(_ value: Int) -> [UInt8] {

@@ -7,6 +7,12 @@ struct ArchivableValues {
   /// Whether all objects so far are values that ``ArchivedValueReader`` reads, of classes that any
   /// transformer allows.
   private(set) var isOfValues: Bool
+  /// The levels of the values around the present one.
+  private var depth = 0
+
+  /// The most levels: deeper values could not be read again, and a value that contains itself has no
+  /// last one.
+  private static let depthLimit = KeyedArchive.depthLimit - 28
 
   init(classes: [AnyClass]?) {
     self.classes = classes
@@ -20,7 +26,10 @@ struct ArchivableValues {
 
   /// The object of a value; nil where it cannot be archived.
   mutating func object(_ value: Any) -> NSObject? {
-    switch value {
+    guard depth < Self.depthLimit else { return nil }
+    depth += 1
+    defer { depth -= 1 }
+    return switch value {
     case let value as String: NSString(string: value)
     case let value as Date:
       NSDate(timeIntervalSinceReferenceDate: value.timeIntervalSinceReferenceDate)

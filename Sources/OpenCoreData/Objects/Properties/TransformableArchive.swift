@@ -5,7 +5,8 @@ import Synchronization
 ///
 /// Foundation's unarchiver on Linux ends the program at a class that it does not expect, and damaged
 /// bytes can crash it. An archive is therefore checked first, and one of Foundation's own values is
-/// read by ``ArchivedValueReader``.
+/// read by ``ArchivedValueReader``. An archive with an object of the app's own class is read by
+/// Foundation, with its weaknesses: damaged collections beside that object can still crash it.
 enum TransformableArchive {
   // MARK: Writing
 
@@ -109,9 +110,13 @@ enum TransformableArchive {
     }
   }
 
-  /// Logs once for each class that transformable values have and that cannot be read.
+  /// Logs once for each class that transformable values have and that cannot be read, up to a number of
+  /// classes: the bytes may come from another person's device.
   private static func warn(of name: String) {
-    guard warned.withLock({ $0.insert(name).inserted }) else { return }
+    let shown = name.unicodeScalars.filter { $0.value >= 0x20 && $0.value != 0x7F }
+    let name = String(shown.prefix(nameLimit).map(Character.init))
+    let isNew = warned.withLock { $0.count < warningLimit && $0.insert(name).inserted }
+    guard isNew else { return }
     StoreLog.warning(
       "A transformable value has the class '\(name)', which this program lacks or the attribute's "
         + "transformer does not allow. It reads as nil, and its bytes stay in the store."
@@ -119,4 +124,6 @@ enum TransformableArchive {
   }
 
   private static let warned = Mutex<Set<String>>([])
+  private static let warningLimit = 100
+  private static let nameLimit = 200
 }
