@@ -106,7 +106,7 @@ struct AccountNameTests {
   func marks() async throws {
     let server = try await TestServer(registration: .open)
     func register(_ name: String) async throws {
-      try await server.service.register(
+      try await server.service.accounts.register(
         userName: name,
         password: "secret",
         emailAddress: nil,

@@ -309,14 +309,11 @@ struct ShareBoundsTests {
         owner: try await tree.owner.userRecordName
       )
     )
-    let record = try #require(
-      try storage.read { snapshot in
-        let zone = try #require(try snapshot.zones(in: id, named: ["notes"]).first)
-        let key = RecordKey(zone: zone.number, name: "root")
-        return try snapshot.records(in: id, keys: [key])[key]
-      }
-    )
-    let zone = record.key.zone
+    let found = try storage.read { try $0.zones(in: id, named: ["notes"]).first?.number }
+    let zone = try #require(found)
+    let key = RecordKey(zone: zone, name: "root")
+    let stored = try storage.read { try $0.records(in: id, keys: [key])[key] }
+    let record = try #require(stored)
     #expect(DatabaseAccess.whole.sees(record))
     #expect(DatabaseAccess.whole.view(of: zone) == nil)
     #expect(!DatabaseAccess.shared([:]).sees(record))
