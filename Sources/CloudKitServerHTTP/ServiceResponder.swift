@@ -96,6 +96,9 @@ struct ServiceResponder: Sendable {
 
   /// A file goes from the connection to the asset store and back, never whole in memory.
   func transfer(_ incoming: IncomingRequest, _ body: UploadStream) async -> StreamedResponse {
+    if withholdsAdministration, Self.isOfAdministration(incoming.route) {
+      return StreamedResponse(refused(incoming, .noHandler(headers: incoming.request.headers)))
+    }
     guard let transfer = handlers.transfer else {
       return StreamedResponse(await handlers.respond(incoming.request))
     }

@@ -314,7 +314,7 @@ struct AdministeringTests {
     }
   }
 
-  @Test("A backup into a folder that the server may not write explains the cause")
+  @Test("A backup into a folder that the command may not write names the place")
   func backupPlace() async throws {
     try await withServer { world in
       // A file at the path: a test can cause this error as root too.
@@ -326,7 +326,7 @@ struct AdministeringTests {
         file.appendingPathComponent("backup").path
       )
       #expect(outcome.exitCode == 1, "\(outcome.errors)")
-      #expect(outcome.errors.contains("The server may not write"), "\(outcome.errors)")
+      #expect(outcome.errors.contains("backup.partial cannot be written"), "\(outcome.errors)")
     }
   }
 

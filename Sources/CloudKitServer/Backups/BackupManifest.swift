@@ -42,4 +42,8 @@ package struct BackupManifest: Codable, Hashable, Sendable {
 /// Why a backup was not made or not restored, as a sentence.
 package struct BackupError: Error, Hashable, Sendable, CustomStringConvertible {
   package var description: String
+
+  package init(description: String) {
+    self.description = description
+  }
 }

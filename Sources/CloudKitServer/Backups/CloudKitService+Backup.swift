@@ -35,8 +35,8 @@ extension CloudKitService {
     } catch {
       throw BackupError(
         description:
-          "The server may not write \(folder.path): it writes the backup itself, as its own "
-          + "user; name a folder of its own, such as one in its data folder's parent."
+          "The server may not write \(folder.path), as its own user; `watershed backup create` "
+          + "writes anywhere, as the user of the command."
       )
     }
     do {
@@ -57,8 +57,9 @@ extension CloudKitService {
     var paths = [Self.databaseFileName]
     for partition in try await assets.store.partitions() {
       for file in try await assets.store.files(in: partition) {
-        let path = "assets/\(partition.rawValue)/\(file.name.prefix(2))/\(file.name)"
-        try await copy(AssetPlace(partition, file.name), file.size, to: folder, path)
+        let place = AssetPlace(partition, file.name)
+        let path = Self.backupPath(of: place)
+        try await copy(place, file.size, to: folder, path)
         paths.append(path)
       }
     }
@@ -110,9 +111,7 @@ extension CloudKitService {
     }
     // An administrator's password must not allow writing files of the machine.
     guard call.isOperator else {
-      throw AdministrationError(
-        description: "A backup needs the operator's token, which is in the server's data folder."
-      )
+      throw AdministrationError(description: Self.backupRight)
     }
     do {
       let manifest = try await backUp(to: URL(fileURLWithPath: path, isDirectory: true))

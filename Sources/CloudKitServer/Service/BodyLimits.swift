@@ -47,7 +47,7 @@ extension CloudKitService {
         try await rates.countingFailures(of: request) {
           try await checkCredential(of: request, target, path, endpoint)
         }
-      case .section(.admin):
+      case .section(.admin), .backupStream:
         _ = try await rates.countingFailures(of: request) { try await administrator(request) }
       case .section, .unknownEndpoint, .unknown: break
       }

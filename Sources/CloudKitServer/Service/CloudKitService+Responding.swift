@@ -47,6 +47,7 @@ extension CloudKitService {
     case .api(let path, let endpoint):
       return try await respondToAPI(request, target, path, endpoint)
     case .section(let section): return try await answer(request, target, section)
+    case .backupStream: return try await wholeTransfer(request)
     case .unknownEndpoint, .unknown: throw ErrorDictionary.noHandler
     }
   }
@@ -72,17 +73,21 @@ extension CloudKitService {
         try await devices.poll(request, target)
       }
     case .share: return try await respondToSharePage(request, target)
-    case .accountData, .assets:
-      let body = request.body
-      return try await respondToTransfer(request) { sink in
-        if !body.isEmpty { try await sink(body) }
-      }.collected()
+    case .accountData, .assets: return try await wholeTransfer(request)
     // A stream is opened at its connection; a request that arrives here could not be opened.
     case .events:
       return try await rates.countingFailures(of: request) { throw devices.refusalOfEvents(target) }
     // The HTTP adapter handles these: they need a process.
     case .landing, .health, .healthz, .metrics, .ready, .readyz: throw ErrorDictionary.noHandler
     }
+  }
+
+  /// A transfer for a caller without streams: both bodies are in memory.
+  private func wholeTransfer(_ request: WebServiceRequest) async throws -> WebServiceResponse {
+    let body = request.body
+    return try await respondToTransfer(request) { sink in
+      if !body.isEmpty { try await sink(body) }
+    }.collected()
   }
 
   /// The reply to a CORS preflight request.

@@ -4,7 +4,7 @@ import Foundation
 
 /// Requests whose bodies or replies are streamed.
 extension CloudKitService {
-  /// Responds to a request below `/assets/` or `/account-data/`; the body is read from the source.
+  /// Responds to a request below `/assets/` or `/account-data/`, or for a backup; the body is read from the source.
   package func respondToTransfer(
     _ request: WebServiceRequest,
     body: @escaping BodySource
@@ -17,8 +17,11 @@ extension CloudKitService {
         throw ErrorDictionary(.tryAgainLater, "the server is stopping", retryAfter: 1)
       }
       response = try await rates.countingFailures(of: request) {
-        route == .section(.accountData)
-          ? try await exports.download(request) : try await transfer(request, body)
+        switch route {
+        case .section(.accountData): try await exports.download(request)
+        case .backupStream: try await streamBackup(request, body)
+        default: try await transfer(request, body)
+        }
       }
     } catch {
       let refusal = failures.reply(error, uuid: uuid)

@@ -48,6 +48,7 @@ package final class CloudKitService: Sendable {
   package let apiTokens: APITokenService
   package let serverKeys: ServerKeyService
   let readiness = Readiness()
+  let backupRuns = BackupRuns()
   let reads: BoundedReads
   let mails: AccountMails
   /// The bearer token of the admin API; it can be renewed while the server runs.
@@ -75,6 +76,10 @@ package final class CloudKitService: Sendable {
     let service = try CloudKitService(configuration, storage: try configuration.openStorage())
     do {
       try await service.assets.bindStore()
+      // What a process left that was killed while it sent a backup.
+      if configuration.dataFolder != nil {
+        try? FileManager.default.removeItem(at: service.backupCopyFolder)
+      }
       return service
     } catch {
       await service.shutdown()

@@ -12,6 +12,8 @@ package enum Route: Hashable, Sendable {
   case unknownEndpoint
   /// Any other path, by its first part.
   case section(Section)
+  /// The call of the admin API whose reply is streamed.
+  case backupStream
   case unknown
 
   /// The paths beside the documented endpoints, by their first part.
@@ -54,6 +56,8 @@ package enum Route: Hashable, Sendable {
         return
       }
       self = .api(path, endpoint)
+    case Section.admin.rawValue where target.path == AdminEndpoint.backup(.stream).path:
+      self = .backupStream
     case let first:
       self = Section(rawValue: first).map { .section($0) } ?? .unknown
     }
@@ -131,6 +135,13 @@ extension Route {
       RouteRules(origins: .ofToken, body: .request, label: endpoint.rawValue)
     case .unknownEndpoint: RouteRules(origins: .ofToken, body: .form, label: "other")
     case .section(let section): section.rules
+    case .backupStream:
+      RouteRules(
+        exchange: .transfer,
+        body: .form,
+        isOfAdministration: true,
+        label: Section.admin.rawValue
+      )
     case .unknown: RouteRules(body: .form, label: "other")
     }
   }

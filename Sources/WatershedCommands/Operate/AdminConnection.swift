@@ -26,21 +26,30 @@ struct AdminConnection: Sendable {
     _ endpoint: AdminEndpoint,
     _ body: Data = Data("{}".utf8)
   ) async throws -> Data {
-    try await send(
-      WebServiceRequest(
-        method: "POST",
-        path: endpoint.path,
-        headers: [
-          "authorization": "Bearer \(token)", WebServiceName.contentType: "application/json",
-        ],
-        body: body
-      )
+    try await send(request(endpoint, body))
+  }
+
+  /// The request of a call.
+  func request(_ endpoint: AdminEndpoint, _ body: Data = Data()) -> WebServiceRequest {
+    WebServiceRequest(
+      method: "POST",
+      path: endpoint.path,
+      headers: [
+        "authorization": "Bearer \(token)", WebServiceName.contentType: "application/json",
+      ],
+      body: body
     )
   }
 
   /// Sends any request; throws an error dictionary.
   func send(_ request: WebServiceRequest) async throws -> Data {
     let response = try await transport.send(request)
+    try check(response)
+    return response.body
+  }
+
+  /// Throws the error of a reply.
+  func check(_ response: WebServiceResponse) throws {
     guard (200..<300).contains(response.status) else {
       if let error = try? WireCoding.decode(ErrorDictionary.self, from: response.body) {
         throw error
@@ -53,7 +62,6 @@ struct AdminConnection: Sendable {
         exit: ExitCodes.unreachable
       )
     }
-    return response.body
   }
 }
 

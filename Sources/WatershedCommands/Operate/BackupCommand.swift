@@ -10,34 +10,6 @@ struct BackupCommand: AsyncParsableCommand {
     subcommands: [Create.self, Verify.self, Restore.self]
   )
 
-  struct Create: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(
-      abstract: "Write a backup to a folder on the server's machine.",
-      discussion: """
-        It holds the keys of encrypted fields: keep it as safe as the server. A running server writes it \
-        itself, as its own user: under the shipped unit that is below /var/lib/watershed. A relative \
-        folder starts where the command runs.
-        """
-    )
-
-    @OptionGroup var server: ServerOptions
-    @OptionGroup var output: OutputOptions
-    @Argument(help: "A folder that does not exist yet.") var folder: String
-
-    func run() async throws {
-      try await perform("no backup was made") {
-        let path = URL(fileURLWithPath: folder).standardizedFileURL.path
-        let summary: BackupSummary = try await server.connect {
-          try await $0.call(.backup(.create), ["path": path])
-        }
-        try output.write(
-          summary,
-          text: "\(summary.path): \(summary.files) files, \(summary.bytes) bytes"
-        )
-      }
-    }
-  }
-
   struct Verify: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
       abstract:
@@ -92,6 +64,9 @@ struct BackupCommand: AsyncParsableCommand {
 
     func run() async throws {
       try await perform("the backup was not restored") {
+        let backup = BackupFolder(URL(fileURLWithPath: folder))
+        // Before anything is created.
+        _ = try backup.manifest()
         guard try consent.isGiven(to: "create the data folder \(data) from the backup", output)
         else {
           return
@@ -102,7 +77,7 @@ struct BackupCommand: AsyncParsableCommand {
         defer { held.close() }
         var configuration = ServiceConfiguration(database: settings.database)
         try settings.apply(to: &configuration, token: "", LogSettings.logger(settings))
-        try await BackupFolder(URL(fileURLWithPath: folder)).restore(
+        try await backup.restore(
           to: held.url,
           configuration: configuration
         )

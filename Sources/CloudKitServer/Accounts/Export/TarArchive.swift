@@ -25,6 +25,13 @@ enum TarArchive {
     return Data(count: rest == 0 ? 0 : blockSize - rest)
   }
 
+  /// A header that means nothing, between two members: a global comment.
+  static func comment(_ text: String, modified: Date) -> Data {
+    let body = Data(record("comment", text).utf8)
+    let size = Int64(body.count)
+    return block("pax", size, modified, type: "g") + body + padding(size)
+  }
+
   static let end = Data(count: 2 * blockSize)
 
   /// `length key=value\n`, where the length counts itself.

@@ -1,0 +1,151 @@
+import ArgumentParser
+import CloudKitServer
+import CloudKitWebServices
+import Foundation
+
+extension BackupCommand {
+  struct Create: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Write a backup to a folder of this machine.",
+      discussion: """
+        It holds the keys of encrypted fields: keep it as safe as the server. The command writes the folder, \
+        as its own user; a running server, here or with --server elsewhere, sends what is in it and needs \
+        room for a copy of the database meanwhile. It takes the operator's token.
+
+        watershed backup create /var/backups/watershed/today
+        watershed backup create --in /var/backups/watershed --keep 14
+        """
+    )
+
+    @OptionGroup var server: ServerOptions
+    @OptionGroup var output: OutputOptions
+    @Argument(help: "A folder that does not exist yet.") var folder: String?
+    @Option(
+      name: .customLong("in"),
+      help: ArgumentHelp(
+        "A folder of backups, in which this one is named after the time; instead of FOLDER.",
+        valueName: "parent"
+      )
+    )
+    var parent: String?
+    @Option(
+      help: ArgumentHelp(
+        "With --in: verify the new backup, then delete all but so many of the newest.",
+        valueName: "count"
+      )
+    )
+    var keep: Int?
+
+    private struct Result: Encodable {
+      var path: String
+      var files: Int
+      var bytes: Int64
+      /// The backups that were deleted.
+      var deleted: [String]?
+    }
+
+    func validate() throws {
+      guard (folder == nil) != (parent == nil) else {
+        throw ValidationError("Give the backup's folder, or --in with the folder of all backups.")
+      }
+      guard keep == nil || parent != nil else {
+        throw ValidationError("--keep goes with --in: it deletes other backups of that folder.")
+      }
+      if let keep, keep < 1 { throw ValidationError("--keep takes 1 or more.") }
+    }
+
+    func run() async throws {
+      try await perform("no backup was made") {
+        let place = URL(fileURLWithPath: folder ?? path(in: parent ?? "")).standardizedFileURL
+        let summary = try await server.connect { connection in
+          if let summary = try await connection.receiveBackup(in: place) { return summary }
+          // The server is stopped: this process reads its data.
+          return try await connection.call(
+            .backup(.create),
+            ["path": place.path],
+            as: BackupSummary.self
+          )
+        }
+        let deleted = try keep.map { try KeptBackups(beside: place).delete(allBut: $0) }
+        try output.write(
+          Result(
+            path: summary.path,
+            files: summary.files,
+            bytes: summary.bytes,
+            deleted: deleted
+          ),
+          text: "\(summary.path): \(Count.of(summary.files, "file")), \(summary.bytes) bytes"
+            + (deleted.map { "; \(Count.of($0.count, "older backup")) deleted" } ?? "")
+        )
+      }
+    }
+
+    private func path(in parent: String) -> String {
+      "\(parent)/\(KeptBackups.name(of: Date()))"
+    }
+  }
+}
+
+/// The backups of one folder that `--in` has named.
+struct KeptBackups {
+  private let newest: URL
+  private let parent: URL
+
+  init(beside newest: URL) {
+    self.newest = newest
+    parent = newest.deletingLastPathComponent()
+  }
+
+  /// `2026-01-31T033000Z`: names are in the order of time.
+  static func name(of date: Date) -> String {
+    date.formatted(.iso8601).replacing(":", with: "")
+  }
+
+  /// Deletes the oldest, if the newest is complete; returns their paths.
+  ///
+  /// Only folders with a name of this kind and a manifest are backups: all else stays.
+  func delete(allBut count: Int) throws -> [String] {
+    let problems = try BackupFolder(newest).problems()
+    guard problems.isEmpty else {
+      throw BackupError(
+        description:
+          "\(newest.path) is damaged, so no older backup was deleted: "
+          + problems.joined(separator: "; ")
+      )
+    }
+    let names = try FileManager.default.contentsOfDirectory(atPath: parent.path)
+    let backups = names.filter { name in
+      let manifest = parent.appendingPathComponent(name)
+        .appendingPathComponent(BackupManifest.fileName)
+      return name.wholeMatch(of: /\d{4}-\d\d-\d\dT\d{6}Z/) != nil
+        && FileManager.default.fileExists(atPath: manifest.path)
+    }.sorted()
+    // What killed commands left, if it is older than all that stays.
+    let oldest = backups.suffix(count).first ?? ""
+    let halves = names.filter {
+      $0.wholeMatch(of: /\d{4}-\d\d-\d\dT\d{6}Z\.partial/) != nil && $0 < oldest
+    }
+    return try (backups.dropLast(count) + halves.sorted()).map { name in
+      let old = parent.appendingPathComponent(name)
+      try FileManager.default.removeItem(at: old)
+      return old.path
+    }
+  }
+}
+
+extension AdminConnection {
+  /// Writes the backup that the server sends; nil if the server is this process.
+  func receiveBackup(in folder: URL) async throws -> BackupSummary? {
+    try ReceivedBackup.check(folder)
+    guard let reply = try await transport.open(request(.backup(.stream))) else { return nil }
+    try check(reply.response)
+    var backup = try ReceivedBackup(to: folder)
+    do {
+      while let piece = try await reply.next() { try backup.take(piece) }
+      return BackupSummary(try backup.finish(), path: folder.path)
+    } catch {
+      backup.discard()
+      throw error
+    }
+  }
+}
