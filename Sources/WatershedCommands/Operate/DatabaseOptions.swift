@@ -2,6 +2,7 @@ import ArgumentParser
 import CloudKitServer
 import CloudKitWebServices
 import Foundation
+import Synchronization
 
 /// The container and database of a command, with `cktool`'s flags.
 struct DatabaseOptions: ParsableArguments {
@@ -38,6 +39,9 @@ struct DatabaseOptions: ParsableArguments {
   ) async throws -> DatabaseConnection {
     var connection = connection
     var token = userToken ?? ProcessInfo.processInfo.environment["CLOUDKIT_USER_TOKEN"]
+    // These two are enough for any service that speaks CloudKit's web services; an administrator's
+    // token is not sent to it.
+    if userToken != nil, apiToken != nil, user == nil { connection.token = "" }
     if token == nil, user == nil, try await !isAdministrator(connection) {
       // cktool's record verbs use the same flag for a user token.
       token = connection.token
@@ -128,6 +132,24 @@ struct DatabaseConnection: Sendable {
   let scope: DatabaseScope
   let apiToken: String
   let webAuthToken: String?
+  /// The user token of the last reply: services renew tokens, and may accept each of them once.
+  private let renewed = RenewedToken()
+
+  init(
+    connection: AdminConnection,
+    container: String,
+    environment: ContainerEnvironment,
+    scope: DatabaseScope,
+    apiToken: String,
+    webAuthToken: String?
+  ) {
+    self.connection = connection
+    self.container = container
+    self.environment = environment
+    self.scope = scope
+    self.apiToken = apiToken
+    self.webAuthToken = webAuthToken
+  }
 
   func call<Reply: Decodable>(
     _ endpoint: Endpoint,
@@ -135,17 +157,22 @@ struct DatabaseConnection: Sendable {
     as type: Reply.Type = Reply.self
   ) async throws -> Reply {
     var items = [(name: WebServiceName.apiToken, value: apiToken)]
-    if let webAuthToken { items.append((WebServiceName.webAuthToken, webAuthToken)) }
+    if let token = renewed.value ?? webAuthToken {
+      items.append((WebServiceName.webAuthToken, token))
+    }
     let path = WebServicePath(
       container: container,
       environment: environment,
       database: scope,
       endpoint: endpoint
     ).text(items: items)
-    let reply = try await connection.send(
+    let response = try await connection.transport.send(
       WebServiceRequest(method: "POST", path: path, body: try WireCoding.encode(body))
     )
-    return try WireCoding.decode(type, from: reply)
+    let next = response.headers[WebServiceName.webAuthTokenHeader]
+    if let next, !next.isEmpty { renewed.value = next }
+    try connection.check(response)
+    return try WireCoding.decode(type, from: response.body)
   }
 
   /// The file at the URL of an asset.
@@ -168,6 +195,16 @@ struct DatabaseConnection: Sendable {
       WebServiceRequest(method: "POST", path: token.url, body: data)
     )
     return try WireCoding.decode(UploadedFileResponse.self, from: reply).singleFile
+  }
+}
+
+/// The newest token of a connection.
+private final class RenewedToken: Sendable {
+  private let token = Mutex<String?>(nil)
+
+  var value: String? {
+    get { token.withLock { $0 } }
+    set { token.withLock { $0 = newValue } }
   }
 }
 

@@ -14,6 +14,8 @@ struct RecordInput {
   /// Whether the record's parent is to be removed.
   var removesParent = false
   var createsShortGUID: Bool?
+  /// Of a whole record; `create` and `update` take the zone from their options.
+  var zone = ZoneID.defaultZone
   var fields: [String: FieldInput]
 
   /// The keys of a whole record; the server sets those in the second line.
@@ -57,6 +59,9 @@ struct RecordInput {
     if let value = members["parent"] {
       removesParent = value == .null
       if !removesParent { parent = try Self.parent(value) }
+    }
+    if let value = members["zoneID"], let given = try FieldInput.zone(value, place: "zoneID") {
+      zone = ZoneID(zoneName: given.zoneName)
     }
     if members["shortGUID"] != nil { createsShortGUID = true }
     guard case .object(let values) = members["fields"] ?? .object([:]) else {

@@ -6,13 +6,15 @@ import Foundation
 struct RecordsCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "records",
-    abstract: "Records of a database: create, query, look up, update, delete.",
+    abstract:
+      "Records of a database: create, query, look up, update, delete, export, import, copy.",
     discussion: """
       The verbs of cktool with their flags work too: create-record, query-records, delete-record, \
       delete-records.
       """,
     subcommands: [
       Create.self, Query.self, Get.self, Update.self, Delete.self, DeleteMatching.self,
+      Export.self, Import.self, Copy.self,
     ],
     aliases: ["record"]
   )
@@ -108,61 +110,6 @@ struct RecordsCommand: AsyncParsableCommand {
         guard let record = found else { return }
         let text = String(decoding: try WireCoding.encode(record), as: UTF8.self)
         try place.output.write(record, text: text.spelledOutJSON)
-      }
-    }
-  }
-
-  struct Query: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(
-      abstract: "Print the records that match a query, as {records, continuationToken}.",
-      aliases: ["query-records"]
-    )
-
-    @OptionGroup var place: Place
-    @Option(help: "The record type.") var recordType: String
-    @Option(parsing: .upToNextOption, help: "\"FIELD OPERATOR VALUE\" …, all of them must hold.")
-    var filters: [String] = []
-    @Option(parsing: .upToNextOption, help: "\"FIELD ASC\" or \"FIELD DESC\" …")
-    var sortBy: [String] = []
-    @Option(parsing: .upToNextOption, help: "The fields to print; without it all.")
-    var requestedFields: [String] = []
-    @Option(help: "The most records to print.") var limit = 200
-    @Option(help: "The continuation token of the previous page.") var continuationToken: String?
-
-    private struct Reply: Encodable {
-      var records: [RecordDictionary]
-      var continuationToken: String?
-    }
-
-    func run() async throws {
-      try await perform("the query was not answered") {
-        let query = RecordQuery(
-          recordType: recordType,
-          filterBy: try filters.map(RecordFilter.filter),
-          sortBy: try sortBy.map(RecordFilter.sort)
-        )
-        let found: QueryRecordsResponse = try await place.open {
-          try await $0.call(
-            .queryRecords,
-            QueryRecordsRequest(
-              query: query,
-              zoneID: place.zone,
-              resultsLimit: limit,
-              continuationMarker: continuationToken,
-              desiredKeys: requestedFields.isEmpty ? nil : requestedFields
-            )
-          )
-        }
-        let records = found.records.compactMap(\.item)
-        let reply = Reply(records: records, continuationToken: found.continuationMarker)
-        if place.output.format == .ndjson {
-          try place.output.write("records", records, columns: [], titles: [])
-        } else {
-          try place.output.write(
-            reply,
-            text: records.map { $0.recordName ?? "" }.joined(separator: "\n")
-          )
-        }
       }
     }
   }

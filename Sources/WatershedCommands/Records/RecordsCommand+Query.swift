@@ -1,0 +1,109 @@
+import ArgumentParser
+import CloudKitWebServices
+import Foundation
+
+extension RecordsCommand {
+  struct Query: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Print the records that match a query, as {records, continuationToken}.",
+      discussion: """
+        Without --record-type it queries the types of the schema one after the other, which takes an \
+        administrator.
+        """,
+      aliases: ["query-records"]
+    )
+
+    @OptionGroup var place: Place
+    @Option(help: "The record type; without it all.") var recordType: String?
+    @Option(parsing: .upToNextOption, help: "\"FIELD OPERATOR VALUE\" …, all of them must hold.")
+    var filters: [String] = []
+    @Option(parsing: .upToNextOption, help: "\"FIELD ASC\" or \"FIELD DESC\" …")
+    var sortBy: [String] = []
+    @Option(parsing: .upToNextOption, help: "The fields to print; without it all.")
+    var requestedFields: [String] = []
+    @Option(help: "The most records to print.") var limit = 200
+    @Option(help: "The continuation token of the previous page.") var continuationToken: String?
+
+    private struct Reply: Encodable {
+      var records: [RecordDictionary]
+      var continuationToken: String?
+    }
+
+    func run() async throws {
+      try await perform("the query was not answered") {
+        let filters = try filters.map(RecordFilter.filter)
+        let sorts = try sortBy.map(RecordFilter.sort)
+        let reply = try await place.open { connection in
+          guard let recordType else { return try await everyType(filters, sorts, connection) }
+          let query = RecordQuery(recordType: recordType, filterBy: filters, sortBy: sorts)
+          return try await page(query, limit, continuationToken, connection)
+        }
+        if place.output.format == .ndjson {
+          try place.output.write("records", reply.records, columns: [], titles: [])
+        } else {
+          try place.output.write(
+            reply,
+            text: reply.records.map { $0.recordName ?? "" }.joined(separator: "\n")
+          )
+        }
+      }
+    }
+
+    private func page(
+      _ query: RecordQuery,
+      _ limit: Int,
+      _ marker: String?,
+      _ connection: DatabaseConnection
+    ) async throws -> Reply {
+      let found: QueryRecordsResponse = try await connection.call(
+        .queryRecords,
+        QueryRecordsRequest(
+          query: query,
+          zoneID: place.zone,
+          resultsLimit: limit,
+          continuationMarker: marker,
+          desiredKeys: requestedFields.isEmpty ? nil : requestedFields
+        )
+      )
+      return Reply(
+        records: found.records.compactMap(\.item),
+        continuationToken: found.continuationMarker
+      )
+    }
+
+    /// A continuation token is the type to continue with, a colon, and the marker within it, if any.
+    private func everyType(
+      _ filters: [QueryFilter],
+      _ sorts: [QuerySort],
+      _ connection: DatabaseConnection
+    ) async throws -> Reply {
+      guard let types = try await connection.recordTypes() else {
+        throw ValidationError("Name the record type with --record-type.")
+      }
+      let halves = continuationToken?.split(
+        separator: ":",
+        maxSplits: 1,
+        omittingEmptySubsequences: false
+      ).map(String.init)
+      var marker = halves?.last.flatMap { $0.isEmpty ? nil : $0 }
+      var reply = Reply(records: [], continuationToken: nil)
+      for type in types where halves.map({ type >= $0[0] }) ?? true {
+        guard reply.records.count < limit else {
+          reply.continuationToken = "\(type):"
+          return reply
+        }
+        let query = RecordQuery(recordType: type, filterBy: filters, sortBy: sorts)
+        repeat {
+          let next = try await page(query, limit - reply.records.count, marker, connection)
+          reply.records += next.records
+          marker = next.continuationToken
+        } while marker != nil && reply.records.count < limit
+        if let marker {
+          reply.continuationToken = "\(type):\(marker)"
+          return reply
+        }
+      }
+      return reply
+    }
+  }
+}
