@@ -46,6 +46,8 @@ extension CloudKitHTTPServer {
     package var showsMetrics: Bool
     /// The only address of administration and metrics; nil: the same as for clients.
     package var administration: AdministrationListener?
+    /// The program's version, for the metrics.
+    package var version = ""
     /// Clients reach the server under a public address: no request counts as local.
     package var hasPublicAddress = false
 

@@ -212,6 +212,8 @@ package struct CloudKitHTTPServer: Service {
     _ connections: OpenConnections,
     withholdsAdministration: Bool
   ) throws -> any ServerChildChannel {
+    ProcessMetrics.noteStart()
+    metrics.count(connections)
     let plain = ConnectionChannel(
       responder: ServiceResponder(
         configuration: configuration,

@@ -35,7 +35,12 @@ package final class ServerMetrics: Sendable {
 
   private let state = Mutex(State())
 
+  /// The open connections of all listeners.
+  private let listeners = Mutex<[OpenConnections]>([])
+
   package init() {}
+
+  func count(_ connections: OpenConnections) { listeners.withLock { $0.append(connections) } }
 
   func began() { state.withLock { $0.running += 1 } }
 
@@ -79,6 +84,12 @@ package final class ServerMetrics: Sendable {
       "gauge",
       "Requests being answered.",
       state.running
+    )
+    lines += Self.single(
+      "watershed_connections",
+      "gauge",
+      "Open connections.",
+      listeners.withLock { $0.reduce(0) { $0 + $1.count } }
     )
     lines += Self.single(
       "watershed_request_bytes_total",

@@ -157,7 +157,9 @@ struct ServiceResponder: Sendable {
           "cache-control": "no-store",
           "x-content-type-options": "nosniff",
         ],
-        body: Data((metrics.text + handlers.metrics()).utf8)
+        body: Data(
+          (metrics.text + ProcessMetrics.text(configuration) + handlers.metrics()).utf8
+        )
       )
     default: return nil
     }

@@ -14,7 +14,8 @@ public struct WatershedCommand: AsyncParsableCommand {
     subcommands: [
       DemoCommand.self, ServeCommand.self, ExecCommand.self, NewCommand.self, AdoptCommand.self,
       ModelCommand.self, RecoveryCommand.self, StorageCommand.self,
-      ServerCommand.self, LoginCommand.self, UsersCommand.self, ContainersCommand.self,
+      ServerCommand.self, ServerCommand.Status.self, UsageCommand.self, LoginCommand.self,
+      UsersCommand.self, ContainersCommand.self,
       TokensCommand.self,
       KeysCommand.self, SchemaCommand.self,
       RecordsCommand.self, ZonesCommand.self, BackupCommand.self, ConfigCommand.self,

@@ -43,6 +43,8 @@ package enum AdminEndpoint: Hashable, Sendable {
     case signOut = "sign-out"
   }
 
+  package enum Usage: String, CaseIterable, Sendable { case list }
+
   case audit(Audit)
   case backup(Backup)
   case containers(Containers)
@@ -52,6 +54,7 @@ package enum AdminEndpoint: Hashable, Sendable {
   case server(Server)
   case session(Session)
   case tokens(Tokens)
+  case usage(Usage)
   case users(Users)
 
   /// Parses the last two parts of a path.
@@ -70,6 +73,7 @@ package enum AdminEndpoint: Hashable, Sendable {
       case "server": read(AdminEndpoint.server)
       case "session": read(AdminEndpoint.session)
       case "tokens": read(AdminEndpoint.tokens)
+      case "usage": read(AdminEndpoint.usage)
       case "users": read(AdminEndpoint.users)
       default: nil
       }
@@ -88,6 +92,7 @@ package enum AdminEndpoint: Hashable, Sendable {
     case .server: "server"
     case .session: "session"
     case .tokens: "tokens"
+    case .usage: "usage"
     case .users: "users"
     }
   }
@@ -103,6 +108,7 @@ package enum AdminEndpoint: Hashable, Sendable {
     case .server(let verb): verb.rawValue
     case .session(let verb): verb.rawValue
     case .tokens(let verb): verb.rawValue
+    case .usage(let verb): verb.rawValue
     case .users(let verb): verb.rawValue
     }
   }
@@ -114,5 +120,6 @@ package enum AdminEndpoint: Hashable, Sendable {
     + Containers.allCases.map(Self.containers) + Invitations.allCases.map(Self.invitations)
     + Keys.allCases.map(Self.keys) + Schema.allCases.map(Self.schema)
     + Server.allCases.map(Self.server) + Session.allCases.map(Self.session)
-    + Tokens.allCases.map(Self.tokens) + Users.allCases.map(Self.users)
+    + Tokens.allCases.map(Self.tokens) + Usage.allCases.map(Self.usage)
+    + Users.allCases.map(Self.users)
 }

@@ -63,6 +63,7 @@ extension CloudKitService {
     case .session(.start):
       return try call.write(try await startAdminSession(try call.read(), request))
     case .tokens(let verb): return try await administerTokens(verb, call)
+    case .usage(.list): return try await listUsage(call)
     case .users(let verb): return try await administerUsers(verb, call)
     }
   }

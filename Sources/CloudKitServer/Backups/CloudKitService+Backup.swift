@@ -42,6 +42,7 @@ extension CloudKitService {
     do {
       let manifest = try await write(backup: partial)
       try manager.moveItem(at: partial, to: folder)
+      noteBackup()
       return manifest
     } catch {
       // An incomplete backup must not be mistaken for a complete one.

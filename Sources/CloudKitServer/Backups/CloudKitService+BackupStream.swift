@@ -65,6 +65,7 @@ extension CloudKitService {
         defer { withExtendedLifetime(turn) {} }
         do {
           try await archive.write(to: sink)
+          archive.service.noteBackup()
         } catch {
           // The reply has begun: its end without a manifest is what the client reads of it.
           logger.error("the backup was not sent", metadata: ["error": "\(error)"])
@@ -77,6 +78,12 @@ extension CloudKitService {
   /// Why an administrator's session is refused: a backup holds the keys.
   static let backupRight =
     "A backup needs the operator's token, which is in the server's data folder."
+
+  /// Keeps the time for the metrics; a backup without it is as good.
+  func noteBackup() {
+    guard let folder = configuration.dataFolder else { return }
+    try? LastBackup.note(in: folder, now: now)
+  }
 
   static func backupPath(of place: AssetPlace) -> String {
     "\(assetFolderName)/\(place.partition.rawValue)/\(place.file.prefix(2))/\(place.file)"

@@ -20,7 +20,7 @@ extension CloudKitService {
     # TYPE watershed_ready gauge
     watershed_ready \(isClosed ? 0 : 1)
 
-    """ + (mails.queue.map { Self.metricsText($0.counts) } ?? "")
+    """ + dataMetricsText + (mails.queue.map { Self.metricsText($0.counts) } ?? "")
   }
 
   private static func metricsText(_ mails: MailQueue.Counts) -> String {

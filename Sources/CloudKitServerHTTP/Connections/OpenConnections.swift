@@ -21,6 +21,8 @@ final class OpenConnections: Sendable {
 
   init(_ counts: ConnectionCounts) { state = Mutex(State(counts: counts)) }
 
+  var count: Int { state.withLock { $0.connections.count } }
+
   /// Adds a connection; returns false if there are too many.
   func add(_ channel: any Channel) -> Bool {
     let peer = channel.remoteAddress?.ipAddress

@@ -62,7 +62,7 @@ extension ServerConfiguration {
     if let tlsCertificate, let tlsKey {
       tls = CloudKitHTTPServer.TLS(certificatePath: tlsCertificate, keyPath: tlsKey)
     }
-    return CloudKitHTTPServer.Configuration(
+    var http = CloudKitHTTPServer.Configuration(
       host: host,
       port: port,
       tls: tls,
@@ -70,5 +70,7 @@ extension ServerConfiguration {
       showsMetrics: publicMetrics,
       administration: adminListen.flatMap { AdministrationListener($0) }
     )
+    http.version = WatershedCommand.configuration.version
+    return http
   }
 }

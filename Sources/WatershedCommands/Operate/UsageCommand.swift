@@ -1,0 +1,54 @@
+import ArgumentParser
+import CloudKitServer
+import Foundation
+
+/// `watershed usage`: the sizes of databases.
+struct UsageCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "usage",
+    abstract: "List the size of each database, in bytes, the largest first.",
+    discussion: """
+      The size is what counts against the quota: records, index entries and files, and a hundred bytes or two for each \
+      row. Counts are up to a minute old.
+      """
+  )
+
+  @OptionGroup var server: ServerOptions
+  @OptionGroup var output: OutputOptions
+  @Option(help: "Only databases of this container.") var containerId: String?
+  @Option(help: "Only databases of this user.") var user: String?
+
+  func run() async throws {
+    try await perform("the sizes cannot be listed") {
+      let databases = try await server.connect { try await all($0) }
+        .filter { containerId == nil || $0.container == containerId }
+        .filter { user == nil || $0.userName == user }
+        .sorted { $0.bytes > $1.bytes }
+      try output.write(
+        "databases",
+        databases,
+        columns: databases.map { database in
+          [
+            database.container, database.environment.rawValue, database.database.rawValue,
+            database.userName ?? "", "\(database.bytes)", "\(database.files)",
+            "\(database.fileBytes)", database.quota.map { "\($0)" } ?? "",
+          ]
+        },
+        titles: [
+          "container", "environment", "database", "user", "bytes", "files", "of files", "quota",
+        ]
+      )
+    }
+  }
+
+  private func all(_ server: AdminConnection) async throws -> [DatabaseUsage] {
+    var found: [DatabaseUsage] = []
+    var after: String?
+    repeat {
+      let page: UsagePage = try await server.call(.usage(.list), AdminPage(after: after))
+      found += page.databases
+      after = page.next
+    } while after != nil
+    return found
+  }
+}
