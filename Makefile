@@ -60,8 +60,8 @@ test-readme: ## Run the README's first ten minutes on a minimal Debian with a to
 test-release: ## Install what dist/ has on a minimal Debian and use it (needs root); PREVIOUS=FILE.deb
 	@scripts/test-release
 
-api-diff: setup ## List breaking changes of the libraries since the last tag; BASE=COMMIT for another
-	@scripts/api-diff $(BASE)
+api-diff: setup ## List breaking changes of the libraries since the last tag; SINCE=COMMIT for another, PRODUCTS="CoreData"
+	@scripts/api-diff "$(SINCE)" $(PRODUCTS)
 
 startup: ## Measure how fast commands and the server start; BINARY=FILE, a release build
 	@python3 Benchmarks/startup.py $(or $(BINARY),.build-release/release/watershed)
