@@ -82,8 +82,23 @@ extension CommandFailure {
         exit: ExitCodes.bug
       )
     default:
-      self.init(code, what: what, why: why, next: "watershed explain \(code)")
+      let next = Self.remedy(error.serverErrorCode, why) ?? "watershed explain \(code)"
+      self.init(code, what: what, why: why, next: next)
     }
+  }
+
+  /// The command that helps.
+  private static func remedy(_ code: ServerErrorCode, _ why: String) -> String? {
+    if code == .zoneNotFound { return "watershed zones list" }
+    if why.hasPrefix("There is no account") { return "watershed users list" }
+    if why.hasPrefix("Did not find record type") { return "watershed schema export" }
+    if why.hasPrefix("There is no such API token") { return "watershed tokens list" }
+    let addIndex = "watershed schema add-index --record-type TYPE --field "
+    if why.contains("Type is not marked indexable") {
+      return addIndex + "recordName --index QUERYABLE"
+    }
+    guard let match = why.firstMatch(of: /Field '(\w+)' is not marked (\w+)/) else { return nil }
+    return addIndex + "\(match.output.1) --index \(match.output.2.uppercased())"
   }
 
   /// A sentence, if the HTTP library's text is the name of a case.
@@ -94,7 +109,11 @@ extension CommandFailure {
       "deadlineExceeded": "the server did not answer in time",
       "remoteConnectionClosed": "the server closed the connection before its response was complete",
     ]
-    return words.first { reason.contains($0.key) }?.value ?? reason
+    if let known = words.first(where: { reason.contains($0.key) }) { return known.value }
+    guard reason.contains("handshakeFailed") else { return reason }
+    return reason.contains("CERTIFICATE_VERIFY_FAILED")
+      ? "this machine does not trust the server's certificate"
+      : "the server does not speak https at this address"
   }
 
   /// The failure of a command that reads a model.

@@ -48,7 +48,7 @@ struct ContainersCommand: AsyncParsableCommand {
         let _: NoReply = try await server.connect {
           try await $0.call(.containers(.create), ["container": container])
         }
-        output.remark("Created \(container).")
+        try output.done("Created \(container).", ["container": container])
       }
     }
   }

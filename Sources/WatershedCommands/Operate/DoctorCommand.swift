@@ -170,7 +170,8 @@ struct DoctorCommand: AsyncParsableCommand {
       return Finding(
         check: "admin API",
         isGood: true,
-        detail: "\(status.users) accounts, \(status.containers.count) containers",
+        detail: Count.of(status.users, "account") + ", "
+          + Count.of(status.containers.count, "container"),
         remedy: status.hasAdministrator
           ? nil : "no account is an administrator: watershed users add NAME --administrator"
       )

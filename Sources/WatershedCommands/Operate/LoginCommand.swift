@@ -40,7 +40,10 @@ struct LoginCommand: AsyncParsableCommand {
       var saved = SavedTokens.read()
       saved[.management] = session.token
       try saved.write()
-      output.remark("Signed in; commands with --server use the token from now on.")
+      try output.done(
+        "Signed in; commands with --server use the token from now on.",
+        ["userName": name]
+      )
     }
   }
 }

@@ -46,11 +46,15 @@ struct SavedTokens: Codable, Hashable {
   func write() throws {
     let file = Self.file
     let manager = FileManager.default
-    try manager.createDirectory(
-      at: file.deletingLastPathComponent(),
-      withIntermediateDirectories: true,
-      attributes: [.posixPermissions: 0o700]
-    )
+    do {
+      try manager.createDirectory(
+        at: file.deletingLastPathComponent(),
+        withIntermediateDirectories: true,
+        attributes: [.posixPermissions: 0o700]
+      )
+    } catch {
+      throw Self.unwritable(file)
+    }
     // Created again: an existing file would keep its permissions.
     try? manager.removeItem(at: file)
     guard
@@ -59,7 +63,16 @@ struct SavedTokens: Codable, Hashable {
         contents: try JSONEncoder().encode(self),
         attributes: [.posixPermissions: 0o600]
       )
-    else { throw CocoaError(.fileWriteUnknown, userInfo: [NSFilePathErrorKey: file.path]) }
+    else { throw Self.unwritable(file) }
+  }
+
+  private static func unwritable(_ file: URL) -> CommandFailure {
+    CommandFailure(
+      "UNWRITABLE_FILE",
+      what: "the token was not saved",
+      why: "\(file.path) cannot be written",
+      next: "name another folder with XDG_CONFIG_HOME, or give --token with each command"
+    )
   }
 }
 
@@ -108,7 +121,7 @@ extension TokensCommand {
         guard !token.isEmpty else { throw ValidationError("There is no token to save.") }
         saved[type] = token
         try saved.write()
-        output.remark("Kept.")
+        try output.done("Kept.", ["type": type.rawValue])
       }
     }
   }
@@ -140,7 +153,7 @@ extension TokensCommand {
         }
         saved[type] = nil
         try saved.write()
-        output.remark("Forgotten.")
+        try output.done("Forgotten.", ["type": type.rawValue])
       }
     }
   }

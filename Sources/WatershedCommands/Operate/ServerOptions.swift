@@ -55,8 +55,12 @@ struct ServerOptions: ParsableArguments {
     let isLocal = folder != nil || database != nil || config != nil
     let environment = isLocal ? nil : ProcessInfo.processInfo.environment["WATERSHED_SERVER"]
     guard let server = server ?? environment else { return nil }
-    guard let url = URL(string: server), url.host != nil else {
-      throw ValidationError("\(server) is not a server's address.")
+    guard let url = URL(string: server), url.host != nil,
+      ["http", "https"].contains(url.scheme?.lowercased())
+    else {
+      throw ValidationError(
+        "\(server) is not a server's address, such as https://cloud.example.org."
+      )
     }
     return url
   }

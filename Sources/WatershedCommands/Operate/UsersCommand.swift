@@ -50,15 +50,18 @@ struct UsersCommand: AsyncParsableCommand {
       }
     }
 
+    /// The largest page that the server sends.
+    private static let pageSize = 1000
+
     private static func allAccounts(
       _ server: AdminConnection
     ) async throws -> [AccountDescription] {
       var users: [AccountDescription] = []
       while true {
-        let page = AdminPage(after: users.last?.userName, limit: 1000)
+        let page = AdminPage(after: users.last?.userName, limit: pageSize)
         let reply: Reply = try await server.call(.users(.list), page)
-        guard !reply.users.isEmpty else { return users }
         users += reply.users
+        guard reply.users.count == pageSize else { return users }
       }
     }
   }
@@ -93,6 +96,9 @@ struct UsersCommand: AsyncParsableCommand {
     func run() async throws {
       try await perform("\(person.name) was not added") {
         let typed = passwordStdin ? readLine(strippingNewline: true) : nil
+        if passwordStdin, typed?.isEmpty != false {
+          throw ValidationError("There is no password on the standard input.")
+        }
         let password = typed ?? PasswordMaker.password()
         let body = Body(
           userName: person.name,

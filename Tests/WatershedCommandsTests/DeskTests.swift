@@ -1,0 +1,181 @@
+import AsyncHTTPClient
+import Foundation
+import NIOCore
+import Testing
+
+/// What an operator sees of a running server, and what commands say of mistakes.
+@Suite("The operator's desk")
+struct DeskTests {
+  private func object(_ text: String) throws -> [String: Any] {
+    try #require(try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any])
+  }
+
+  private func get(_ url: String) async throws -> String {
+    let reply = try await HTTPClient.shared.execute(
+      HTTPClientRequest(url: url),
+      timeout: .seconds(60)
+    )
+    return String(buffer: try await reply.body.collect(upTo: 1 << 20))
+  }
+
+  /// A running server with a record of the user `demo`.
+  private func withServer(_ body: (_ data: String, _ url: String) async throws -> Void) async throws
+  {
+    try await withTemporaryFolder { folder in
+      let data = folder.appendingPathComponent("data").path
+      let server = try CommandProcess(
+        "serve",
+        "--json",
+        "--port",
+        "0",
+        "--data",
+        data,
+        "--container",
+        "iCloud.a"
+      )
+      let banner = try object(try #require(try await server.nextLine()))
+      let made = try await CommandProcess.run(
+        "records",
+        "create",
+        "--data",
+        data,
+        "--container-id",
+        "iCloud.a",
+        "--user",
+        "demo",
+        "--record-type",
+        "Note",
+        "--fields-json",
+        "{}"
+      )
+      try #require(made.exitCode == 0, "\(made.errors)")
+      try await body(data, try #require(banner["url"] as? String))
+      server.terminate()
+      _ = try await server.finish()
+    }
+  }
+
+  @Test("The metrics have version, start, processor time, connections, sizes and the last backup")
+  func metrics() async throws {
+    try await withServer { data, url in
+      let before = try await get(url + "/metrics")
+      for name in [
+        "watershed_build_info{version=", "process_start_time_seconds ",
+        "process_cpu_seconds_total ", "process_open_fds ", "watershed_connections ",
+        "watershed_database_bytes ", "watershed_database_log_bytes ", "watershed_disk_free_bytes ",
+      ] {
+        #expect(before.contains("\n" + name), "\(name)")
+      }
+      #expect(!before.contains("watershed_backup_time_seconds"))
+      let copy = data + "-copy"
+      #expect(try await CommandProcess.run("backup", "create", copy, "--data", data).exitCode == 0)
+      let after = try await get(url + "/metrics")
+      let time = after.firstMatch(of: /\nwatershed_backup_time_seconds (\d+)\n/)
+      #expect((Int(time?.output.1 ?? "") ?? 0) > 1_600_000_000)
+      // The shipped board asks for nothing else.
+      let file = Watershed.packageRoot.appendingPathComponent("Deploy/grafana-dashboard.json")
+      let board = try String(contentsOf: file, encoding: .utf8)
+      let names = board.matches(of: /(?:watershed|process)_[a-z_]+/).map { match in
+        String(match.output).replacing(/_(bucket|count|sum)$/, with: "")
+      }
+      #expect(names.count > 15)
+      for name in names where name != "watershed_certificate_expiry_time_seconds" {
+        #expect(after.contains("# TYPE \(name) "), "\(name)")
+      }
+    }
+  }
+
+  @Test("usage lists the databases of containers and users, and status is a command of its own")
+  func usage() async throws {
+    try await withServer { data, _ in
+      let all = try await CommandProcess.run("usage", "--data", data)
+      try #require(all.exitCode == 0, "\(all.errors)")
+      let databases = try #require(try object(all.output)["databases"] as? [[String: Any]])
+      let own = try #require(databases.first { $0["userName"] as? String == "demo" })
+      #expect(own["container"] as? String == "iCloud.a")
+      #expect((own["bytes"] as? Int ?? 0) > 0)
+      let none = try await CommandProcess.run("usage", "--user", "nobody", "--data", data)
+      #expect((try object(none.output)["databases"] as? [Any])?.isEmpty == true)
+      let status = try await CommandProcess.run("status", "--data", data)
+      #expect(try object(status.output)["users"] as? Int == 1)
+      let doctor = try await CommandProcess.run("doctor", "--data", data)
+      #expect(doctor.output.contains("1 account, 1 container\""), "\(doctor.output)")
+    }
+  }
+
+  @Test("An error names the command that helps")
+  func remedies() async throws {
+    try await withServer { data, url in
+      let place = ["--data", data, "--container-id", "iCloud.a", "--user", "demo"]
+      func run(_ arguments: [String]) async throws -> String {
+        try await CommandProcess(arguments + place).finish().errors
+      }
+      let unindexed = try await run(["records", "query", "--record-type", "Note"])
+      #expect(
+        unindexed.contains("schema add-index --record-type TYPE --field recordName"),
+        "\(unindexed)"
+      )
+      let zone = try await run(["zones", "delete", "none", "--yes"])
+      #expect(zone.contains("watershed zones list"), "\(zone)")
+      let person = try await CommandProcess.run("users", "sign-out", "nobody", "--data", data)
+      #expect(person.errors.contains("watershed users list"), "\(person.errors)")
+      // Not TLS: no text of a library.
+      let secure = try await CommandProcess.run(
+        "users",
+        "list",
+        "--token",
+        "x",
+        "--server",
+        url.replacingOccurrences(of: "http:", with: "https:")
+      )
+      #expect(secure.exitCode == 69)
+      #expect(secure.errors.contains("does not speak https"), "\(secure.errors)")
+      #expect(!secure.errors.contains("BoringSSL"))
+      let address = try await CommandProcess.run("users", "list", "--server", "ftp://example.org")
+      #expect(address.exitCode == 64)
+      #expect(address.errors.contains("ftp://example.org is not a server's address"))
+      // No password is made up where one was announced.
+      let silent = try await CommandProcess(
+        ["users", "add", "eve", "--password-stdin", "--data", data],
+        input: ""
+      ).finish()
+      #expect(silent.exitCode == 64, "\(silent.output)")
+    }
+  }
+
+  @Test("What cannot be restored or saved creates nothing, and says where")
+  func nothing() async throws {
+    try await withTemporaryFolder { folder in
+      let data = folder.appendingPathComponent("data").path
+      let restored = try await CommandProcess.run(
+        "backup",
+        "restore",
+        folder.appendingPathComponent("none").path,
+        "--data",
+        data,
+        "--yes"
+      )
+      #expect(restored.exitCode == 1)
+      #expect(!FileManager.default.fileExists(atPath: data))
+      let saved = try await CommandProcess(
+        ["tokens", "save", "secret"],
+        environment: ["HOME": "/proc", "XDG_CONFIG_HOME": ""]
+      ).finish()
+      #expect(saved.exitCode == 1)
+      #expect(saved.errors.contains("/proc/.config/watershed/tokens.json cannot be written"))
+      let done = try await CommandProcess(
+        ["tokens", "save", "secret", "--output", "json"],
+        environment: ["HOME": folder.path, "XDG_CONFIG_HOME": ""]
+      ).finish()
+      #expect(try object(done.output)["type"] as? String == "management")
+    }
+  }
+
+  @Test("A comparison of the libraries with an unknown commit says what to name")
+  func comparison() async throws {
+    let script = Watershed.packageRoot.appendingPathComponent("scripts/api-diff")
+    let unknown = try await CommandProcess(["no-such-commit"], program: script).finish()
+    #expect(unknown.exitCode == 64)
+    #expect(unknown.errors.contains("there is no tag, branch or commit no-such-commit"))
+  }
+}
