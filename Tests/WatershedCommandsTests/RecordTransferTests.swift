@@ -203,6 +203,9 @@ struct RecordTransferTests {
       let nowhere = try await world.run(["records", "export", "--zone-name", "none", "/tmp/none"])
       #expect(nowhere.exitCode == 1)
       #expect(nowhere.errors.contains("there is no zone none"))
+      let unwritable = try await world.run(["records", "export", "/proc/watershed"])
+      #expect(unwritable.exitCode == 1)
+      #expect(unwritable.errors.contains("/proc/watershed cannot be written"))
     }
   }
 

@@ -79,7 +79,13 @@ extension RecordsCommand {
         return export.result
       } catch {
         try? FileManager.default.removeItem(at: partial)
-        throw error
+        guard error is CocoaError else { throw error }
+        throw CommandFailure(
+          "UNWRITABLE_FILE",
+          what: "nothing was exported",
+          why: "\(folder.path) cannot be written: \(error.localizedDescription)",
+          next: "check that the folder exists and is writable, and has room"
+        )
       }
     }
   }
