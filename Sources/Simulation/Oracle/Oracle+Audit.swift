@@ -57,7 +57,7 @@ extension Oracle {
       mayBeRecovered
       ? (deletions[slot.key] ?? []).reduce(into: Set<Int>()) { $0.formUnion($1.seen) } : []
     let later = own.filter { other in
-      writes[other].ancestors.contains(number) && !writes[other].isVoid && !givenUp.contains(other)
+      writes[other].ancestors.contains(number) && !writes[other].mayLose && !givenUp.contains(other)
     }
     expect(
       later.isEmpty || (mayBeRecovered && later.contains { recovered.contains(writes[$0].value) }),

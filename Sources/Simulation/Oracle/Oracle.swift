@@ -20,8 +20,16 @@ final class Oracle {
     var step: Int
     /// The batches that the device had begun to send.
     var batches = 0
+    /// A newer version of the app, which was in use before, knows the property under another name.
+    var hasFormerName = false
     /// The device was later replaced with a copy that may not have had this write.
     var isVoid = false
+
+    /// Whether an older value may replace this one.
+    ///
+    /// A record of the newer version has the property's present field alone. The older version writes the former
+    /// one beside it, and a device that reads both for the first time takes the present one.
+    var mayLose: Bool { isVoid || hasFormerName }
   }
 
   struct Deletion {
@@ -114,8 +122,15 @@ final class Oracle {
     case deleted(key: String)
   }
 
-  /// Takes down a save that returned without an error, of a device that has begun to send so many batches.
-  func saved(_ entries: [Entry], on device: Int, batches: Int = 0) {
+  /// Takes down a save that returned without an error, of a device that has begun to send so many batches;
+  /// `hasFormerModel` says that its version of the app is older than one that has been in use, and that a device
+  /// has gone back to it.
+  func saved(
+    _ entries: [Entry],
+    on device: Int,
+    batches: Int = 0,
+    hasFormerModel: Bool = false
+  ) {
     for entry in entries {
       switch entry {
       case .born(let key, let entity):
@@ -135,7 +150,8 @@ final class Oracle {
             device: device,
             ancestors: ancestors,
             step: step,
-            batches: batches
+            batches: batches,
+            hasFormerName: hasFormerModel && AppModel.isRenamed(slot.property)
           )
         )
         index[slot, default: [:]][value] = number
@@ -207,7 +223,7 @@ final class Oracle {
     // A server that lost data may put an older value first; the audit wants the newer one in a recovery list.
     if let before = known.visible[slot], before != number, !mayHaveLostData(device) {
       expect(
-        !writes[before].ancestors.contains(number) || writes[before].isVoid,
+        !writes[before].ancestors.contains(number) || writes[before].mayLose,
         .nothingStale,
         "device \(device): \(name) was \(writes[before].value) and went back to \(value)"
       )

@@ -37,6 +37,11 @@ struct AppModel {
     }
   }
 
+  /// Whether an attribute, by its first name, has another name in the second version.
+  static func isRenamed(_ attribute: String) -> Bool {
+    AppModel(version: 2).property(attribute) != attribute
+  }
+
   /// Managed object models are expensive and are never changed.
   static func managed(_ version: Int) -> NSManagedObjectModel { version == 2 ? second : first }
 

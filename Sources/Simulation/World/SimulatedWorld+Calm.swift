@@ -30,10 +30,9 @@ extension SimulatedWorld {
       try start(device)
     }
     for device in devices {
-      // A version that does not know a renamed entity leaves its records alone, so it lacks some objects until
-      // it is updated.
-      let newest = devices.filter { $0.person == device.person }.map(\.version).max() ?? 1
-      try await changeVersion(device, to: newest)
+      // A version that does not know a renamed entity or relationship leaves its records alone, so it lacks some
+      // objects and links until it is updated, also where no device has the newer version any more.
+      try await changeVersion(device, to: newestVersion(of: device.person))
     }
     let began = clock.elapsed
     try await settle(devices)

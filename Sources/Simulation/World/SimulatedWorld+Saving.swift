@@ -29,7 +29,13 @@ extension SimulatedWorld {
     }
     guard !app.entries.isEmpty else { return }
     note(device.name, "saves " + app.lines.joined(separator: ", "))
-    oracle.saved(app.entries, on: device.index, batches: device.link.batchCount)
+    oracle.saved(
+      app.entries,
+      on: device.index,
+      batches: device.link.batchCount,
+      hasFormerModel: personsWithDowngrade.contains(device.person)
+        && device.version < newestVersion(of: device.person)
+    )
     observe(device)
   }
 }

@@ -230,6 +230,7 @@ extension SimulatedWorld {
       device.version = former
       try start(device)
     }
+    if device.version < former { personsWithDowngrade.insert(device.person) }
     if let before, let after = try device.state() {
       oracle.expect(
         before.objects == after.objects,

@@ -26,6 +26,10 @@ final class SimulatedWorld: @unchecked Sendable {
   private(set) var traceDigest = TraceDigest()
   var counts: [String: Int] = [:]
   private var processCount = 0
+  /// The newest version of the app that a device of each person has had.
+  private var newestVersions: [Int: Int] = [:]
+  /// Persons with a device on which an older version of the app followed a newer one.
+  var personsWithDowngrade: Set<Int> = []
   /// Virtual seconds that the calm took.
   var calmTime: Double?
 
@@ -133,6 +137,11 @@ final class SimulatedWorld: @unchecked Sendable {
 
   // MARK: Launching and ending apps
 
+  /// The newest version of the app that a device of the person has had.
+  func newestVersion(of person: Int) -> Int {
+    newestVersions[person] ?? AppModel.versions.lowerBound
+  }
+
   /// Starts the app: a process, its store, its mirroring.
   func launch(_ device: SimulatedDevice) throws {
     guard !device.isRunning else { return }
@@ -166,6 +175,7 @@ final class SimulatedWorld: @unchecked Sendable {
     device.process = process
     device.link.process = process
     device.container = container
+    newestVersions[device.person] = max(device.version, newestVersion(of: device.person))
     device.cloud = cloud
     device.contexts = [:]
     if case .unknown = device.loss { try device.noteLoss() }
