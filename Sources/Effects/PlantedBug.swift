@@ -48,6 +48,10 @@ package enum PlantedBug: String, CaseIterable, Sendable, Codable {
   case rereadWithoutDeletions
   /// Each copy of a store gives an object that was not sent a record name of its own.
   case randomNames
+  /// A full database gets the deletion of an owner before the moves of its members.
+  case deleteOwnersFirst
+  /// The comparison for another model leaves out objects whose creation has no reply yet.
+  case forgetSentCreation
 }
 
 extension Effects {

@@ -3,6 +3,7 @@ import CloudKitTesting
 import Foundation
 import OpenCloudKit
 import OpenCoreData
+import Synchronization
 import Testing
 
 @Suite("Batches of which it is not known whether the server has them")
@@ -85,6 +86,77 @@ struct DoubtfulBatchTests {
       #expect(try session.metadata.recoveredEdits().isEmpty)
     }
     #expect(try phone.titles() == ["v2"])
+    try await phone.quit()
+  }
+
+  @Test("An update that was executed and abandoned without its reply takes no later edit back")
+  func updateGivenUp() async throws {
+    let world = try await World()
+    let phone = try await ScriptedDevice("phone", in: world)
+    let pad = try await world.device("pad")
+    try phone.save { _ = $0.make("Post", ["title": "before"]) }
+    try await phone.sync()
+    let attempts = Mutex(0)
+    phone.cloud.onModify { [cloud = phone.cloud, faults = phone.faults] _ in
+      let number = attempts.withLock { attempts in
+        attempts += 1
+        return attempts
+      }
+      guard number > 3 else { throw CloudFailure.unreachable(reason: "The connection broke.") }
+      // This one is executed, and its reply is lost.
+      faults.add(.loseReply, to: "records/modify")
+      cloud.onModify { _ in throw CloudFailure.unreachable(reason: "The connection broke.") }
+      return nil
+    }
+    try phone.save { try $0.first("Post", "title", "before").setValue("after", forKey: "title") }
+    for _ in 0..<12 {
+      _ = try? await phone.mirror.syncNow()
+      if try phone.mirror.read({ try $0.openBatch() }) == nil { break }
+    }
+    #expect(try phone.mirror.read { try $0.openBatch() } == nil)
+    try phone.save { try $0.first("Post", "title", "after").setValue("before", forKey: "title") }
+    phone.cloud.onModify(nil)
+    for _ in 0..<2 {
+      try await phone.sync()
+      try await pad.sync()
+    }
+    #expect(try phone.titles() == ["before"])
+    #expect(try titles(pad) == ["before"])
+    try await phone.quit()
+    try await pad.quit()
+  }
+
+  @Test(
+    "A record that was imported after its deletion was sent is looked up when the reply arrives"
+  )
+  func restoredSinceDeletion() async throws {
+    let world = try await World()
+    let phone = try await ScriptedDevice("phone", in: world)
+    try phone.save { _ = $0.make("Post", ["title": "t"]) }
+    try await phone.sync()
+    refuse(phone)
+    try phone.save { context in context.delete(try context.first("Post", "title", "t")) }
+    await #expect(throws: (any Error).self) { try await phone.mirror.syncNow() }
+    await phone.mirror.stopAndFinish()
+    try phone.mirror.write(MirrorAuthor.importing) { session in
+      let open = try #require(try session.metadata.openBatch())
+      let batch = try CloudBatch(encoded: open.payload)
+      let name = batch.operations[0].name
+      let restored = CloudRecord(
+        name: name,
+        recordType: "CD_Post",
+        tag: "restored",
+        fields: FieldBag(["CD_entityName": .string("Post"), "CD_title": .string("t")])
+      )
+      let generation = try session.metadata.zone(MirrorNames.zone).generation
+      try session.apply(records: [restored], generation: generation)
+      let settled = try session.settle(batch, [.deleted], fetched: [:])
+      #expect(settled.doubtful == [name])
+      #expect(try session.metadata.isUnreadable(name))
+      // The look-up finds it.
+      try session.apply(records: [restored], generation: generation)
+    }
+    #expect(try phone.titles() == ["t"])
     try await phone.quit()
   }
 

@@ -273,6 +273,30 @@ struct ModelChangeTests {
     for device in [phone, pad] { try await device.quit() }
   }
 
+  @Test(
+    "A creation whose reply is lost before the model changes loses no value, in either direction",
+    arguments: [(1, 2), (2, 1)]
+  )
+  func creationWithoutReply(from: Int, to: Int) async throws {
+    let world = try await World(model: Self.model(from))
+    let old = try await world.device("phone")
+    try await old.sync()
+    old.faults.add(.loseReply, to: "records/modify", count: .max)
+    let names = [("Note", "title"), ("Article", "headline")]
+    func name(_ version: Int) -> (entity: String, attribute: String) { names[version - 1] }
+    try old.save { _ = $0.make(name(from).entity, [name(from).attribute: "a", "text": "t"]) }
+    await #expect(throws: (any Error).self) { try await old.container.syncNow() }
+    #expect(try old.container.storeMirrors.first?.read { try $0.openBatch() } != nil)
+    try await old.quit()
+    let phone = try await world.device("phone", model: Self.model(to))
+    try await world.settle(phone)
+    #expect(try values(phone, name(to).entity, name(to).attribute) == ["a"])
+    let pad = try await world.device("pad", model: Self.model(to))
+    try await pad.sync()
+    #expect(try values(pad, name(to).entity, name(to).attribute) == ["a"])
+    for device in [phone, pad] { try await device.quit() }
+  }
+
   @Test("An entity that a new version drops loses none of its records on other devices")
   func droppedEntity() async throws {
     let world = try await World(model: Self.model(1))

@@ -242,6 +242,39 @@ struct OwnerChangeTests {
     }
   }
 
+  @Test("A link that is removed while it waits for its object is not set when that arrives")
+  func removedWhileWaiting() async throws {
+    let world = try await World()
+    let phone = try await ScriptedDevice("phone", in: world)
+    try await phone.sync()
+    await phone.mirror.stopAndFinish()
+    try phone.mirror.write(MirrorAuthor.importing) { session in
+      let generation = try session.metadata.zone(MirrorNames.zone).generation
+      func apply(_ entity: String, _ name: String, tag: String, _ fields: [String: String]) throws {
+        var values = fields.mapValues(MirrorValue.string)
+        values["CD_entityName"] = .string(entity)
+        let record = CloudRecord(
+          name: name,
+          recordType: "CD_\(entity)",
+          tag: tag,
+          fields: FieldBag(values)
+        )
+        try session.apply(records: [record], generation: generation)
+      }
+      try apply("Attachment", "M", tag: "1", ["CD_name": "a", "CD_post": "O"])
+      try apply("Attachment", "M", tag: "2", ["CD_name": "a"])
+      try apply("Post", "O", tag: "3", ["CD_title": "owner"])
+      let member = try #require(try session.metadata.record(named: "M"))
+      #expect(member.pending == .nothing)
+      let index = try #require(
+        session.context.mapping.entity(named: "Attachment")?.toOne("post")?.index
+      )
+      let reference = try #require(session.rows.reference(entityName: "Attachment", key: 1))
+      #expect(try session.rows.row(reference)?.values[index].isNull == true)
+    }
+    try await phone.quit()
+  }
+
   @Test("A record that the feed lists again after its deletion is not deleted at the feed's end")
   func createdAgain() async throws {
     let world = try await World()

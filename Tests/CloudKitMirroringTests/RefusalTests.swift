@@ -112,6 +112,80 @@ struct RefusalTests {
     }
   }
 
+  enum Obstacle: CaseIterable {
+    case fullDatabase
+    case refusedRecord
+  }
+
+  @Test(
+    "The deletion of an owner waits for the move of a member that the server does not take",
+    arguments: Obstacle.allCases
+  )
+  func moveBeforeDeletion(obstacle: Obstacle) async throws {
+    try await with { world, phone in
+      let pad = try await world.device("pad")
+      try phone.save { context in
+        let post = context.make("Post", ["title": "former"])
+        _ = context.make("Post", ["title": "new"])
+        context.make("Attachment", ["name": "a"]).setValue(post, forKey: "post")
+      }
+      try await phone.sync()
+      try await pad.sync()
+      phone.cloud.onModify { batch in
+        switch obstacle {
+        case .fullDatabase:
+          guard batch.operations.contains(where: { $0.kind != .delete }) else { return nil }
+          throw CloudFailure.overQuota(reason: "It is full.")
+        case .refusedRecord:
+          guard batch.operations.contains(where: { $0.recordType == "CD_Attachment" }) else {
+            return nil
+          }
+          throw CloudFailure.refused(reason: "No.")
+        }
+      }
+      try phone.save { context in
+        try context.first("Attachment", "name", "a")
+          .setValue(try context.first("Post", "title", "new"), forKey: "post")
+        context.processPendingChanges()
+        context.delete(try context.first("Post", "title", "former"))
+      }
+      for _ in 0..<2 { _ = try? await phone.mirror.syncNow() }
+      try await pad.sync()
+      #expect(try pad.save { try $0.all("Attachment").count } == 1)
+      #expect(try pad.save { try $0.all("Post").count } == 2)
+      phone.cloud.onModify(nil)
+      try await phone.sync()
+      try await pad.sync()
+      let left = try pad.save { context in
+        let member = try context.first("Attachment", "name", "a")
+        let owner = member.value(forKey: "post") as? NSManagedObject
+        return [
+          try context.all("Post").count, owner?.value(forKey: "title") as? String == "new" ? 1 : 0,
+        ]
+      }
+      #expect(left == [1, 1])
+      #expect(try pad.snapshot() == phone.mirror.snapshot())
+      try await pad.quit()
+    }
+  }
+
+  @Test("The files of batches that a full database refuses are removed")
+  func filesOfRefusedBatches() async throws {
+    try await with { world, phone in
+      phone.cloud.onModify { _ in throw CloudFailure.overQuota(reason: "It is full.") }
+      try phone.save { context in
+        for number in 0..<8 {
+          _ = context.make("ImageData", ["data": Data(repeating: UInt8(number), count: 900_000)])
+        }
+      }
+      await #expect(throws: CloudFailure.self) { try await phone.mirror.syncNow() }
+      let folder = AssetFolder.url(
+        forStoreAt: world.folder.appendingPathComponent("phone.sqlite")
+      )
+      #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == [])
+    }
+  }
+
   @Test("A server that refuses every record does not receive a request for each")
   func refusalsInARow() async throws {
     try await with { _, phone in

@@ -81,6 +81,30 @@ struct RestoredEditTests {
     }
   }
 
+  @Test("An edit in a copy stays, if the server has what an earlier launch of the copy began with")
+  func editBetweenLaunches() async throws {
+    let world = try await World()
+    let (phone, pad) = (try await world.device("phone"), try await world.device("pad"))
+    try await world.settle(phone, pad)
+    try await phone.relaunchOffline()
+    try phone.save { _ = $0.make("Post", ["title": "a", "content": "sent"]) }
+    let backup = try StoreBackup(of: phone)
+    phone.faults.isOnline = true
+    try await world.settle(phone, pad)
+    try await phone.quit()
+    try backup.restore(to: phone)
+    phone.faults.isOnline = false
+    try phone.launch()
+    for content in ["edited", "edited again"] {
+      try setContents(phone, content)
+      try await phone.relaunchOffline()
+    }
+    phone.faults.isOnline = true
+    try await world.settle(phone, pad)
+    for device in [phone, pad] { try #expect(contents(device) == ["edited again"]) }
+    for device in [phone, pad] { try await device.quit() }
+  }
+
   @Test("A link that was removed since a backup stays removed, and can be restored")
   func removedLink() async throws {
     func tags(_ device: TestDevice) throws -> Int {
@@ -115,6 +139,42 @@ struct RestoredEditTests {
     _ = try phone.container.restore(entry)
     try await world.settle(phone, pad)
     for device in [phone, pad] { #expect(try tags(device) == 1) }
+    for device in [phone, pad] { try await device.quit() }
+  }
+
+  @Test("A link that a copy of the store removes before its first import stays removed")
+  func linkRemovedInCopy() async throws {
+    let world = try await World()
+    let (phone, pad) = (try await world.device("phone"), try await world.device("pad"))
+    try phone.save { context in
+      _ = context.make("Post", ["title": "p"])
+      _ = context.make("Tag", ["name": "t"])
+    }
+    try await world.settle(phone, pad)
+    try await phone.relaunchOffline()
+    try phone.save { context in
+      let tag = try context.first("Tag", "name", "t")
+      try context.first("Post", "title", "p").mutableSetValue(forKey: "tags").add(tag)
+    }
+    let backup = try StoreBackup(of: phone)
+    phone.faults.isOnline = true
+    try await world.settle(phone, pad)
+    try await phone.quit()
+    try backup.restore(to: phone)
+    phone.faults.isOnline = false
+    try phone.launch()
+    try phone.save { context in
+      try context.first("Post", "title", "p").mutableSetValue(forKey: "tags").removeAllObjects()
+    }
+    try await phone.relaunchOffline()
+    phone.faults.isOnline = true
+    try await world.settle(phone, pad)
+    for device in [phone, pad] {
+      let tags = try device.save {
+        try $0.all("Post").first?.mutableSetValue(forKey: "tags").count
+      }
+      #expect(tags == 0)
+    }
     for device in [phone, pad] { try await device.quit() }
   }
 

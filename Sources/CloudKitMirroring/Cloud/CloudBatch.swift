@@ -15,6 +15,9 @@ package struct CloudBatch: Hashable, Sendable {
     self.operations = operations
   }
 
+  /// The names of the files that the operations have, which are no longer needed once the batch is settled.
+  package var files: [String] { operations.flatMap { $0.set.files } }
+
   private static let version: UInt8 = 1
 
   /// The encoding in which the metadata keeps a batch until its reply has arrived.

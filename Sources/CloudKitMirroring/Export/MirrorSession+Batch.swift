@@ -14,11 +14,19 @@ extension MirrorSession {
     /// The contents of files by asset field; written only if the change becomes part of the batch.
     var fileContents: [String: Data] = [:]
 
-    var group: Int64 {
-      switch subject {
-      case .record(let record): record.group
-      case .edge(let edge): edge.group
-      }
+    /// The save that it belongs to, or a later one that it must not precede.
+    var group: Int64
+
+    init(_ record: RecordMetadata, _ operation: CloudOperation) {
+      subject = .record(record)
+      group = record.group
+      self.operation = operation
+    }
+
+    init(_ edge: EdgeMetadata, _ operation: CloudOperation) {
+      subject = .edge(edge)
+      group = edge.group
+      self.operation = operation
     }
 
     /// Objects come before the edges between them, and deletions in the reverse order.
@@ -43,7 +51,8 @@ extension MirrorSession {
   ) throws -> CloudBatch? {
     while true {
       let window = limits.operations + 1
-      let records = try metadata.pendingRecords(limit: window, deletionsOnly: deletionsOnly)
+      let moves = try pendingMoves()
+      let records = try pendingRecords(limit: window, deletionsOnly: deletionsOnly, moves)
       let edges = try metadata.pendingEdges(limit: window, deletionsOnly: deletionsOnly)
       guard !records.isEmpty || !edges.isEmpty else { return nil }
       var candidates: [Candidate] = []
@@ -51,6 +60,7 @@ extension MirrorSession {
       for record in records {
         if let candidate = try candidate(record, kinds) { candidates.append(candidate) }
       }
+      candidates = behind(moves, candidates)
       for edge in edges {
         if let candidate = try candidate(edge) { candidates.append(candidate) }
       }
@@ -58,6 +68,29 @@ extension MirrorSession {
       guard !candidates.isEmpty else { continue }
       let isComplete = records.count < window && edges.count < window
       return try commit(choose(candidates, isComplete: isComplete, limits: limits))
+    }
+  }
+
+  /// Puts each deletion of an owner behind the moves of its members, and leaves it out where one of them has
+  /// no candidate.
+  private func behind(
+    _ moves: PendingMoves,
+    _ candidates: [Candidate]
+  ) -> [Candidate] {
+    guard !moves.members.isEmpty else { return candidates }
+    let groups = Dictionary(
+      candidates.map { ($0.operation.name, $0.group) },
+      uniquingKeysWith: { first, _ in first }
+    )
+    return candidates.compactMap { candidate in
+      guard candidate.operation.kind == .delete, !candidate.operation.isEdge,
+        let members = moves.members[candidate.operation.name]
+      else { return candidate }
+      let others = members.compactMap { groups[$0] }
+      guard others.count == members.count else { return nil }
+      var later = candidate
+      later.group = max(candidate.group, others.max() ?? 0)
+      return later
     }
   }
 
@@ -90,8 +123,8 @@ extension MirrorSession {
         return nil
       }
       return Candidate(
-        subject: .record(record),
-        operation: CloudOperation(
+        record,
+        CloudOperation(
           .delete,
           name: record.name,
           recordType: record.recordType,
@@ -136,7 +169,9 @@ extension MirrorSession {
     )
     var contents = now.fileContents.filter { changed.set[$0.key] != nil }
     for (former, present) in changed.formerFiles { contents[former] = now.fileContents[present] }
-    return Candidate(subject: .record(record), operation: operation, fileContents: contents)
+    var candidate = Candidate(record, operation)
+    candidate.fileContents = contents
+    return candidate
   }
 
   /// Parks an edit whose object this store lacks, because a new model or a migration dropped it.
@@ -154,14 +189,14 @@ extension MirrorSession {
   private func candidate(_ edge: EdgeMetadata) throws -> Candidate? {
     let isDeletion = edge.pending == .delete
     guard !isDeletion || edge.tag != nil else {
-      try metadata.remove(edge)
+      try removeUnsent(edge)
       return nil
     }
     // An edge is never edited: saving one that has a tag means that it was deleted and created
     // again.
     return Candidate(
-      subject: .edge(edge),
-      operation: CloudOperation(
+      edge,
+      CloudOperation(
         isDeletion ? .delete : .create,
         name: edge.name,
         recordType: MirrorNames.edgeType,

@@ -90,6 +90,8 @@ extension MirrorSession {
       if again.pending == .save, again.group == 0 { again.group = group }
       return try metadata.update(again)
     }
+    // An earlier link between both was removed before it was sent.
+    _ = try metadata.takeUnsent(name)
     var made = EdgeMetadata(name: name, edge: edge)
     made.pending = .save
     made.group = group

@@ -67,7 +67,7 @@ extension MirrorSession {
         )
         return
       }
-      try noteReinsert(known, at: change.reference, entity, group: change.transaction)
+      try noteReinsert(known, entity, group: change.transaction)
     case .update:
       guard var known else {
         // An object that is older than the mirroring, or one that a scan has not reached yet.
@@ -104,6 +104,8 @@ extension MirrorSession {
     _ entity: EntityMapping,
     _ openings: StoreOpenings
   ) throws -> NamedInsertion? {
+    // The scan that follows drops the index.
+    if try metadata.integer(.scanFinished) != 1 { try metadata.indexInsertions() }
     let keys = reference.key...reference.key
     return try rows.insertions(entityName: entity.entityName, keys: keys)[reference.key]
       .map { openings.named($0) }
@@ -136,15 +138,11 @@ extension MirrorSession {
   /// waits for its object is no edit, or it would be sent as removed.
   private func noteReinsert(
     _ known: RecordMetadata,
-    at reference: RowReference,
     _ entity: EntityMapping,
     group: Int64
   ) throws {
     var known = known
-    let row = try rows.row(reference)
-    let waiting = try metadata.links(of: known.name).map(\.property).filter { property in
-      entity.toOne(property).map { row?.values[$0.index].isNull ?? true } ?? false
-    }
+    let waiting = try waitingProperties(of: known)
     if known.pending == .nothing { known.group = group }
     known.pending = .save
     known.properties.formUnion(Set(entity.fieldProperties).subtracting(waiting))
@@ -169,16 +167,28 @@ extension MirrorSession {
   }
 
   /// Removes a record from the metadata whose object was deleted and that the server has not confirmed.
+  ///
+  /// The server may have it, or get it later, from another copy of the store, from a batch without a reply, or
+  /// from another device that sends again what the server lost: its name shows then that it was deleted here.
   func removeUnsent(_ record: RecordMetadata) throws {
-    if record.isNeverSent || record.isDoubtful {
-      try metadata.keepUnsent(record.name, entity: record.entityName, key: record.key)
-    }
+    try metadata.keepUnsent(record.name, entity: record.entityName, key: record.key)
     try metadata.remove(record)
+  }
+
+  /// Removes an edge from the metadata whose link was removed and that the server has not confirmed.
+  ///
+  /// Where another copy of the store, a batch without a reply, or another device may have sent it, its name
+  /// shows that it was removed here.
+  func removeUnsent(_ edge: EdgeMetadata) throws {
+    if edge.generation < 0 || edge.stamps.created != nil {
+      try metadata.keepUnsent(edge.name, entity: "", key: nil)
+    }
+    try metadata.remove(edge)
   }
 
   /// Marks the record of a removed link for deletion, if it was ever sent.
   func forget(_ edge: EdgeMetadata, group: Int64) throws {
-    guard edge.tag != nil || edge.sentKind != .nothing else { return try metadata.remove(edge) }
+    guard edge.tag != nil || edge.sentKind != .nothing else { return try removeUnsent(edge) }
     var edge = edge
     if edge.pending == .nothing { edge.group = group }
     edge.pending = .delete

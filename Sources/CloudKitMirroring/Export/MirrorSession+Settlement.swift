@@ -91,28 +91,36 @@ extension MirrorSession {
     if try metadata.text(.settledDevice) != batch.device {
       try metadata.setMeta(.settledDevice, .text(batch.device))
     }
-    result.files = batch.operations.flatMap { operation in
-      operation.set.values.values.compactMap { value in
-        if case .asset(let asset) = value { return asset.file }
-        return nil
-      }
-    }
+    result.files = batch.files
     return result
   }
 
   /// Makes all changes of a batch pending again, because the server has none of it.
-  package func abandon(_ batch: CloudBatch) throws {
-    _ = try settle(
+  ///
+  /// `found` are records that the server has. The batch's files are not removed: see ``CloudBatch/files``.
+  @discardableResult
+  package func abandon(
+    _ batch: CloudBatch,
+    found: [String: CloudRecord] = [:]
+  ) throws -> BatchSettlement {
+    try settle(
       batch,
-      batch.operations.map { _ in .batchFailed },
-      fetched: [:]
+      batch.operations.map { operation in
+        found[operation.name].map { .conflict($0) } ?? .batchFailed
+      },
+      fetched: [:],
+      isRepeat: true
     )
   }
 
   /// Notes that the server may have the records that a batch was to create, although the batch was
   /// abandoned: if it has them, what it has was sent by this store.
   package func noteDoubt(about batch: CloudBatch) throws {
-    for operation in batch.operations where operation.kind == .create && !operation.isEdge {
+    for operation in batch.operations where operation.kind == .create {
+      guard !operation.isEdge else {
+        try noteDoubt(aboutEdge: operation.name)
+        continue
+      }
       guard var record = try metadata.record(named: operation.name), record.tag == nil,
         record.sequence == nil
       else { continue }
@@ -121,6 +129,15 @@ extension MirrorSession {
       record.sentKind = .save
       try metadata.update(record)
     }
+  }
+
+  private func noteDoubt(aboutEdge name: String) throws {
+    guard var edge = try metadata.edge(named: name), edge.tag == nil, edge.sequence == nil else {
+      return
+    }
+    // As a link that another copy of the store may have sent.
+    edge.generation = -1
+    try metadata.update(edge)
   }
 
   /// Makes what is left of a batch pending again that another copy of the store has settled.
@@ -207,9 +224,10 @@ extension MirrorSession {
         record.properties = []
       }
       try metadata.update(record)
+      if operation.kind == .create { try metadata.forgetTrusted(of: record.name) }
       result.saved.append(record.name)
     case .deleted:
-      try settleDeleted(record, &result)
+      try settleDeleted(record, operation, &result)
     case .notFound:
       try settleVanished(record, operation, &result)
     case .conflict(let server), .exists(let server):
@@ -279,7 +297,7 @@ extension MirrorSession {
     _ operation: CloudOperation,
     _ result: inout BatchSettlement
   ) throws {
-    guard operation.kind != .delete else { return try settleDeleted(record, &result) }
+    guard operation.kind != .delete else { return try settleDeleted(record, operation, &result) }
     var record = record
     record.requeue()
     try metadata.update(record)
@@ -291,8 +309,13 @@ extension MirrorSession {
   }
 
   /// Removes a record from the metadata after the server deleted it for this store.
-  private func settleDeleted(_ record: RecordMetadata, _ result: inout BatchSettlement) throws {
+  private func settleDeleted(
+    _ record: RecordMetadata,
+    _ operation: CloudOperation,
+    _ result: inout BatchSettlement
+  ) throws {
     result.deleted.append(record.name)
+    try lookUpIfImported(record.name, record.tag, since: operation, &result)
     guard record.pending == .save, record.key != nil else { return try metadata.remove(record) }
     // The object was restored from the recovery list while its deletion was being sent.
     var record = record
@@ -300,6 +323,22 @@ extension MirrorSession {
     record.tag = nil
     record.base = FieldBag()
     try metadata.update(record)
+  }
+
+  /// Has a record looked up that an import has brought since its deletion was sent: the reply is a kept one,
+  /// and another device has restored the record after it.
+  private func lookUpIfImported(
+    _ name: String,
+    _ tag: String?,
+    since operation: CloudOperation,
+    _ result: inout BatchSettlement
+  ) throws {
+    guard let tag, tag != operation.tag else { return }
+    try metadata.keepUnreadable(
+      name,
+      reason: "The reply to its deletion is older than the copy that was imported since."
+    )
+    result.doubtful.append(name)
   }
 
   /// Marks records for creation that the server lacks and whose deletion the feed did not report.
@@ -311,7 +350,7 @@ extension MirrorSession {
         record.sequence == nil, try !metadata.isGoneRecord(name),
         let entity = mapping.entity(named: record.entityName)
       else { continue }
-      record.resend(entity, group: group)
+      try resend(&record, entity, group: group)
       try metadata.update(record)
     }
   }
@@ -362,7 +401,9 @@ extension MirrorSession {
         edge.sentKind = .nothing
         try metadata.update(edge)
       } else {
+        if edge.isLinked { try unlink(edge) }
         try metadata.remove(edge)
+        try lookUpIfImported(edge.name, edge.tag, since: operation, &result)
       }
       result.deleted.append(edge.name)
     case .conflict(let server), .exists(let server):

@@ -60,7 +60,7 @@ extension StoreMirror {
 
   /// Makes the next round read the feed before conflicts with older copies are merged: it shows
   /// whether the server was restored.
-  private func noteOutdated(_ names: [String]) {
+  func noteOutdated(_ names: [String]) {
     guard !names.isEmpty else { return }
     state.withLock { state in
       state.outdated.formUnion(names)
@@ -79,7 +79,7 @@ extension StoreMirror {
   }
 
   /// The feed is read after a merge: both sides of a one-to-one relationship are settled at its end.
-  private func noteMerged(_ names: [String]) {
+  func noteMerged(_ names: [String]) {
     guard !names.isEmpty else { return }
     state.withLock { state in
       state.settlesOneToOnes = true
@@ -192,7 +192,7 @@ extension StoreMirror {
       if let settled, settled != batch.device { sent.finishedDevice = settled }
       outcomes = try await cloud.modify(options.zone, sent)
     } catch let failure as CloudFailure {
-      return try await handle(failure, batch, &total)
+      return try await handle(failure, batch, isRepeat: isRepeat, &total)
     }
     let missing = zip(batch.operations, outcomes).compactMap { operation, outcome in
       switch outcome {
@@ -221,7 +221,7 @@ extension StoreMirror {
         isRepeat: isRepeat
       )
     }
-    context.assets.remove(settled.files)
+    context.assets.remove(settled.files + fetched.values.flatMap(\.fields.files))
     note(settled, batch, duration: effects.clock.uptime - started)
     total.saved += settled.saved
     total.deleted += settled.deleted

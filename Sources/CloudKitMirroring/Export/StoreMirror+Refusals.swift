@@ -59,6 +59,7 @@ extension StoreMirror {
       try session.foldHistory()
       try session.replaceSettled(batch)
     }
+    context.assets.remove(batch.files)
     state.withLock { $0.wantsExport = true }
     journal.note(
       .export,
@@ -88,12 +89,13 @@ extension StoreMirror {
   func handle(
     _ failure: CloudFailure,
     _ batch: CloudBatch,
+    isRepeat: Bool,
     _ total: inout BatchSettlement
   ) async throws -> Bool {
     switch failure {
     case .busy where isAtFault(batch, failure), .unreachable where isAtFault(batch, failure):
       // Where the server did have it, the records are found there with what was sent.
-      return try split(batch, failure, &total)
+      return try await split(batch, failure, isInDoubt: true, &total)
     case .unreachable, .busy, .notAuthenticated, .accountChanged, .tokenExpired:
       // The server may have executed it: the batch stays open and is repeated.
       if effects.has(.forgetRetry) { try write(MirrorAuthor.exporting) { try $0.believe(batch) } }
@@ -105,7 +107,7 @@ extension StoreMirror {
     case .zoneMissing:
       try await checkAccount()
       try await checkAccountEpoch()
-      try write(MirrorAuthor.exporting) { try $0.abandon(batch) }
+      // The batch is forgotten with its zone, which may have had what it was to create.
       try await recoverLostZone(cause: "A batch found no zone.")
       return false
     case .overQuota
@@ -113,26 +115,35 @@ extension StoreMirror {
       // Deletions are queued behind changes that the full database refuses, and free space for
       // them.
       total.room = .deleting
-      try write(MirrorAuthor.exporting) { try $0.abandon(batch) }
+      try write(MirrorAuthor.exporting) { session in
+        try session.abandon(batch)
+        // The server may have executed it and forgotten its reply.
+        if isRepeat { try session.noteDoubt(about: batch) }
+      }
+      context.assets.remove(batch.files)
       return true
     case .tooLarge, .refused, .overQuota:
-      return try split(batch, failure, &total)
+      return try await split(batch, failure, isInDoubt: false, &total)
     }
   }
 
   /// Halves the next batch: the change that cannot be sent is thus found and parked, and the rest
   /// is sent.
+  ///
+  /// `isInDoubt` says that the server may have executed the batch.
   private func split(
     _ batch: CloudBatch,
     _ failure: CloudFailure,
+    isInDoubt: Bool,
     _ total: inout BatchSettlement
-  ) throws -> Bool {
-    let isInDoubt = Self.mayBeOfBatch(failure)
+  ) async throws -> Bool {
+    if isInDoubt, try await settleExecuted(batch, &total) { return true }
     guard batch.operations.count == 1 else {
       try write(MirrorAuthor.exporting) { session in
         try session.abandon(batch)
         if isInDoubt { try session.noteDoubt(about: batch) }
       }
+      context.assets.remove(batch.files)
       state.withLock { $0.limits.operations = max(1, batch.operations.count / 2) }
       return true
     }
@@ -151,6 +162,49 @@ extension StoreMirror {
     }
     if case .overQuota = failure { return true }
     widenLimits()
+    return true
+  }
+
+  /// Looks up the records that a batch in doubt was to change, and settles it as conflicts with those that have
+  /// changed: an update without a reply would otherwise take the place of a later edit to the former value.
+  ///
+  /// Returns false if none has changed.
+  private func settleExecuted(
+    _ batch: CloudBatch,
+    _ total: inout BatchSettlement
+  ) async throws -> Bool {
+    let updates = batch.operations.filter { $0.kind == .update && !$0.isEdge }
+    guard !updates.isEmpty else { return false }
+    let tags = Dictionary(
+      updates.map { ($0.name, $0.tag) },
+      uniquingKeysWith: { first, _ in first }
+    )
+    let looked = try await cloud.lookup(
+      options.zone,
+      updates.map(\.name),
+      keys: context.mapping.desiredKeys
+    )
+    let changed = looked.records.filter { record in
+      tags[record.name].map { $0 != record.tag } ?? false
+    }
+    guard !changed.isEmpty else {
+      context.assets.remove(looked.records.flatMap(\.fields.files))
+      return false
+    }
+    let settled = try write(MirrorAuthor.importing) { session in
+      try session.foldHistory()
+      let settled = try session.abandon(
+        batch,
+        found: Dictionary(changed.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
+      )
+      try session.noteDoubt(about: batch)
+      return settled
+    }
+    context.assets.remove(settled.files + looked.records.flatMap(\.fields.files))
+    total.merged += settled.merged
+    total.outdated += settled.outdated
+    noteOutdated(settled.outdated)
+    noteMerged(settled.merged)
     return true
   }
 }

@@ -328,6 +328,9 @@ extension MirrorSession {
     )
     var mergeBase = lost.isEmpty ? base : record.fields
     for property in omitted { mergeBase?.removeContent(of: property) }
+    // The original of this copy has sent them as they were at an earlier opening.
+    let followed = isCopy ? try followedProperties(record, entity, since: base) : []
+    for property in followed { mergeBase?.copyContent(of: property, from: record.fields) }
     // A value whose file is missing here is not an edit: the server's comes back.
     let pending = try known.unconfirmed.union(lost).union(omitted)
       .subtracting(rows.missingFiles(of: row))
@@ -376,6 +379,13 @@ extension MirrorSession {
         )
       }
       if isCopy {
+        // Another device may have set it back.
+        try keepReplaced(
+          merge.stillPending.intersection(followed),
+          of: record,
+          entity,
+          reason: "It was edited here in an earlier launch, before which the store had this value."
+        )
         try keepOwn(
           merge.fromServer.filter { !base.agrees(with: record.fields, on: $0) },
           of: record,
@@ -425,7 +435,16 @@ extension MirrorSession {
         set[toOne.index] = try destination(toOne, in: record)
       }
     }
-    for toOne in entity.toOnes where toOne.isOneToOne { try parkOneToOne(toOne, in: record) }
+    for toOne in entity.toOnes {
+      if toOne.isOneToOne {
+        try parkOneToOne(toOne, in: record)
+      } else if base?.content(of: toOne.name) != nil,
+        record.fields.content(of: toOne.name) == nil, !merge.stillPending.contains(toOne.name)
+      {
+        // A link that waits for its object is nil here, as it is in the record from which it was removed.
+        try metadata.unpark(record: record.name, property: toOne.name)
+      }
+    }
     for (index, value) in set where row.values[index] == value { set[index] = nil }
     if !set.isEmpty {
       try rows.update(reference, set: set)

@@ -12,19 +12,34 @@ extension MirrorSession {
   func noteDeletion(of name: String) throws {
     try metadata.forgetUnreadable(name)
     if let record = try metadata.record(named: name) {
-      if isOnServer(record) { try metadata.keepGoneRecord(name) }
+      if try isOnServer(record) { try metadata.keepGoneRecord(name) }
     } else if try metadata.edge(named: name) != nil {
       try metadata.keepGoneEdge(name)
     } else {
       try metadata.unpark(record: name)
+      // Its deletion here, before it was sent, has nothing left to delete.
+      _ = try metadata.takeUnsent(name)
     }
   }
 
-  /// Whether a tombstone means this record: one whose first batch is open, or has no known outcome, was
-  /// created by that batch, and one that this store has never sent by another copy of the store; they
-  /// were deleted since.
-  func isOnServer(_ record: RecordMetadata) -> Bool {
-    record.tag != nil || record.sequence != nil || record.isNeverSent || record.isDoubtful
+  /// Whether a tombstone means this record.
+  ///
+  /// One whose first batch is open, or has no known outcome, was created by that batch, and one that this
+  /// store has never sent by another copy of the store; they were deleted since. One that is sent again,
+  /// because its zone or the server's data was lost, was sent again by another device.
+  func isOnServer(_ record: RecordMetadata) throws -> Bool {
+    if record.tag != nil || record.sequence != nil || record.isNeverSent || record.isDoubtful {
+      return true
+    }
+    // Without values it was restored here after its deletion, whose own tombstone this may be.
+    guard record.stamps.created != nil, record.base?.values.isEmpty == false else { return false }
+    return try isListedSinceLoss()
+  }
+
+  /// Whether the feed lists deletions that were made after the zone or the server's data was lost: a reading
+  /// from the start of what is left may list older ones.
+  private func isListedSinceLoss() throws -> Bool {
+    try metadata.zone(context.zone).rereading == nil
   }
 
   /// Applies the deletions of some records that the feed listed, after a name.
@@ -41,7 +56,7 @@ extension MirrorSession {
     let hasUnreadable = try !names.isEmpty && metadata.unreadableCount() > 0
     for name in names {
       // A cascade may have deleted it meanwhile.
-      if var record = try metadata.record(named: name), isOnServer(record) {
+      if var record = try metadata.record(named: name), try isOnServer(record) {
         if try hasUnreadable
           && deletionTakes(record, where: { try metadata.isUnreadable($0.name) })
         {
@@ -79,10 +94,18 @@ extension MirrorSession {
       try keepLink(edge)
     } else {
       // A tombstone of an earlier record of the same name says nothing about one being made now.
-      guard edge.tag != nil || (edge.pending != .save && edge.sentKind != .save) else { return }
+      let isMade = edge.tag == nil && (edge.pending == .save || edge.sentKind == .save)
+      guard try !isMade || isSentAgain(edge) else { return }
     }
     if edge.isLinked { try unlink(edge) }
     try metadata.remove(edge)
+  }
+
+  /// Whether a tombstone in the feed is of a link that another device sent again, after its zone or the
+  /// server's data was lost, and removed since.
+  private func isSentAgain(_ edge: EdgeMetadata) throws -> Bool {
+    try edge.stamps.created != nil && edge.sequence == nil && isListedSinceLoss()
+      && !metadata.isRemovedEdge(edge.name)
   }
 
   /// Keeps a link that is about to be removed: this device may have made it besides the one that was removed.
@@ -151,7 +174,11 @@ extension MirrorSession {
         if let other = try recordMetadata(of: gone) { try forget(other, group: group) }
       }
     }
-    for edge in try metadata.edges(touching: record.name) { try forget(edge, group: group) }
+    for edge in try metadata.edges(touching: record.name) {
+      try forget(edge, group: group)
+      // Not removed by this device: the link returns with its object.
+      _ = try metadata.takeUnsent(edge.name)
+    }
     try metadata.unpark(record: record.name)
     try metadata.remove(record)
     // The server still has them unless the deleting device sent their removal: they are set again if
@@ -194,7 +221,7 @@ extension MirrorSession {
   /// along an object that the feed did not delete.
   func applyDeletionsOfLostZone() throws {
     for name in try metadata.goneRecords(limit: .max) {
-      if let record = try metadata.record(named: name), isOnServer(record),
+      if let record = try metadata.record(named: name), try isOnServer(record),
         try !deletionTakes(
           record,
           where: { try $0.tag != nil && !metadata.isGoneRecord($0.name) }

@@ -92,7 +92,7 @@ extension MirrorSession {
   ) throws {
     // The edge was created again after a deletion that an earlier page of the feed listed.
     try metadata.forgetGoneEdge(record.name)
-    let known = try metadata.edge(named: record.name)
+    var known = try metadata.edge(named: record.name)
     if var known, known.tag == record.tag, known.tag != nil {
       guard known.generation != generation else { return }
       known.generation = generation
@@ -120,6 +120,9 @@ extension MirrorSession {
       ) { $0.recordNames = [record.name] }
       return
     }
+    if known == nil, try metadata.takeUnsent(record.name) {
+      known = try removedUnsent(record.name, edge)
+    }
     var edgeMetadata = known ?? EdgeMetadata(name: record.name, edge: edge)
     if let known, known.edge != edge, known.isLinked { try unlink(known) }
     if edgeMetadata.edge != edge {
@@ -139,6 +142,14 @@ extension MirrorSession {
       try link(edgeMetadata)
       effect.updated.append(record.name)
     }
+  }
+
+  /// Marks an edge for deletion whose link was removed here before this store sent it.
+  private func removedUnsent(_ name: String, _ edge: Edge) throws -> EdgeMetadata {
+    var removed = EdgeMetadata(name: name, edge: edge)
+    removed.pending = .delete
+    removed.group = try rows.lastTransactionNumber()
+    return try metadata.insert(removed)
   }
 
   private func link(_ edge: EdgeMetadata) throws {

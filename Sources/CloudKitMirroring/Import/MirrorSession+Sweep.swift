@@ -122,24 +122,27 @@ extension MirrorSession {
   }
 
   private func sendAgain(_ record: RecordMetadata, generation: Int64, group: Int64) throws {
-    if record.pending == .delete, record.sequence == nil { return try metadata.remove(record) }
+    // Another device may send it again.
+    if record.pending == .delete, record.sequence == nil { return try removeUnsent(record) }
     var record = record
     record.generation = generation
     if record.sequence == nil, record.key != nil,
       let entity = mapping.entity(named: record.entityName)
     {
-      record.resend(entity, group: group)
+      try resend(&record, entity, group: group)
     }
     try metadata.update(record)
   }
 
   private func sendAgain(_ edge: EdgeMetadata, generation: Int64, group: Int64) throws {
-    guard edge.isLinked || edge.sequence != nil, edge.pending != .delete else {
-      return try metadata.remove(edge)
-    }
+    guard edge.pending != .delete else { return try removeUnsent(edge) }
     var edge = edge
     edge.generation = generation
-    if edge.sequence == nil { edge.resend(group: group) }
+    if edge.sequence == nil {
+      edge.resend(group: group)
+      // It waits for its object, and is sent once that has arrived.
+      if !edge.isLinked { edge.pending = .nothing }
+    }
     try metadata.update(edge)
   }
 }

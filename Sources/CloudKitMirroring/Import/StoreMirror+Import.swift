@@ -101,6 +101,7 @@ extension StoreMirror {
       for name in missing.sorted() { try session.applyDoubtfulDeletion(ofEdge: name) }
       return effect
     }
+    context.assets.remove(found.records.flatMap(\.fields.files))
     total.add(effect)
   }
 
@@ -312,13 +313,7 @@ extension StoreMirror {
       }
     }
     total.add(effect)
-    let files = page.records.flatMap { record in
-      record.fields.values.values.compactMap { value -> String? in
-        if case .asset(let asset) = value { return asset.file }
-        return nil
-      }
-    }
-    context.assets.remove(files)
+    context.assets.remove(page.records.flatMap(\.fields.files))
     journal.note(
       .import,
       .pageApplied,

@@ -16,6 +16,13 @@ package struct FieldBag: Hashable, Sendable {
     set { values[key] = newValue }
   }
 
+  /// The names of the files that the values have.
+  package var files: [String] {
+    values.values.compactMap { value in
+      if case .asset(let asset) = value { asset.file } else { nil }
+    }
+  }
+
   /// The bag as the base of later merges: those only compare, so large values are replaced with
   /// digests.
   package var asBase: FieldBag {
@@ -41,6 +48,14 @@ package struct FieldBag: Hashable, Sendable {
   package func content(of property: String) -> MirrorValue? {
     if let inline = values[MirrorNames.field(property)], !inline.isEmptyText { return inline }
     return values[MirrorNames.assetField(property)] ?? values[MirrorNames.field(property)]
+  }
+
+  /// Takes all fields of a property from another bag.
+  mutating func copyContent(of property: String, from other: FieldBag) {
+    for key in [
+      MirrorNames.field(property), MirrorNames.assetField(property),
+      MirrorNames.exactField(property),
+    ] { values[key] = other.values[key] }
   }
 
   /// Removes all fields of a property.

@@ -12,8 +12,8 @@ package struct EdgeMetadata: ChangeMetadata, Hashable, Sendable {
   /// Whether the link exists in the store; otherwise one of its objects is missing.
   package var isLinked = false
   package var parked: String?
-  /// The last read from the start that returned the record; negative if the link was not sent before the
-  /// present opening of the store.
+  /// The last read from the start that returned the record; negative if the server may have it without this
+  /// store's knowing: the link was not sent before the present opening of the store, or in a batch without a reply.
   package var generation: Int64 = 0
 
   package init(name: String, edge: Edge) {

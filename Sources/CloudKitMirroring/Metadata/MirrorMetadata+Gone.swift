@@ -18,6 +18,8 @@ extension MirrorMetadata {
   /// link is made again before.
   package func keepRemovedEdge(_ name: String) throws { try keep(name, in: "WSMIRROR_REMOVEDEDGE") }
 
+  func isRemovedEdge(_ name: String) throws -> Bool { try has(name, in: "WSMIRROR_REMOVEDEDGE") }
+
   /// The feed was read to its end: no tombstone of this device is left in it.
   package func forgetRemovedEdges() throws {
     try connection.run("DELETE FROM WSMIRROR_REMOVEDEDGE")

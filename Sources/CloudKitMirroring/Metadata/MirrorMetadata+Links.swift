@@ -55,6 +55,9 @@ extension MirrorMetadata {
     try links("TARGET = ? AND ISONETOONE = 0", [.text(target)])
   }
 
+  /// All links that wait.
+  func waitingLinks() throws -> [ParkedLink] { try links("1", []) }
+
   /// The links of a record that wait.
   package func links(of record: String) throws -> [ParkedLink] {
     try links("RECORD = ?", [.text(record)])

@@ -57,6 +57,29 @@ extension MirrorMetadata {
     )
   }
 
+  /// Whether the deletion of an object waits.
+  func hasPendingDeletion() throws -> Bool {
+    try connection.scalar(
+      "SELECT 1 FROM WSMIRROR_RECORD WHERE \(Self.waiting(deletionsOnly: true)) LIMIT 1"
+    ) != nil
+  }
+
+  /// The records of an entity, parked or not, with an edit of one property that no batch has.
+  func recordsEdited(entity: String, property: String) throws -> [RecordMetadata] {
+    // Each part uses an index.
+    try records(
+      """
+      ID IN (
+        SELECT ID FROM WSMIRROR_RECORD WHERE PENDING <> 0 AND PARKED IS NULL
+        UNION SELECT ID FROM WSMIRROR_RECORD WHERE PARKED IS NOT NULL
+      )
+      AND ENTITY = ? AND PENDING = 1 AND TAG IS NOT NULL
+      AND instr(char(10) || PROPERTIES || char(10), char(10) || ? || char(10)) > 0
+      """,
+      [.text(entity), .text(property)]
+    )
+  }
+
   /// The condition for records whose deletion is not postponed.
   private static let isNotGone =
     "NOT EXISTS (SELECT 1 FROM WSMIRROR_GONERECORD AS gone WHERE gone.NAME = WSMIRROR_RECORD.NAME)"
@@ -174,6 +197,7 @@ extension MirrorMetadata {
 
   package func remove(_ record: RecordMetadata) throws {
     try connection.run("DELETE FROM WSMIRROR_RECORD WHERE ID = ?", [.integer(record.id)])
+    if record.tag == nil { try forgetTrusted(of: record.name) }
   }
 
   private func values(_ record: RecordMetadata) -> [SQLiteValue] {

@@ -20,6 +20,18 @@ extension MirrorMetadata {
     )
   }
 
+  /// Remembers the records and edges whose deletions have not been sent: the zone is gone, and another device
+  /// may send them again.
+  func keepUnsentDeletions() throws {
+    try connection.run(
+      """
+      INSERT OR REPLACE INTO WSMIRROR_UNSENT (NAME, ENTITY)
+        SELECT NAME, ENTITY FROM WSMIRROR_RECORD WHERE PK IS NULL AND (PENDING = 2 OR SENTKIND = 2)
+        UNION ALL SELECT NAME, '' FROM WSMIRROR_EDGE WHERE LINKED = 0 AND (PENDING = 2 OR SENTKIND = 2)
+      """
+    )
+  }
+
   /// Returns and removes the name of an object that was deleted before it was sent.
   package func takeUnsent(entity: String, key: Int64) throws -> String? {
     let found = try connection.scalar(

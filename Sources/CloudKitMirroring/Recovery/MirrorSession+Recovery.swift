@@ -147,6 +147,8 @@ extension MirrorSession {
     if record.base == nil, record.sequence == nil { record.base = FieldBag() }
     if known == nil { try metadata.insert(record) } else { try metadata.update(record) }
     for link in waiting { try metadata.park(link) }
+    // From here on the server's record of this name is the object's.
+    _ = try metadata.takeUnsent(name)
     return reference
   }
 

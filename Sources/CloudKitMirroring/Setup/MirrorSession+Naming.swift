@@ -106,8 +106,8 @@ extension MirrorSession {
 
   /// Makes the present values of objects that were never sent their base, after an identifier.
   ///
-  /// If the original of this copy has sent them since, the server's values are later than these. Edits
-  /// after this one win as usual. Returns where to continue, or nil at the end.
+  /// If the original of this copy has sent them since, the server's values are later than these, unless they
+  /// are those of an earlier opening. Edits after this one win as usual. Returns where to continue, or nil at the end.
   func trustNeverSent(after id: Int64, limit: Int) throws -> Int64? {
     let records = try metadata.recordsUnconfirmed(after: id, limit: limit)
     for record in records where record.isNeverSent {
@@ -115,10 +115,31 @@ extension MirrorSession {
         let reference = reference(of: record), let row = try rows.row(reference)
       else { continue }
       var record = record
-      record.base = try serialize(row, entity).fields.asBase
+      let base = try serialize(row, entity).fields.asBase
+      guard record.base != base else { continue }
+      if let former = record.base { try metadata.keepTrusted(former, of: record.name) }
+      record.base = base
       try metadata.update(record)
     }
     return records.count == limit ? records.last?.id : nil
+  }
+
+  /// The properties of an object that was never sent which the server has as they were at an earlier opening
+  /// of the store, and not at the last one.
+  func followedProperties(
+    _ record: CloudRecord,
+    _ entity: EntityMapping,
+    since base: FieldBag?
+  ) throws -> Set<String> {
+    let earlier = try metadata.trusted(of: record.name).map { entity.reading($0).fields }
+    guard let base, !earlier.isEmpty else { return [] }
+    try metadata.forgetTrusted(of: record.name)
+    return Set(
+      entity.fieldProperties.filter { property in
+        !base.agrees(with: record.fields, on: property)
+          && earlier.contains { $0.agrees(with: record.fields, on: property) }
+      }
+    )
   }
 
   /// The number of history transactions and objects that the opening of a store handles.

@@ -5,13 +5,15 @@ extension MirrorSession {
   /// Forgets the server's state, because its zone was deleted.
   ///
   /// The objects are kept, and all of them are sent again under their record names, so that another
-  /// device's copies are matched with them.
-  package func forgetZone() throws {
+  /// device's copies are matched with them. Returns the files of the open batch, which are no longer needed.
+  @discardableResult
+  package func forgetZone() throws -> [String] {
     try applyDeletionsOfLostZone()
     let group = try rows.lastTransactionNumber()
     // Bases are kept: if another device creates the zone first, they distinguish its edits from
     // ours.
     let open = try metadata.openBatch().map { try CloudBatch(encoded: $0.payload) }
+    try metadata.keepUnsentDeletions()
     try rows.connection.run("DELETE FROM WSMIRROR_BATCH")
     try rows.connection.run("DELETE FROM WSMIRROR_RECORD WHERE PK IS NULL")
     for name in mapping.entityNames {
@@ -29,17 +31,20 @@ extension MirrorSession {
         ]
       )
     }
-    try rows.connection.run("DELETE FROM WSMIRROR_EDGE WHERE LINKED = 0")
+    try rows.connection.run(
+      "DELETE FROM WSMIRROR_EDGE WHERE LINKED = 0 AND (PENDING = 2 OR SENTKIND = 2)"
+    )
+    // A link that waits for its object is sent once that has arrived.
     try rows.connection.run(
       """
-      UPDATE WSMIRROR_EDGE SET TAG = NULL, PENDING = 1, GROUPING = ?, SEQUENCE = NULL,
+      UPDATE WSMIRROR_EDGE SET TAG = NULL, PENDING = LINKED, GROUPING = ?, SEQUENCE = NULL,
         SENTKIND = 0, PARKED = NULL
       """,
       [.integer(group)]
     )
     // The lost zone may have had what the batch was to create.
     if let open { try noteDoubt(about: open) }
-    try rows.connection.run("DELETE FROM WSMIRROR_PENDINGLINK")
+    try keepWaitingLinks()
     var zone = try metadata.zone(context.zone)
     zone.token = nil
     zone.isSaved = false
@@ -49,6 +54,41 @@ extension MirrorSession {
     try metadata.setMeta(.tokenBeforeRereading, nil)
     // A zone goes with the whole development environment too, whose schema is made again.
     try metadata.setMeta(.fieldKinds, nil)
+    return open?.files ?? []
+  }
+
+  /// Leaves out of what is sent again the links that wait for their objects, and forgets the others, which
+  /// their objects have.
+  ///
+  /// A waiting link is nil here: it would be sent as removed.
+  private func keepWaitingLinks() throws {
+    for link in try metadata.waitingLinks() {
+      guard var record = try metadata.record(named: link.record),
+        try waitingProperties(of: record).contains(link.property)
+      else {
+        try metadata.unpark(record: link.record, property: link.property)
+        continue
+      }
+      record.properties.remove(link.property)
+      try metadata.update(record)
+    }
+  }
+
+  /// The to-one properties of a record that are nil here because they wait for their objects.
+  func waitingProperties(of record: RecordMetadata) throws -> Set<String> {
+    let waiting = try metadata.links(of: record.name)
+    guard !waiting.isEmpty, let entity = mapping.entity(named: record.entityName) else { return [] }
+    let row = try reference(of: record).flatMap { try rows.row($0) }
+    let isNil = waiting.filter { link in
+      entity.toOne(link.property).map { row?.values[$0.index].isNull ?? true } ?? false
+    }
+    return Set(isNil.map(\.property))
+  }
+
+  /// Marks the whole record of an object for creation, because the server no longer has it.
+  func resend(_ record: inout RecordMetadata, _ entity: EntityMapping, group: Int64) throws {
+    record.resend(entity, group: group)
+    record.properties.subtract(try waitingProperties(of: record))
   }
 
   /// Starts to read the zone from the start, to compare: the token is invalid, or the model now

@@ -100,7 +100,7 @@ extension MirrorSession {
   ) throws {
     var known = known
     known.edges = Set(entity.manyToManys.map(\.name))
-    guard let fields = known.base, let row = try rows.row(reference) else {
+    guard let fields = try agreedOrSent(known), let row = try rows.row(reference) else {
       // It was never sent, and is sent whole; links may be newer than its insertion.
       return try metadata.update(known)
     }
@@ -138,6 +138,17 @@ extension MirrorSession {
       known.properties.formUnion(edited)
     }
     try metadata.update(known)
+  }
+
+  /// The last agreed copy of a record; of one whose creation waits for its reply, the fields that were sent.
+  ///
+  /// Another version of the model sent them under its names: this version's names may be in no field.
+  private func agreedOrSent(_ known: RecordMetadata) throws -> FieldBag? {
+    if let base = known.base { return base }
+    guard let open = try OpenOperations(metadata).operation(of: known), open.kind == .create,
+      !context.effects.has(.forgetSentCreation)
+    else { return nil }
+    return open.set
   }
 
   /// Whether a property has the value of a row that was never given the server's value: a default
