@@ -57,10 +57,14 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   var assignments: [ObjectIdentifier: StoreBinding] = [:]
   /// Objects whose rows another context deleted and this save writes again.
   var reinserted: [NSManagedObject] = []
+  /// The deleted objects that the rule of another one has deleted; see ``revokeDeletion(of:onto:)``.
+  var deletedByCascade: Set<ObjectIdentifier> = []
   /// The read failure that keeps delete rules from being applied.
   var deletionFailure: ReadFailure?
   /// The first read that failed since the last save.
   var readFailure: ReadFailure?
+  /// Whether a transformable value that this process cannot decode is a failed read, and not nil.
+  var refusesUnreadableValues = false
   /// Objects that the app wants compared with the store at the next save.
   var conflictChecks: [NSManagedObject] = []
   /// The permanent keys of objects that this context or its children know by their temporary ones.

@@ -175,4 +175,136 @@ struct VanishedRowTests {
       #expect(book.subjects.isEmpty)
     }
   }
+
+  // MARK: To-ones of rows that are written again
+
+  private func withCard(_ library: Library, number: String = "1") throws {
+    let setup = library.context()
+    try setup.performAndWait {
+      let reader = Reader(context: setup)
+      reader.name = "Ada"
+      reader.card = Card(context: setup)
+      reader.card?.number = number
+      try setup.save()
+    }
+  }
+
+  /// Changes the card's number, runs the body with another context, and saves.
+  private func saveCard(
+    _ library: Library,
+    _ policy: NSMergePolicy,
+    meanwhile body: (NSManagedObjectContext) throws -> Void
+  ) throws {
+    let mine = library.context()
+    try mine.performAndWait {
+      let card = try #require(try mine.all("Card").first as? Card)
+      card.number = "2"
+      let theirs = library.context()
+      try theirs.performAndWait {
+        try body(theirs)
+        try theirs.save()
+      }
+      mine.mergePolicy = policy
+      try mine.save()
+      #expect(!mine.hasChanges)
+    }
+    let stores = library.container.persistentStoreCoordinator.persistentStores
+    for store in stores { #expect(try (store as? SQLiteStore)?.brokenInvariants() == []) }
+  }
+
+  @Test("A row that is written again does not refer to an owner that is gone", arguments: keeping)
+  func ownerGone(policy: NSMergePolicy) throws {
+    let library = try Library()
+    try withCard(library)
+    try saveCard(library, policy) { theirs in
+      for reader in try theirs.all("Reader") { theirs.delete(reader) }
+    }
+    let check = library.context()
+    try check.performAndWait {
+      let card = try #require(try check.all("Card").first as? Card)
+      #expect(card.number == "2")
+      #expect(card.reader == nil)
+    }
+  }
+
+  @Test("Both sides of a one-to-one are set where one row is written again", arguments: keeping)
+  func bothSides(policy: NSMergePolicy) throws {
+    let library = try Library()
+    try withCard(library)
+    try saveCard(library, policy) { theirs in
+      for card in try theirs.all("Card") { theirs.delete(card) }
+    }
+    let check = library.context()
+    try check.performAndWait {
+      let card = try #require(try check.all("Card").first as? Card)
+      #expect(card.reader?.card === card)
+    }
+  }
+
+  @Test("A partner that got another object since keeps it", arguments: keeping)
+  func otherPartner(policy: NSMergePolicy) throws {
+    let library = try Library()
+    try withCard(library)
+    try saveCard(library, policy) { theirs in
+      for card in try theirs.all("Card") { theirs.delete(card) }
+      let reader = try #require(try theirs.all("Reader").first as? Reader)
+      reader.card = Card(context: theirs)
+      reader.card?.number = "3"
+    }
+    let check = library.context()
+    try check.performAndWait {
+      let cards = try check.all("Card", by: "number").compactMap { $0 as? Card }
+      #expect(cards.map(\.number) == ["2", "3"])
+      #expect(cards.map { $0.reader == nil } == [true, false])
+      #expect(cards.last?.reader?.card === cards.last)
+    }
+  }
+
+  @Test("Two rows that are written again keep their references to each other", arguments: keeping)
+  func bothWrittenAgain(policy: NSMergePolicy) throws {
+    let library = try Library()
+    try withCard(library)
+    let mine = library.context()
+    try mine.performAndWait {
+      let card = try #require(try mine.all("Card").first as? Card)
+      card.number = "2"
+      card.reader?.name = "Eve"
+      let theirs = library.context()
+      try theirs.performAndWait {
+        for reader in try theirs.all("Reader") { theirs.delete(reader) }
+        try theirs.save()
+      }
+      mine.mergePolicy = policy
+      try mine.save()
+    }
+    let check = library.context()
+    try check.performAndWait {
+      let card = try #require(try check.all("Card").first as? Card)
+      #expect(card.reader?.name == "Eve")
+      #expect(card.reader?.card === card)
+    }
+  }
+
+  @Test("A row that is written again without its required owner fails", arguments: keeping)
+  func requiredOwner(policy: NSMergePolicy) throws {
+    let library = try Library(model: GraphSchema.makeModel(isUnique: false))
+    let mine = library.context()
+    try mine.performAndWait {
+      let person = mine.insert("Person")
+      let card = mine.insert("Card", ["name": "a", "holder": person])
+      try mine.save()
+      let theirs = library.context()
+      try theirs.performAndWait {
+        for person in try theirs.all("Person") { theirs.delete(person) }
+        try theirs.save()
+      }
+      mine.mergePolicy = policy
+      card.setValue("b", forKey: "name")
+      let error = try #require(throws: CocoaError.self) { try mine.save() }
+      #expect(error.code == .validationMissingMandatoryProperty)
+      #expect(card.hasChanges)
+    }
+    let check = library.context()
+    #expect(try check.performAndWait { try check.all("Card").isEmpty })
+  }
 }

@@ -92,6 +92,8 @@ struct StoreInvariantTests {
     arguments: [
       ("DELETE FROM ZPERSON WHERE ZNAME = 'b'", "objects of Person are stored"),
       ("DELETE FROM ZPERSON WHERE ZNAME = 'b'", "name a row that is not there"),
+      ("UPDATE ZPET SET ZOWNER = 99", "references 'owner' of Pet lead to a row"),
+      ("UPDATE ZPERSON SET ZLOCKER = 1", "references 'locker' of Person have an inverse"),
       ("UPDATE Z_PRIMARYKEY SET Z_MAX = 1 WHERE Z_NAME = 'Person'", "rows of ZPERSON have a key"),
       ("UPDATE ZPERSON SET Z_OPT = 0", "rows of ZPERSON have no entity or no version"),
       ("DELETE FROM ATRANSACTION WHERE Z_PK = 2", "changes belong to no transaction"),

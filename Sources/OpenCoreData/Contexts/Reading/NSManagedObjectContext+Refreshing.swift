@@ -64,6 +64,7 @@ extension NSManagedObjectContext {
     assignments = [:]
     conflictChecks = []
     reinserted = []
+    deletedByCascade = []
     readFailure = nil
     for object in fresh {
       forget(object)
@@ -124,6 +125,7 @@ extension NSManagedObjectContext {
     assignments = [:]
     conflictChecks = []
     reinserted = []
+    deletedByCascade = []
     readFailure = nil
     formerKeys.removeAll()
     incrementalRows = [:]

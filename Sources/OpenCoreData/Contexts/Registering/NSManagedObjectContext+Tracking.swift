@@ -53,6 +53,7 @@ extension NSManagedObjectContext {
     // A subclass may have removed the object from the context in between.
     guard object.context === self, !object.state.contains(.deleted) else { return }
     moveToDeleted(object)
+    if !deletedByCascade.isEmpty { deletedByCascade.remove(ObjectIdentifier(object)) }
     unpropagated.append(object)
     if !propagatesDeletesAtEndOfEvent, !isProcessing { propagateDeletions() }
     scheduleTurn()

@@ -106,6 +106,7 @@ extension NSManagedObjectContext {
     switch link.slot.deleteRule {
     case .cascadeDeleteRule:
       delete(destination)
+      deletedByCascade.insert(ObjectIdentifier(destination))
     case .nullifyDeleteRule:
       guard link.hasInverse else { return }
       if link.slot.inverseIsToMany {

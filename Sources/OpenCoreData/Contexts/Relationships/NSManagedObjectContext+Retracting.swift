@@ -61,7 +61,7 @@ extension NSManagedObjectContext {
 
 extension NSManagedObject {
   /// Reverts the change of a to-one that a change of its inverse made.
-  fileprivate final func retractToOne(at index: Int) {
+  final func retractToOne(at index: Int) {
     guard !state.contains(.fault), let snapshot,
       let rowIndex = template.toOnes[index].slot.rowIndex, changed.contains(rowIndex)
     else { return }

@@ -34,6 +34,7 @@ extension NSManagedObjectContext {
     for conflict in conflicts { settle(conflict) }
     let gone = conflicts.map(\.sourceObject).filter { $0.state.contains(.vanished) }
     if !gone.isEmpty { try nullifyAndValidate(gone) }
+    try restoreDestinations(of: reinserted[known...])
     for object in reinserted[known...] { try object.validateForInsert() }
     propagateDeletions()
   }
@@ -177,6 +178,7 @@ extension NSManagedObjectContext {
     guard object.state.contains(.deleted) else { return }
     deleted.remove(object)
     object.state.remove([.deleted, .propagated, .touchedDelete, .vanished])
+    deletedByCascade.remove(ObjectIdentifier(object))
     noteState(of: object)
   }
 
@@ -189,59 +191,6 @@ extension NSManagedObjectContext {
       }
       object.turnIntoFault()
       noteState(of: object)
-    }
-  }
-
-  /// Writes an object's row again, with its former key and all values that are known here.
-  ///
-  /// An object that was never read here has no values to write, so its deletion is accepted.
-  func reinsert(_ object: NSManagedObject) throws {
-    guard object.snapshot != nil else { return acceptDeletion(of: object) }
-    updated.remove(object)
-    object.state.remove(.updated)
-    object.state.insert(.inserted)
-    if object.isFault, let snapshot = object.snapshot { object.take(snapshot) }
-    // If only a to-many changed, the snapshot has the values.
-    if object.ownValues.isEmpty, let snapshot = object.snapshot {
-      object.ownValues = snapshot.values
-    }
-    object.snapshot = nil
-    try restoreLinks(of: object)
-    inserted.append(object)
-    reinserted.append(object)
-    noteState(of: object)
-  }
-
-  /// Inserts links to all known members, because the rows of the join table were deleted with the
-  /// row.
-  ///
-  /// Members that were deleted too are left out. A to-one on the other side keeps the value in the
-  /// store.
-  private func restoreLinks(of object: NSManagedObject) throws {
-    var linked: [NSManagedObject] = []
-    let links = object.template.toManys
-    object.forEachToMany { storage in
-      let link = links[Int(storage.index)]
-      if storage.isLoaded, !link.hasInverse || link.slot.inverseIsToMany {
-        linked += storage.members.items.filter { !$0.key.isTemporary }
-      } else {
-        storage.unload()
-      }
-    }
-    var gone: Set<ObjectIdentifier> = []
-    for (binding, members) in groupedByBinding(linked) {
-      guard let rows = newestRows(of: binding) else { throw removedStoreError }
-      let references = members.references
-      rows.forget(references)
-      for (member, row) in zip(members, try rows.orderedRows(references)) where row == nil {
-        gone.insert(ObjectIdentifier(member))
-      }
-    }
-    object.forEachToMany { storage in
-      guard storage.isLoaded else { return }
-      storage.forget(gone)
-      storage.becomeNew()
-      object.changedToManys.insert(Int(storage.index))
     }
   }
 

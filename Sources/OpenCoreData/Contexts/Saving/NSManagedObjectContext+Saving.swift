@@ -256,6 +256,7 @@ extension NSManagedObjectContext {
     assignments = [:]
     conflictChecks = []
     reinserted = []
+    deletedByCascade = []
     undoRecorder?.forgetImages()
     for object in changes.inserted { clean(object) }
     for object in changes.updated { clean(object) }

@@ -21,6 +21,10 @@ public enum NSMergePolicyType: UInt, Sendable, Hashable {
 /// post.title = "Ours"
 /// try context.save()
 /// ```
+///
+/// **Differs from Core Data:** where the store wins against a deletion, what the delete rules did is
+/// taken back with it. An object whose row is written again loses its references to objects without a
+/// row; the partner of a one-to-one refers to it again unless it has got another one since.
 open class NSMergePolicy: NSObject, @unchecked Sendable {
   // Sendable: immutable; subclasses that add state guard it.
 
@@ -102,8 +106,7 @@ open class NSMergePolicy: NSObject, @unchecked Sendable {
       if mergeType == .rollbackMergePolicyType
         || mergeType == .mergeByPropertyStoreTrumpMergePolicyType
       {
-        context.undelete(object)
-        object.turnIntoFault()
+        return context.revokeDeletion(of: object, onto: row)
       }
       object.rebase(onto: row)
       return
@@ -123,6 +126,8 @@ open class NSMergePolicy: NSObject, @unchecked Sendable {
         object.rebase(onto: row)
       }
     }
+    // Another context may have changed the members that were read here.
+    object.forEachToMany { $0.unload() }
     object.awake(fromSnapshotEvents: .mergePolicy)
   }
 

@@ -97,6 +97,7 @@ extension SQLiteStore {
         ),
       ]
     }
+    rules += schema.entities.filter { !$0.isAbstract }.flatMap { toOneRules($0, schema) }
     for join in schema.joins {
       guard let source = schema.entity(join.relationship.entity),
         let destination = join.relationship.destinationEntity.flatMap(schema.entity)
@@ -111,6 +112,51 @@ extension SQLiteStore {
       )
     }
     return rules
+  }
+
+  /// Each to-one with an inverse leads to a row, and each one-to-one leads back.
+  ///
+  /// A reference without an inverse, or with the rule to do nothing, stays when its row is deleted.
+  private static func toOneRules(_ entity: EntityTable, _ schema: StoreSchema) -> [Rule] {
+    entity.layout.toOnes.flatMap { slot -> [Rule] in
+      guard let rowIndex = slot.rowIndex, let inverse = slot.inverse,
+        inverse.deleteRule != .noActionDeleteRule,
+        let destination = schema.entity(slot.destinationEntity),
+        let column = keyColumn(rowIndex, of: entity)
+      else { return [] }
+      let rows =
+        "FROM \(entity.table) AS source WHERE Z_ENT = \(entity.number) "
+        + "AND \(column) IS NOT NULL"
+      var rules = [
+        Rule(
+          sentence: "references '\(slot.name)' of \(entity.name) lead to a row that is not there",
+          query: "SELECT COUNT(*) \(rows) AND \(column) NOT IN "
+            + "(SELECT Z_PK FROM \(destination.table))"
+        )
+      ]
+      if case .toOne(let index) = destination.layout.slot(named: inverse.name),
+        let inverseIndex = destination.layout.toOnes[index].rowIndex,
+        let other = keyColumn(inverseIndex, of: destination)
+      {
+        rules.append(
+          Rule(
+            sentence: "references '\(slot.name)' of \(entity.name) have an inverse that leads "
+              + "elsewhere",
+            query: "SELECT COUNT(*) \(rows) AND NOT EXISTS (SELECT 1 FROM \(destination.table) "
+              + "AS other WHERE other.Z_PK = source.\(column) AND other.\(other) = source.Z_PK)"
+          )
+        )
+      }
+      return rules
+    }
+  }
+
+  /// The column of a to-one whose destination is in the same file.
+  private static func keyColumn(_ rowIndex: Int, of entity: EntityTable) -> String? {
+    switch entity.columns[rowIndex].form {
+    case .key, .keyAndEntity: entity.columns[rowIndex].name
+    default: nil
+    }
   }
 
   // MARK: History
