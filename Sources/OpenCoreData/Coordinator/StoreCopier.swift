@@ -122,7 +122,7 @@ struct StoreCopier {
     for portion in portions(all) {
       for (reference, row) in try source.rows(portion) {
         guard let node = nodes[reference], let template = template(reference) else { continue }
-        fill(node, row, template.layout, nodes)
+        try fill(node, row, template.layout, nodes, keepsBytes: target is BinaryStore)
         if row.version != 1 { versions[node.objectID.key.reference] = row.version }
       }
       try link(portion, nodes)
@@ -136,17 +136,25 @@ struct StoreCopier {
     try target.save()
   }
 
+  /// An app's own store writes values, not bytes: it is refused a value that cannot be decoded.
   private func fill(
     _ node: NSAtomicStoreCacheNode,
     _ row: Row,
     _ layout: EntityLayout,
-    _ nodes: [RowReference: NSAtomicStoreCacheNode]
-  ) {
+    _ nodes: [RowReference: NSAtomicStoreCacheNode],
+    keepsBytes: Bool
+  ) throws {
     for slot in layout.attributes where !slot.isTransient {
       let value = row[slot.index]
       if slot.holdsObjects {
         guard case .data(let bytes) = value else { continue }
-        node.setValue(TransformableCoding.decode(bytes, of: slot), forKey: slot.name)
+        if keepsBytes {
+          node.keep(bytes, of: slot)
+        } else if let object = TransformableCoding.decode(bytes, of: slot) {
+          node.setValue(object, forKey: slot.name)
+        } else {
+          throw TransformableCoding.unreadable(bytes, slot, of: layout)
+        }
       } else {
         node.setValue(AttributeConversion.boxed(value, as: slot.type), forKey: slot.name)
       }

@@ -154,4 +154,127 @@ struct BinaryStoreTests {
     try stack.context.performAndWait { try stack.context.save() }
     #expect(try stack.titles().count == 3)
   }
+
+  @Test("Members that another context added stay after a conflict that a policy resolves")
+  func membersOfOthers() throws {
+    let stack = try CatalogStack(url, type: NSBinaryStoreType)
+    let author = try stack.fill()
+    try stack.context.performAndWait {
+      #expect((author.value(forKey: "works") as? Set<NSManagedObject>)?.count == 3)
+      let theirs = stack.container.newBackgroundContext()
+      try theirs.performAndWait {
+        let own = theirs.object(with: author.objectID)
+        _ = theirs.insert("Work", ["title": "Theirs", "pages": 40, "writer": own])
+        try theirs.save()
+      }
+      stack.context.mergePolicy = NSMergePolicy.mergeByPropertyObjectTrump
+      author.setValue(1924, forKey: "born")
+      _ = stack.context.insert("Work", ["title": "Mine", "pages": 50, "writer": author])
+      try stack.context.save()
+      #expect((author.value(forKey: "works") as? Set<NSManagedObject>)?.count == 5)
+    }
+    let again = try CatalogStack(url, type: NSBinaryStoreType)
+    #expect(try again.titles() == ["Salt", "View", "Here", "Theirs", "Mine"])
+    try again.context.performAndWait {
+      let author = try #require(try again.context.all("Author").first)
+      #expect(author.value(forKey: "born") as? Int == 1924)
+      #expect((author.value(forKey: "works") as? Set<NSManagedObject>)?.count == 5)
+      again.context.delete(author)
+      try again.context.save()
+    }
+    #expect(try CatalogStack(url, type: NSBinaryStoreType).titles().isEmpty)
+  }
+
+  @Test("Links of a many-to-many and an order stay on both sides after a resolved conflict")
+  func linksOfOthers() throws {
+    let coordinator = NSPersistentStoreCoordinator(managedObjectModel: SampleStore.model())
+    try coordinator.addPersistentStore(type: .binary, at: url)
+    func context() -> NSManagedObjectContext {
+      let context = NSManagedObjectContext(.privateQueue)
+      context.persistentStoreCoordinator = coordinator
+      context.mergePolicy = NSMergePolicy.mergeByPropertyObjectTrump
+      return context
+    }
+    let mine = context()
+    try mine.performAndWait {
+      let people = ["a", "b"].map { mine.insert("Person", ["name": $0]) }
+      let list = mine.insert("List", ["name": "first"])
+      list.setValue(NSOrderedSet(array: people), forKey: "people")
+      try mine.save()
+      let theirs = context()
+      try theirs.performAndWait {
+        let own = theirs.object(with: list.objectID)
+        own.mutableOrderedSetValue(forKey: "people").add(theirs.insert("Person", ["name": "c"]))
+        try theirs.save()
+      }
+      list.setValue("second", forKey: "name")
+      list.mutableOrderedSetValue(forKey: "people").add(mine.insert("Person", ["name": "d"]))
+      list.mutableOrderedSetValue(forKey: "people").remove(people[0])
+      try mine.save()
+    }
+    let check = context()
+    try check.performAndWait {
+      let list = try #require(try check.all("List").first)
+      #expect(list.value(forKey: "name") as? String == "second")
+      let members = try #require(list.value(forKey: "people") as? NSOrderedSet).array
+      let names = members.compactMap { ($0 as? NSManagedObject)?.value(forKey: "name") as? String }
+      #expect(names == ["b", "c", "d"])
+      for person in try check.all("Person", by: "name") {
+        let lists = person.value(forKey: "lists") as? Set<NSManagedObject>
+        #expect(lists?.count == (person.value(forKey: "name") as? String == "a" ? 0 : 1))
+      }
+    }
+  }
+
+  @Test(
+    "Values that differ are in different groups, as in an SQLite store",
+    arguments: [
+      NSBinaryStoreType, NSSQLiteStoreType,
+    ]
+  )
+  func groups(type: String) throws {
+    let moment = ModelParts.attribute("moment", .dateAttributeType)
+    let bytes = ModelParts.attribute("bytes", .binaryDataAttributeType)
+    let name = ModelParts.text("name")
+    let model = MigrationBench.model(ModelParts.entity("Mark", [moment, bytes, name]))
+    let coordinator = NSPersistentStoreCoordinator(managedObjectModel: model)
+    try coordinator.addPersistentStore(
+      ofType: type,
+      configurationName: nil,
+      at: url,
+      options: nil
+    )
+    let context = NSManagedObjectContext(.privateQueue)
+    context.persistentStoreCoordinator = coordinator
+    try context.performAndWait {
+      for place in 0..<4 {
+        // The last one has the values of the first.
+        let number = place % 3
+        _ = context.insert(
+          "Mark",
+          [
+            "moment": Date(timeIntervalSinceReferenceDate: 100 + Double(number) / 4),
+            "bytes": Data([UInt8(number)]),
+            "name": ["é", "e\u{301}", "e"][number],
+          ]
+        )
+      }
+      try context.save()
+      let count = NSExpressionDescription()
+      count.name = "count"
+      count.expression = NSExpression(
+        forFunction: "count:",
+        arguments: [NSExpression(forKeyPath: "name")]
+      )
+      count.expressionResultType = .integer64AttributeType
+      for key in ["moment", "bytes", "name"] {
+        let request = NSFetchRequest<NSDictionary>(entityName: "Mark")
+        request.resultType = .dictionaryResultType
+        request.propertiesToGroupBy = [key]
+        request.propertiesToFetch = [key, count]
+        let counts = try context.fetch(request).compactMap { $0["count"] as? Int }
+        #expect(counts.sorted() == [1, 1, 2], "\(key)")
+      }
+    }
+  }
 }

@@ -32,6 +32,15 @@ extension NSManagedObjectContext {
     readFailure?.losesChanges = true
   }
 
+  /// Records that a transformable value was read as nil because this process cannot decode it, in a
+  /// context whose reader would store the nil.
+  func noteUnreadable(_ slot: AttributeSlot, _ bytes: Data, of object: NSManagedObject) {
+    couldNotRead(
+      "read the value '\(slot.name)' of '\(object.objectID)'",
+      TransformableCoding.unreadable(bytes, slot, of: object.template.layout)
+    )
+  }
+
   /// Throws the first read failure since the last save.
   func raiseReadFailure() throws {
     if !unpropagated.isEmpty, let deletionFailure { throw deletionFailure.error }

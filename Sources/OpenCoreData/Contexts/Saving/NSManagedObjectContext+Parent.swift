@@ -245,7 +245,9 @@ extension NSManagedObjectContext {
     for slot in object.changed.slots {
       if slot < layout.attributes.count {
         target.fireIfFault()
-        if layout.attributes[slot].holdsObjects {
+        if let bytes = object.unreadableBytes(at: slot) {
+          target.setStoredBytes(bytes, at: slot)
+        } else if layout.attributes[slot].holdsObjects {
           target.setAttributeValue(object.attributeValue(at: slot), at: slot)
         } else {
           target.setRowValue(object.value(at: slot), at: slot)

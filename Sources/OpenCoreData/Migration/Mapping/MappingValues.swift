@@ -17,6 +17,11 @@ struct MappingValues {
       guard let attribute = destination.entity.attributesByName[name],
         !(attribute is NSDerivedAttributeDescription), applies(property, source)
       else { continue }
+      if case .keyPath(.variable(NSMigrationSourceObjectKey), let path) = expression.tree,
+        path.count == 1, copyUnreadable(path[0], of: source, to: name, of: destination)
+      {
+        continue
+      }
       let value = try value(of: expression, property, source: source, destination: destination)
       let flat = flattened(value)
       if let composite = attribute as? NSCompositeAttributeDescription {
@@ -72,9 +77,35 @@ struct MappingValues {
     guard mapping.mappingType == .copyEntityMappingType else { return }
     for (name, attribute) in destination.entity.attributesByName
     where !(attribute is NSDerivedAttributeDescription) {
-      guard let former = source.entity.attributesByName[name], !former.isTransient else { continue }
+      guard let former = source.entity.attributesByName[name], !former.isTransient,
+        !copyUnreadable(name, of: source, to: name, of: destination)
+      else { continue }
       destination.setValue(source.value(forKey: name), forKey: name)
     }
+  }
+
+  /// Copies the bytes of a transformable value that this process cannot decode, where the attributes
+  /// encode their values alike; returns whether it did.
+  ///
+  /// Where they do not, reading the value fails the migration.
+  private func copyUnreadable(
+    _ former: String,
+    of source: NSManagedObject,
+    to name: String,
+    of destination: NSManagedObject
+  ) -> Bool {
+    let (from, to) = (source.template.layout, destination.template.layout)
+    let stores = destination.context?.persistentStoreCoordinator?.persistentStores ?? []
+    // An app's own store is passed values, not bytes.
+    guard stores.allSatisfy({ !($0 is any CustomStore) || $0 is BinaryStore }),
+      case .attribute(let old) = from.slot(named: former),
+      case .attribute(let new) = to.slot(named: name), !to.attributes[new].isTransient,
+      from.attributes[old].type == to.attributes[new].type,
+      from.attributes[old].transformerName == to.attributes[new].transformerName,
+      let bytes = source.unreadableBytes(at: old)
+    else { return false }
+    destination.setStoredBytes(bytes, at: new)
+    return true
   }
 
   func setRelationships(of destination: NSManagedObject, from source: NSManagedObject?) throws {

@@ -24,6 +24,7 @@ final class MigrationRun {
     self.mappingModel = mappingModel
     sourceContext = NSManagedObjectContext(concurrencyType: .privateQueueConcurrencyType)
     sourceContext.persistentStoreCoordinator = source
+    sourceContext.refusesUnreadableValues = true
     destinationContext = NSManagedObjectContext(concurrencyType: .privateQueueConcurrencyType)
     destinationContext.persistentStoreCoordinator = destination
   }

@@ -57,13 +57,38 @@ extension NSManagedObject {
     }
     if let value = objectValues?[index] { return value }
     guard case .data(let bytes) = value(at: index) else { return nil }
-    let value = TransformableCoding.decode(bytes, of: slot)
-    if let value {
-      var boxes = objectValues ?? [:]
-      boxes[index] = value
-      objectValues = boxes
+    guard let value = TransformableCoding.decode(bytes, of: slot) else {
+      if let context, context.refusesUnreadableValues {
+        context.noteUnreadable(slot, bytes, of: self)
+      }
+      return nil
     }
+    var boxes = objectValues ?? [:]
+    boxes[index] = value
+    objectValues = boxes
     return value
+  }
+
+  /// The bytes of a transformable value that this process cannot read; nil where it reads the value
+  /// or there is none.
+  final func unreadableBytes(at index: Int) -> Data? {
+    fireIfFault()
+    let slot = template.layout.attributes[index]
+    guard slot.holdsObjects, objectValues?[index] == nil,
+      case .data(let bytes) = value(at: index),
+      TransformableCoding.decode(bytes, of: slot) == nil
+    else { return nil }
+    return bytes
+  }
+
+  /// Sets a transformable value to bytes as another object has them.
+  final func setStoredBytes(_ bytes: Data, at index: Int) {
+    guard isReadyForChange() else { return }
+    announceWill(.attribute(index))
+    objectValues?[index] = nil
+    values[index] = .data(bytes)
+    noteChange(at: index)
+    announceDid(.attribute(index))
   }
 
   final func setAttributeValue(_ value: Any?, at index: Int) {

@@ -51,6 +51,11 @@ enum TransformableArchive {
     return decode(data, found, isSecure: classes != nil)
   }
 
+  /// The names of the classes of an archive; none where the bytes are no archive.
+  static func classNames(in data: Data) -> [String] {
+    (try? KeyedArchive(data))?.classNames.sorted() ?? []
+  }
+
   /// Reads an archive whose classes are known and allowed.
   private static func decode(
     _ data: Data,

@@ -22,6 +22,23 @@ enum TransformableCoding {
       ? transformer.transformedValue(data) : transformer.reverseTransformedValue(data)
   }
 
+  /// The error of an operation that would replace a value that this process cannot decode.
+  static func unreadable(_ bytes: Data, _ slot: AttributeSlot, of layout: EntityLayout) -> NSError {
+    var reason = "a value of the attribute '\(slot.name)' of \(layout.entityName) cannot be decoded"
+    if let name = slot.transformerName, !name.isEmpty {
+      reason += " by the value transformer '\(name)'"
+      if transformer(of: slot) == nil { reason += ", which is not registered" }
+    }
+    let classes = TransformableArchive.classNames(in: bytes)
+    if !classes.isEmpty { reason += "; its archive has \(classes.joined(separator: ", "))" }
+    return CoreDataError.make(
+      NSMigrationError,
+      "The store was not migrated: \(reason). Register the transformer, or link the class, before the "
+        + "store is loaded.",
+      ["entity": layout.entityName, "property": slot.name]
+    )
+  }
+
   private static func transformer(of slot: AttributeSlot) -> ValueTransformer? {
     guard let name = slot.transformerName, !name.isEmpty else { return nil }
     if let known = ValueTransformer.valueTransformer(forName: NSValueTransformerName(name)) {

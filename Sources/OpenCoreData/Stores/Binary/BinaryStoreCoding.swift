@@ -46,21 +46,31 @@ struct BinaryStoreCoding {
   ) -> [String: Any] {
     var values: [String: Any] = [:]
     for slot in layout.attributes where !slot.isTransient {
+      if let archived = node.archivedValue(forKey: slot.name) {
+        values[slot.name] = archived.bytes
+        continue
+      }
       guard let value = node.value(forKey: slot.name) else { continue }
       values[slot.name] = listed(value, slot)
     }
     for slot in layout.toOnes {
-      guard let node = node.value(forKey: slot.name) as? NSAtomicStoreCacheNode else { continue }
+      guard let node = node.value(forKey: slot.name) as? NSAtomicStoreCacheNode, isStored(node)
+      else { continue }
       values[slot.name] = link(to: node)
     }
     for slot in layout.toManys {
       guard let value = node.value(forKey: slot.name) else { continue }
       let members = (ExpressionValue.members(of: value) ?? [])
-        .compactMap { $0 as? NSAtomicStoreCacheNode }
+        .compactMap { $0 as? NSAtomicStoreCacheNode }.filter(isStored)
       guard !members.isEmpty else { continue }
       values[slot.name] = members.map(link)
     }
     return values
+  }
+
+  /// Whether the store still has a node; the key of a deleted object may be given out again.
+  private func isStored(_ node: NSAtomicStoreCacheNode) -> Bool {
+    store.node(of: node.objectID.key.reference) === node
   }
 
   private func link(to node: NSAtomicStoreCacheNode) -> [Any] {
@@ -121,7 +131,11 @@ struct BinaryStoreCoding {
   ) {
     for slot in layout.attributes {
       guard let value = values[slot.name] else { continue }
-      node.setValue(unlisted(value, slot), forKey: slot.name)
+      if slot.holdsObjects {
+        (value as? Data).map { node.keep(archived($0, slot), of: slot) }
+      } else {
+        node.setValue(unlisted(value, slot), forKey: slot.name)
+      }
     }
     for slot in layout.toOnes {
       guard let link = values[slot.name] as? [Any] else { continue }
@@ -149,12 +163,14 @@ struct BinaryStoreCoding {
     ]
   }
 
-  private func unlisted(_ value: Any, _ slot: AttributeSlot) -> Any? {
-    if slot.holdsObjects {
-      guard let data = value as? Data else { return nil }
-      return TransformableCoding.decode(data, of: slot)
-        ?? TransformableArchive.unarchive(data, classes: classes)
+  private func archived(_ bytes: Data, _ slot: AttributeSlot) -> ArchivedValue {
+    ArchivedValue(bytes) { [classes] bytes in
+      TransformableCoding.decode(bytes, of: slot)
+        ?? TransformableArchive.unarchive(bytes, classes: classes)
     }
+  }
+
+  private func unlisted(_ value: Any, _ slot: AttributeSlot) -> Any? {
     switch slot.type {
     case .dateAttributeType:
       return (value as? NSNumber).map { Date(timeIntervalSinceReferenceDate: $0.doubleValue) }

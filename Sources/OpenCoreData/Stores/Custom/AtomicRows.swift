@@ -85,7 +85,7 @@ final class AtomicRows: ObjectRowStore, @unchecked Sendable {
       version: versions[reference] ?? 1,
       layout: layout,
       in: binding
-    ) { node.value(forKey: $0.name) }
+    ) { node.storedValue(forKey: $0.name) }
     rows[reference] = row
     return row
   }

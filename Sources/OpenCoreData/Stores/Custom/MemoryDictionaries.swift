@@ -31,10 +31,10 @@ struct MemoryDictionaries {
 
   /// Groups objects by their values; the groups are in the order of their first members.
   private func groups(of objects: [Source]) -> [[Source]] {
-    var places: [[ExpressionKey]: Int] = [:]
+    var places: [[GroupKey]: Int] = [:]
     var groups: [[Source]] = []
     for object in objects {
-      let key = shape.groupBy.map { ExpressionKey(value(of: $0, in: [object])) }
+      let key = shape.groupBy.map { self.key(of: $0, in: object) }
       if let place = places[key] {
         groups[place].append(object)
       } else {
@@ -45,13 +45,49 @@ struct MemoryDictionaries {
     return groups
   }
 
-  /// A grouping value, compared by its type and description.
-  private struct ExpressionKey: Hashable {
-    let text: String
+  /// A grouping value as a row has it, so that values are in one group as in an SQLite store.
+  private enum GroupKey: Hashable {
+    case nothing
+    case row(RowValue)
+    /// Texts group by their characters' codes, and other objects by the bytes of a row.
+    case bytes(Data)
+    case reference(RowReference)
+    case other(AnyHashable)
+    /// An object that cannot be compared is alone.
+    case identity(ObjectIdentifier)
+  }
 
-    init(_ value: Any?) {
-      text = value.map { "\(type(of: $0)) \($0)" } ?? ""
+  private func key(of property: NSPropertyDescription, in object: Source) -> GroupKey {
+    if case .attribute(let index)? = request.entity.layout.slot(named: property.name),
+      case let slot = request.entity.layout.attributes[index], slot.holdsObjects,
+      !(property is NSExpressionDescription)
+    {
+      return objectKey(slot, in: object)
     }
+    guard let value = value(of: property, in: [object]) else { return .nothing }
+    if let reference = value as? RowReference { return .reference(reference) }
+    if let text = value as? String { return .bytes(Data(text.utf8)) }
+    let type =
+      (property as? NSAttributeDescription)?.attributeType
+      ?? (property as? NSExpressionDescription)?.expressionResultType
+    if let type, let row = AttributeConversion.rowValue(value, as: type) { return .row(row) }
+    return (value as? AnyHashable).map(GroupKey.other)
+      ?? .identity(ObjectIdentifier(value as AnyObject))
+  }
+
+  private func objectKey(_ slot: AttributeSlot, in object: Source) -> GroupKey {
+    if let node = object as? NSAtomicStoreCacheNode,
+      let archived = node.archivedValue(forKey: slot.name)
+    {
+      return .bytes(archived.bytes)
+    }
+    guard let value = flattened(object.value(forKey: slot.name)), !(value is NSNull) else {
+      return .nothing
+    }
+    guard case .data(let bytes)? = TransformableCoding.encode(value, of: slot) else {
+      return .identity(ObjectIdentifier(value as AnyObject))
+    }
+    return .bytes(bytes)
   }
 
   private func dictionary(of objects: [Source]) -> [String: Any] {

@@ -9,7 +9,8 @@ import Foundation
 /// saves.
 ///
 /// **Differs from Core Data:** `newCacheNode(for:)` and `updateCacheNode(_:from:)` have
-/// implementations that copy all properties, so they need not be overridden. Where `save()` throws,
+/// implementations that copy all properties of a new object and the changed ones of others, so they
+/// need not be overridden. Where `save()` throws,
 /// the nodes are put back as they were. A transformable value passes through its transformer
 /// between a node and an object.
 open class NSAtomicStore: NSPersistentStore, CustomStore, @unchecked Sendable {
@@ -69,13 +70,23 @@ open class NSAtomicStore: NSPersistentStore, CustomStore, @unchecked Sendable {
   }
 
   /// Copies an object's changed values to its node.
+  ///
+  /// What did not change stays in the node as it is: another context may have saved it since, and a
+  /// value that cannot be decoded here is not nil.
   open func updateCacheNode(
     _ node: NSAtomicStoreCacheNode,
     from managedObject: NSManagedObject
   ) {
     let layout = managedObject.template.layout
-    for slot in layout.attributes where !slot.isTransient {
-      node.setValue(managedObject.attributeValue(at: slot.index), forKey: slot.name)
+    let isNew = Self.isNew(node, managedObject)
+    let changed = managedObject.changed
+    for slot in layout.attributes
+    where !slot.isTransient && (isNew || changed.contains(slot.index)) {
+      if let bytes = managedObject.unreadableBytes(at: slot.index) {
+        node.keep(bytes, of: slot)
+      } else {
+        node.setValue(managedObject.attributeValue(at: slot.index), forKey: slot.name)
+      }
     }
     if !link(node, managedObject) { lock.withLock { unlinked.append((node, managedObject)) } }
   }
@@ -194,18 +205,49 @@ open class NSAtomicStore: NSPersistentStore, CustomStore, @unchecked Sendable {
       if known == nil { isComplete = false }
       return known
     }
-    for slot in object.template.layout.toOnes {
+    let template = object.template
+    let isNew = Self.isNew(node, object)
+    for slot in template.layout.toOnes {
+      guard let rowIndex = slot.rowIndex, isNew || object.changed.contains(rowIndex) else {
+        continue
+      }
       node.setValue(object.toOne(at: slot.index).flatMap(found), forKey: slot.name)
     }
-    for slot in object.template.layout.toManys {
-      let members = object.loadedToMany(at: slot.index).members.items
-        .filter { !$0.state.contains(.deleted) }.compactMap(found)
-      node.setValue(
-        slot.isOrdered ? NSOrderedSet(array: members) : NSSet(array: members),
-        forKey: slot.name
-      )
+    for slot in template.layout.toManys
+    where isNew || object.toManyStorage(ifTouched: slot.index)?.hasChanges ?? false {
+      let storage = object.loadedToMany(at: slot.index)
+      let added = storage.added.filter { !$0.state.contains(.deleted) }.compactMap(found)
+      let removed = storage.removed.items.compactMap { cacheNode(for: $0.objectID) }
+      let order = storage.members.items.compactMap { cacheNode(for: $0.objectID) }
+      Self.change(node, slot, adding: added, removing: removed, order: order)
     }
     return isComplete
+  }
+
+  /// Whether the node gets all values of the object, which the store does not have yet.
+  private static func isNew(_ node: NSAtomicStoreCacheNode, _ object: NSManagedObject) -> Bool {
+    object.state.contains(.inserted) || node.propertyCache == nil
+  }
+
+  /// Adds members to the node's own and removes others: members that another context has saved since
+  /// stay.
+  private static func change(
+    _ node: NSAtomicStoreCacheNode,
+    _ slot: RelationshipSlot,
+    adding added: [NSAtomicStoreCacheNode],
+    removing removed: [NSAtomicStoreCacheNode],
+    order: [NSAtomicStoreCacheNode]
+  ) {
+    let former = node.value(forKey: slot.name).flatMap(ExpressionValue.members) ?? []
+    let members = NSMutableOrderedSet(array: former.compactMap { $0 as? NSAtomicStoreCacheNode })
+    for member in removed { members.remove(member) }
+    for member in added { members.add(member) }
+    guard slot.isOrdered else {
+      return node.setValue(NSSet(array: members.array), forKey: slot.name)
+    }
+    let nodes = members.array.compactMap { $0 as? NSAtomicStoreCacheNode }
+    let ordered = MemberOrder.order(of: nodes, as: order)
+    node.setValue(NSOrderedSet(array: ordered), forKey: slot.name)
   }
 
   // MARK: CustomStore

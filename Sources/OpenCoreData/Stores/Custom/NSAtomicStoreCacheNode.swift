@@ -27,6 +27,7 @@ open class NSAtomicStoreCacheNode: NSObject, @unchecked Sendable {
   /// The value of a property; nil if it has none.
   open func value(forKey key: String) -> Any? {
     let value = propertyCache?.object(forKey: NSString(string: key))
+    if let archived = value as? ArchivedValue { return archived.value }
     return value is NSNull ? nil : value
   }
 
