@@ -250,4 +250,37 @@ struct BatchDeleteTests {
     try other.execute("ROLLBACK")
     #expect(try warehouse.count("Bin") == 1)
   }
+
+  @Test("The history keeps large and transformable values of batch-deleted rows themselves")
+  func largeTombstones() throws {
+    let warehouse = try Warehouse()
+    let (small, large) = (Data([7, 8]), Data(repeating: 9, count: 200_000))
+    let context = warehouse.context()
+    try context.performAndWait {
+      let request = NSBatchInsertRequest(
+        entityName: "Part",
+        objects: [
+          ["code": "a", "photo": small, "notes": ["x"]],
+          ["code": "b", "photo": large],
+          ["code": "c"],
+        ]
+      )
+      try context.execute(request)
+    }
+    _ = try delete(warehouse, "Part")
+    let changes = try warehouse.history().last?.changes ?? []
+    var kept: [String: [AnyHashable: Any]] = [:]
+    for change in changes {
+      guard let tombstone = change.tombstone, let code = tombstone["code"] as? String else {
+        continue
+      }
+      kept[code] = tombstone
+    }
+    #expect(kept.count == 3)
+    #expect(kept["a"]?["photo"] as? Data == small)
+    // A transformable value is the bytes of its transformer, without the column's tag.
+    #expect((kept["a"]?["notes"] as? Data)?.first == UInt8(ascii: "b"))
+    #expect(kept["b"]?["photo"] as? Data == large)
+    #expect(kept["c"]?["photo"] == nil && kept["b"]?["notes"] == nil)
+  }
 }

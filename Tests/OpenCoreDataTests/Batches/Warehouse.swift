@@ -46,12 +46,15 @@ enum WarehouseModel {
     upper.derivationExpression = NSExpression(format: "uppercase:(code)")
     let photo = attribute("photo", .binaryDataAttributeType)
     photo.allowsExternalBinaryDataStorage = true
+    photo.preservesValueInHistoryOnDeletion = true
     let code = attribute("code", .stringAttributeType)
     code.preservesValueInHistoryOnDeletion = true
     let notes = attribute("notes", .transformableAttributeType)
     notes.valueTransformerName =
       NSValueTransformerName.secureUnarchiveFromDataTransformerName
       .rawValue
+    notes.allowsExternalBinaryDataStorage = true
+    notes.preservesValueInHistoryOnDeletion = true
     let partBin = relationship("bin", to: bin, optional: true)
     let partTags = relationship("tags", to: tag, many: true)
     let partLabel = relationship("label", to: label, rule: .cascadeDeleteRule)

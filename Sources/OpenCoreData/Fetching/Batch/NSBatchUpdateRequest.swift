@@ -15,6 +15,10 @@ import Foundation
 /// updated, and nothing is validated; `mergeChanges(fromRemoteContextSave:into:)` accepts the
 /// identifiers of the result. Each row's version is incremented, so that a context that has changed
 /// the same object finds a conflict when it saves.
+///
+/// **Differs from Core Data:** an expression that gives a required attribute no value in a row, or a
+/// number beyond the attribute's type, fails the request with the codes of validation, and no row is
+/// changed.
 open class NSBatchUpdateRequest: NSPersistentStoreRequest {
   private let named: String?
   private let described: NSEntityDescription?

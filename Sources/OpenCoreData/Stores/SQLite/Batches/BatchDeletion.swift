@@ -41,7 +41,9 @@ struct BatchDeletion {
       let entities = try keys.entityNumbers().compactMap { store.schema.entity(number: $0) }
       for entity in entities { try requirePermission(for: entity) }
       for entity in entities { try nullify(entity) }
-      if kept > 0 { for entity in entities { try keys.keepTombstones(of: entity) } }
+      if kept > 0 {
+        for entity in entities { try keys.keepTombstones(of: entity, store.coding.external) }
+      }
       for entity in entities { try delete(entity) }
       let run = try keys.runs(.delete) { _ in nil }
       writer.append(run)

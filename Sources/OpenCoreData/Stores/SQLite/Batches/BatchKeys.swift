@@ -68,16 +68,46 @@ struct BatchKeys {
   }
 
   /// Stores the values that the history preserves, before their rows are deleted.
-  func keepTombstones(of entity: EntityTable) throws {
-    let preserved = entity.history.preserved.prefix(tombstoneColumns.count)
-    guard !preserved.isEmpty else { return }
-    let terms = preserved.enumerated().map { index, kept in
-      "\(tombstoneColumns[index]) = (SELECT \(entity.columns[kept.rowIndex].name) "
-        + "FROM \(entity.table) AS t WHERE t.Z_PK = PK)"
+  ///
+  /// Of a value with external storage it preserves the value, not the column's bytes: these may name
+  /// a file, which is removed with the row.
+  func keepTombstones(of entity: EntityTable, _ external: ExternalData) throws {
+    let preserved = zip(tombstoneColumns, entity.history.preserved.map(\.rowIndex))
+      .map { (tombstone: $0, column: entity.columns[$1]) }
+    let plain = preserved.filter { $0.column.form != .externalData }.map { kept in
+      "\(kept.tombstone) = (SELECT \(kept.column.name) FROM \(entity.table) AS t WHERE t.Z_PK = PK)"
     }
-    try connection.run(
-      "UPDATE \(Self.table) SET \(terms.joined(separator: ", ")) WHERE ENT = \(entity.number)"
-    )
+    if !plain.isEmpty {
+      try connection.run(
+        "UPDATE \(Self.table) SET \(plain.joined(separator: ", ")) WHERE ENT = \(entity.number)"
+      )
+    }
+    for kept in preserved where kept.column.form == .externalData {
+      try keepValues(of: kept.column.name, as: kept.tombstone, entity, external)
+    }
+  }
+
+  /// Stores the values of a column with external storage, one at a time, since they may be large.
+  private func keepValues(
+    of column: String,
+    as tombstone: String,
+    _ entity: EntityTable,
+    _ external: ExternalData
+  ) throws {
+    let places = try connection.query(
+      "SELECT SEQ, PK FROM \(Self.table) WHERE ENT = \(entity.number)"
+    ) { (place: $0.int64(0), key: $0.int64(1)) }
+    for (place, key) in places {
+      let stored = try connection.scalar(
+        "SELECT \(column) FROM \(entity.table) WHERE Z_PK = ?",
+        [.integer(key)]
+      )
+      guard case .blob(let data)? = stored, let value = try external.read(data) else { continue }
+      try connection.run(
+        "UPDATE \(Self.table) SET \(tombstone) = ? WHERE SEQ = ?",
+        [.blob(value), .integer(place)]
+      )
+    }
   }
 
   /// The history's changes of the rows: a run for each entity.

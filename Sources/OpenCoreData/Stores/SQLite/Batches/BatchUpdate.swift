@@ -75,6 +75,7 @@ struct BatchUpdate {
   private func update() throws {
     let sqlWriter = statement.makeWriter(aggregates: false)
     var terms: [(column: String, value: SQLFragment)] = []
+    var checks: [(slot: AttributeSlot, check: Check)] = []
     for assignment in assignments {
       let column = entity.columns[assignment.slot.index]
       switch assignment.value {
@@ -83,11 +84,14 @@ struct BatchUpdate {
         guard column.form != .externalData else { continue }
         terms.append((column.name, SQLFragment("?", [value])))
       case .expression(let expression):
-        terms.append((column.name, try value(expression, column, sqlWriter)))
+        let value = try value(expression, assignment.slot, column, sqlWriter)
+        terms.append((column.name, value.fragment))
+        checks += value.checks.map { (assignment.slot, $0) }
       }
     }
     let table = entity.table
     let joins = sqlWriter.joins
+    for (slot, check) in checks { try require(check, of: slot, joins: "\(joins)") }
     // The parts of an expression that read other tables are evaluated for each row.
     let assigned = terms.map { term in
       joins.isEmpty || term.value.sql == "?"
@@ -106,12 +110,40 @@ struct BatchUpdate {
     try statement.run()
   }
 
-  /// The expression in the storage class of the column.
+  /// What must not be of any row before it is updated.
+  private struct Check {
+    let violation: SQLFragment
+    let code: Int
+    let sentence: String
+  }
+
+  /// Fails the request where an expression's value in any row cannot be one of the attribute: no
+  /// context could save such an object, or it would read another value than predicates find.
+  private func require(_ check: Check, of slot: AttributeSlot, joins: String) throws {
+    let sql =
+      "SELECT 1 FROM \(entity.table) AS t0\(joins) WHERE t0.Z_PK IN "
+      + "(SELECT PK FROM \(BatchKeys.table)) AND (" + check.violation + ") LIMIT 1"
+    let statement = try writer.connection.makeStatement(sql.sql)
+    for (index, value) in sql.bindings.enumerated() {
+      RowCoding.bind(value, to: statement, at: index + 1)
+    }
+    defer { statement.reset() }
+    guard try statement.step() else { return }
+    throw CoreDataError.make(
+      check.code,
+      "The batch update of \(entity.name) would give an object \(check.sentence) of the attribute "
+        + "'\(slot.name)'.",
+      [NSValidationKeyErrorKey: slot.name]
+    )
+  }
+
+  /// The expression in the storage class of the column, and what to check of it.
   private func value(
     _ expression: NSExpression,
+    _ slot: AttributeSlot,
     _ column: SlotColumn,
     _ writer: PredicateSQLWriter
-  ) throws -> SQLFragment {
+  ) throws -> (fragment: SQLFragment, checks: [Check]) {
     let term = try writer.value(expression)
     let (fragment, kind) = (term.fragment, term.kind)
     let fits: Bool
@@ -128,8 +160,42 @@ struct BatchUpdate {
           + "the column \(column.name)."
       )
     }
-    return column.form == .integer && kind == .number
-      ? "CAST(" + fragment + " AS INTEGER)" : fragment
+    var checks: [Check] = []
+    if !slot.isOptional {
+      checks.append(
+        Check(
+          violation: "(" + fragment + ") IS NULL",
+          code: NSValidationMissingMandatoryPropertyError,
+          sentence: "no value"
+        )
+      )
+    }
+    guard column.form == .integer, kind == .number else { return (fragment, checks) }
+    if slot.type == .booleanAttributeType { return ("((" + fragment + ") <> 0)", checks) }
+    for (bound, code) in Self.bounds(of: slot.type) {
+      checks.append(
+        Check(
+          violation: "(" + fragment + ") \(bound)",
+          code: code,
+          sentence: "a number beyond the type"
+        )
+      )
+    }
+    return ("CAST(" + fragment + " AS INTEGER)", checks)
+  }
+
+  /// What numbers that a type of whole numbers does not have compare as; fractions are cut off.
+  private static func bounds(of type: NSAttributeType) -> [(comparison: String, code: Int)] {
+    let (least, most) =
+      switch type {
+      case .integer16AttributeType: ("<= -32769.0", ">= 32768.0")
+      case .integer32AttributeType: ("<= -2147483649.0", ">= 2147483648.0")
+      // The doubles next to the bounds.
+      default: ("< -9223372036854775808.0", ">= 9223372036854775808.0")
+      }
+    return [
+      (least, NSValidationNumberTooSmallError), (most, NSValidationNumberTooLargeError),
+    ]
   }
 
   // MARK: Values that SQL cannot compute
