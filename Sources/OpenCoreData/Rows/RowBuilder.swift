@@ -8,6 +8,8 @@ package final class RowBuilder {
   /// The limit of inline strings and data; larger ones are boxed.
   static let inlineLimit = 2048
 
+  /// Whether a large value whose file is missing fails the read; see ``MissingLargeValue``.
+  var requiresFiles = false
   private var slots: UnsafeMutablePointer<RowSlot>
   private var slotCapacity = 32
   private var count = 0

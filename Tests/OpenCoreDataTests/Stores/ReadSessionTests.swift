@@ -46,6 +46,54 @@ struct ReadSessionTests {
     return busy != [0]
   }
 
+  /// Two cards with large pictures, in a container of their own.
+  private func cards(_ url: URL) throws -> NSPersistentStoreCoordinator {
+    let picture = ModelParts.attribute("picture", .binaryDataAttributeType)
+    picture.allowsExternalBinaryDataStorage = true
+    let model = MigrationBench.model(ModelParts.entity("Card", [picture]))
+    let coordinator = NSPersistentStoreCoordinator(managedObjectModel: model)
+    try coordinator.addPersistentStore(type: .sqlite, at: url)
+    return coordinator
+  }
+
+  private func context(_ coordinator: NSPersistentStoreCoordinator) -> NSManagedObjectContext {
+    let context = NSManagedObjectContext(.privateQueue)
+    context.persistentStoreCoordinator = coordinator
+    return context
+  }
+
+  @Test(
+    "A large value that another process replaces during a turn is read, and not as nil",
+    arguments: [false, true]
+  )
+  func replacedLargeValue(isPinned: Bool) throws {
+    let place = folder.file("cards.sqlite")
+    let (mine, theirs) = (context(try cards(place)), context(try cards(place)))
+    let (old, new) = (Data(repeating: 1, count: 200_000), Data(repeating: 2, count: 200_000))
+    try theirs.performAndWait {
+      for _ in 0..<2 { _ = theirs.insert("Card", ["picture": old]) }
+      try theirs.save()
+    }
+    let request = NSFetchRequest<NSManagedObjectID>(entityName: "Card")
+    request.resultType = .managedObjectIDResultType
+    try mine.performAndWait {
+      if isPinned { try mine.setQueryGenerationFrom(.current) }
+      let found = try mine.fetch(request)
+      let objects = found.map { mine.object(with: $0) }
+      #expect(objects[0].value(forKey: "picture") as? Data == old)
+      // As another process, which does not know of this one's readers.
+      try theirs.performAndWait {
+        for card in try theirs.all("Card") { card.setValue(new, forKey: "picture") }
+        try theirs.save()
+      }
+      #expect(objects[1].value(forKey: "picture") as? Data == new)
+      #expect(objects[0].value(forKey: "picture") as? Data == old)
+      if isPinned {
+        #expect(throws: CocoaError.self) { try mine.fetch(request) }
+      }
+    }
+  }
+
   @Test("A turn sees what another context saves in between, also on another thread")
   func ownProcess() throws {
     let reader = stack.container.newBackgroundContext()

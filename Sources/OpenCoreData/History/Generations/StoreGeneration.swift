@@ -46,10 +46,27 @@ final class StoreGeneration: RowStore, @unchecked Sendable {
   // MARK: Reading
 
   /// Returns nil if the generation has expired.
+  ///
+  /// It expires where another process has removed the file of a large value that the newest rows
+  /// replace.
   private func read<Result>(_ body: (StoreConnection) throws -> Result) throws -> Result? {
     try lock.withLock {
       guard let connection else { return nil }
-      return try store.translating("reading") { try body(connection) }
+      do {
+        return try store.translating("reading") {
+          try connection.requiringFiles { try body(connection) }
+        }
+      } catch is MissingLargeValue {
+        guard try store.findsFiles({ _ = try body($0) }) else {
+          return try store.translating("reading") { try body(connection) }
+        }
+        expire()
+        StoreLog.warning(
+          "A query generation of \(store.path) has expired: another process has replaced a large "
+            + "value, whose former file is gone."
+        )
+        return nil
+      }
     }
   }
 
@@ -59,7 +76,8 @@ final class StoreGeneration: RowStore, @unchecked Sendable {
     throw StoreError(
       .coreData,
       "The query generation that the context is pinned to has expired: the log of the store at "
-        + "\(store.path) grew beyond what generations may hold.",
+        + "\(store.path) grew beyond what generations may hold, or another process replaced a large "
+        + "value.",
       remedy: "Call setQueryGenerationFrom(_:) with the current generation and refresh the objects."
     ).nsError
   }

@@ -34,13 +34,14 @@ struct ExternalData: Sendable {
 
   /// The value that a column stores or refers to; nil where its file is missing.
   ///
-  /// Throws where the file exists and cannot be read.
-  func read(_ stored: Data) throws -> Data? {
+  /// Throws where the file exists and cannot be read, and where it is missing and required.
+  func read(_ stored: Data, requiringFile isRequired: Bool = false) throws -> Data? {
     switch stored.first {
     case Self.inline: return Data(stored.dropFirst())
     case Self.file:
       guard let url = file(of: stored) else { return nil }
       if let data = try FileSystem.contents(of: url.path) { return data }
+      if isRequired { throw MissingLargeValue() }
       StoreLog.warning("The file \(url.path) of a large value is gone; the value reads as nil.")
       return nil
     // The attribute was made external after the row was written.

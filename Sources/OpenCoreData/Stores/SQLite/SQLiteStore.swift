@@ -290,8 +290,15 @@ package final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendabl
   func tryWriterRow(_ reference: RowReference, inSession: Bool) -> RowAnswer? {
     if storedModel.isMigrated { return nil }
     return inSession
-      ? writer.tryRead(age: cache.age) { RowAnswer(try readRow(reference, from: $0)) }
-      : writer.tryUse { RowAnswer(try readRow(reference, from: $0)) }
+      ? writer.tryRead(age: cache.age) { try rowWithFiles(reference, from: $0) }
+      : writer.tryUse { try rowWithFiles(reference, from: $0) }
+  }
+
+  private func rowWithFiles(
+    _ reference: RowReference,
+    from connection: StoreConnection
+  ) throws -> RowAnswer {
+    try connection.requiringFiles { RowAnswer(try readRow(reference, from: connection)) }
   }
 
   /// Ends the transaction in which the writing connection reads for sessions.

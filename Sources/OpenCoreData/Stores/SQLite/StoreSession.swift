@@ -208,19 +208,36 @@ extension StoreSession: ReadSource {
 
   func reading<Result>(_ body: (StoreConnection, Int) throws -> Result) throws -> Result {
     try lock.withLock {
-      do {
-        return try store.translating("reading") {
-          guard let connection = try current() else { throw store.closedError }
-          reads += 1
-          depth += 1
-          defer { depth -= 1 }
-          return try body(connection, epoch)
+      // A nested read is repeated with the one that it is part of.
+      guard depth == 0 else { return try read(requiringFiles: false, body) }
+      for _ in 1..<MissingLargeValue.attempts {
+        do {
+          return try read(requiringFiles: true, body)
+        } catch is MissingLargeValue {
+          continue
         }
-      } catch {
-        // After any error, the next read begins a new transaction.
-        if depth == 0 { giveBack() }
-        throw error
       }
+      return try read(requiringFiles: false, body)
+    }
+  }
+
+  private func read<Result>(
+    requiringFiles: Bool,
+    _ body: (StoreConnection, Int) throws -> Result
+  ) throws -> Result {
+    do {
+      return try store.translating("reading") {
+        guard let connection = try current() else { throw store.closedError }
+        reads += 1
+        depth += 1
+        defer { depth -= 1 }
+        guard requiringFiles else { return try body(connection, epoch) }
+        return try connection.requiringFiles { try body(connection, epoch) }
+      }
+    } catch {
+      // After any error, the next read begins a new transaction.
+      if depth == 0 { giveBack() }
+      throw error
     }
   }
 }

@@ -15,10 +15,35 @@ extension SQLiteStore: ReadSource {
   var isSession: Bool { false }
 
   func reading<Result>(_ body: (StoreConnection, Int) throws -> Result) throws -> Result {
+    for _ in 1..<MissingLargeValue.attempts {
+      do {
+        return try withNewestReader { connection, epoch in
+          try connection.requiringFiles { try body(connection, epoch) }
+        }
+      } catch is MissingLargeValue {
+        continue
+      }
+    }
+    return try withNewestReader(body)
+  }
+
+  private func withNewestReader<Result>(
+    _ body: (StoreConnection, Int) throws -> Result
+  ) throws -> Result {
     let epoch = cache.epoch
     return try withReader { connection in
       // Inside a write transaction, also that of a store in memory, the rows may be rolled back.
       try body(connection, connection.connection.isInTransaction ? RowCache.noEpoch : epoch)
+    }
+  }
+
+  /// Whether a read finds the files of all its large values in the newest state.
+  func findsFiles(_ body: (StoreConnection) throws -> Void) throws -> Bool {
+    do {
+      try withReader { connection in try connection.requiringFiles { try body(connection) } }
+      return true
+    } catch is MissingLargeValue {
+      return false
     }
   }
 
@@ -202,6 +227,8 @@ extension SQLiteStore {
         guard let query = try connection.members(at: index, from: entity, in: schema) else {
           return
         }
+        // A repeated read begins again.
+        members.removeSubrange(start...)
         try readMembers(query, from: source, on: connection, to: &members)
         cache.insert(&members, from: start, of: source, toMany: index, readAt: epoch)
       }

@@ -111,7 +111,11 @@ final class RowCoding: Sendable {
     case .url: builder.value(Self.url(statement.text(position)))
     case .uuid: builder.value(Self.uuid(statement.value(position)))
     case .externalData:
-      builder.value(try external.read(statement.blob(position)).map(RowValue.data) ?? .null)
+      let value = try external.read(
+        statement.blob(position),
+        requiringFile: builder.requiresFiles
+      )
+      builder.value(value.map(RowValue.data) ?? .null)
     case .none, .integer, .double, .date, .string, .key: builder.null()
     }
   }
