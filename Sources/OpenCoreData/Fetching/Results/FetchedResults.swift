@@ -91,19 +91,22 @@ final class FetchedResults: @unchecked Sendable {
     _ objects: [NSManagedObject],
     _ plan: FetchPlan
   ) throws -> SectionedResults {
-    guard let cacheName, sectionNameKeyPath != nil, !context.hasChanges, context.parent == nil,
-      let coordinator = context.persistentStoreCoordinator
+    // A pinned context reads other rows than the newest commit's.
+    guard let cacheName, let sectionNameKeyPath, !context.hasChanges, context.parent == nil,
+      context.pinnedGeneration == nil, let coordinator = context.persistentStoreCoordinator
     else { return try SectionedResults(objects, sectionNameKeyPath: sectionNameKeyPath) }
     let configuration = FetchedResultsCache.Configuration(
       plan,
       sectionNameKeyPath: sectionNameKeyPath
     )
-    let known = FetchedResultsCache.sections(named: cacheName, configuration, coordinator)
-    if let known, known.last?.range.upperBound ?? 0 == objects.count {
+    let part = FetchedResultsCache.Part(plan)
+    let known = FetchedResultsCache.sections(named: cacheName, configuration, part, coordinator)
+    // Two predicates of blocks have the same text.
+    if let known, SectionedResults.sections(known, fit: objects, by: sectionNameKeyPath) {
       return SectionedResults(objects, sections: known)
     }
     let made = try SectionedResults(objects, sectionNameKeyPath: sectionNameKeyPath)
-    FetchedResultsCache.store(made.sections, named: cacheName, configuration, coordinator)
+    FetchedResultsCache.store(made.sections, named: cacheName, configuration, part, coordinator)
     return made
   }
 

@@ -22,8 +22,26 @@ enum FetchedResultsCache {
     }
   }
 
+  /// The part of the matching objects that a request fetches.
+  ///
+  /// An app may fetch several parts with one name: the last one is cached.
+  struct Part: Equatable {
+    var limit: Int
+    var offset: Int
+    var includesSubentities: Bool
+    var stores: [ObjectIdentifier]?
+
+    init(_ plan: FetchPlan) {
+      limit = plan.limit
+      offset = plan.offset
+      includesSubentities = plan.includesSubentities
+      stores = plan.stores?.map { ObjectIdentifier($0) }
+    }
+  }
+
   private struct Entry {
     var configuration: Configuration
+    var part: Part
     weak var coordinator: NSPersistentStoreCoordinator?
     var commitCount: UInt32
     var sections: [SectionedResults.Section]
@@ -42,6 +60,7 @@ enum FetchedResultsCache {
   static func sections(
     named name: String,
     _ configuration: Configuration,
+    _ part: Part,
     _ coordinator: NSPersistentStoreCoordinator
   ) -> [SectionedResults.Section]? {
     guard let entry = state.withLock({ $0.entries[name] }), entry.coordinator === coordinator else {
@@ -55,17 +74,20 @@ enum FetchedResultsCache {
           + "using +deleteCacheWithName:"
       )
     }
-    return entry.commitCount == coordinator.commitCount ? entry.sections : nil
+    let isCurrent = entry.part == part && entry.commitCount == coordinator.commitCount
+    return isCurrent ? entry.sections : nil
   }
 
   static func store(
     _ sections: [SectionedResults.Section],
     named name: String,
     _ configuration: Configuration,
+    _ part: Part,
     _ coordinator: NSPersistentStoreCoordinator
   ) {
     let entry = Entry(
       configuration: configuration,
+      part: part,
       coordinator: coordinator,
       commitCount: coordinator.commitCount,
       sections: sections

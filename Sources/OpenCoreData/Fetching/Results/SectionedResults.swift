@@ -49,6 +49,20 @@ struct SectionedResults {
     self.sections = sections
   }
 
+  /// Whether sections of an earlier fetch are those of the objects, judged by the ends of each.
+  static func sections(
+    _ sections: [Section],
+    fit objects: [NSManagedObject],
+    by keyPath: String
+  ) -> Bool {
+    sections.last?.range.upperBound ?? 0 == objects.count
+      && sections.allSatisfy { section in
+        [section.range.lowerBound, section.range.upperBound - 1].allSatisfy {
+          sectionName(of: objects[$0], keyPath) == section.name
+        }
+      }
+  }
+
   static func sectionName(of object: NSManagedObject, _ keyPath: String) -> String {
     switch object.value(forKeyPath: keyPath) {
     case nil, is NSNull: ""

@@ -108,4 +108,86 @@ struct FetchedResultsSectionTests {
       #expect(results.sections?.map(\.numberOfObjects) == [1, 1])
     }
   }
+
+  // MARK: Cached sections
+
+  /// A controller of books by the first letters of their titles.
+  private func cached(
+    _ context: NSManagedObjectContext,
+    _ name: String,
+    _ configure: (NSFetchRequest<Book>) -> Void = { _ in }
+  ) throws -> NSFetchedResultsController<Book> {
+    let request = NSFetchRequest<Book>(entityName: "Book")
+    request.sortDescriptors = ["pages", "title"].map { NSSortDescriptor(key: $0, ascending: true) }
+    configure(request)
+    let results = NSFetchedResultsController(
+      fetchRequest: request,
+      managedObjectContext: context,
+      sectionNameKeyPath: "pages",
+      cacheName: name
+    )
+    try results.performFetch()
+    return results
+  }
+
+  @Test("Two pages with one cache name have sections of their own")
+  func pages() throws {
+    try context.performAndWait {
+      for page in 0..<4 {
+        let book = Book(context: context)
+        book.pages = Int64(page)
+      }
+      try context.save()
+      let name = "pages-\(UUID().uuidString)"
+      for (offset, expected) in [(0, ["0", "1"]), (2, ["2", "3"]), (0, ["0", "1"])] {
+        let results = try cached(context, name) {
+          $0.fetchLimit = 2
+          $0.fetchOffset = offset
+        }
+        #expect(results.sections?.map(\.name) == expected)
+      }
+    }
+  }
+
+  @Test("A list without subentities does not take the sections of one with them")
+  func subentities() throws {
+    try context.performAndWait {
+      let audio = AudioBook(context: context)
+      audio.pages = 1
+      let book = Book(context: context)
+      book.pages = 2
+      try context.save()
+      let name = "kinds-\(UUID().uuidString)"
+      let all = try cached(context, name) { $0.fetchLimit = 1 }
+      #expect(all.sections?.map(\.name) == ["1"])
+      let own = try cached(context, name) {
+        $0.fetchLimit = 1
+        $0.includesSubentities = false
+      }
+      #expect(own.sections?.map(\.name) == ["2"])
+    }
+  }
+
+  @Test("A context that is pinned to an older generation has the sections of its rows")
+  func pinned() throws {
+    let library = try Library()
+    let (pinned, newer) = (library.context(), library.context())
+    let name = "pinned-\(UUID().uuidString)"
+    try newer.performAndWait {
+      let book = Book(context: newer)
+      book.pages = 1
+      try newer.save()
+    }
+    try pinned.performAndWait {
+      try pinned.setQueryGenerationFrom(.current)
+      #expect(try cached(pinned, name).sections?.map(\.name) == ["1"])
+    }
+    try newer.performAndWait {
+      try newer.fetch(Book.fetchRequest()).first?.pages = 2
+      try newer.save()
+      #expect(try cached(newer, name).sections?.map(\.name) == ["2"])
+    }
+    let last = try pinned.performAndWait { try cached(pinned, name).sections?.map(\.name) }
+    #expect(last == ["1"])
+  }
 }
