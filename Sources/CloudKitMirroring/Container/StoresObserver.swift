@@ -50,7 +50,7 @@ extension NSPersistentCloudKitContainer {
             "CloudKit integration is only supported for SQLite stores."
           )
         }
-        try copyFiles(from: former.store.url, to: store.url)
+        try copyFiles(from: former.mirror.context.assets.url, to: AssetFolder.url(for: store))
         try attach(store, former.options)
       } catch {
         former.mirror.log.error("The store that was moved is no longer mirrored: \(error)")
@@ -59,11 +59,8 @@ extension NSPersistentCloudKitContainer {
   }
 
   /// The batch whose reply has not come needs its large values in the new place too.
-  private func copyFiles(from former: URL?, to present: URL?) throws {
-    guard let former = former.map(AssetFolder.url(forStoreAt:)),
-      let present = present.map(AssetFolder.url(forStoreAt:)),
-      try FileSystem.isThere(former.path)
-    else { return }
+  private func copyFiles(from former: URL, to present: URL) throws {
+    guard former != present, try FileSystem.isThere(former.path) else { return }
     try FileSystem.makeFolder(present.path)
     for name in try FileSystem.names(in: former.path) {
       try FileSystem.copy(

@@ -1,5 +1,6 @@
 import Effects
 import Foundation
+import OpenCoreData
 
 /// The folder beside a store for the files of values until their batch has been saved.
 package struct AssetFolder: Sendable {
@@ -9,6 +10,15 @@ package struct AssetFolder: Sendable {
   package init(url: URL, effects: Effects) {
     self.url = url
     self.effects = effects
+  }
+
+  /// The folder of a store; that of a store without a file is a temporary one.
+  package static func url(for store: SQLiteStore) -> URL {
+    if !store.isInMemory, store.type == NSSQLiteStoreType, let url = store.url {
+      return Self.url(forStoreAt: url)
+    }
+    return FileManager.default.temporaryDirectory
+      .appendingPathComponent((store.identifier ?? "memory") + "_ckAssets", isDirectory: true)
   }
 
   /// The folder of a store: its base name and `_ckAssets`, as in Core Data.

@@ -132,11 +132,6 @@ package final class StoreMirror: Sendable {
     self.onEvent = onEvent
     state = Mutex(State(backoff: options.backoff, limits: options.limits))
     journal = SyncJournal(storeIdentifier: store.identifier ?? "", effects: effects)
-    let folder =
-      store.type == NSSQLiteStoreType
-      ? store.url.map(AssetFolder.url(forStoreAt:)) : nil
-    let temporary = FileManager.default.temporaryDirectory
-      .appendingPathComponent((store.identifier ?? "memory") + "_ckAssets", isDirectory: true)
     context = MirrorContext(
       store: store.identifier.flatMap(UUID.init(uuidString:)),
       mapping: ModelMapping(
@@ -147,7 +142,7 @@ package final class StoreMirror: Sendable {
       effects: effects,
       journal: journal,
       serializer: RecordSerializer(budget: options.budget),
-      assets: AssetFolder(url: folder ?? temporary, effects: effects)
+      assets: AssetFolder(url: AssetFolder.url(for: store), effects: effects)
     )
     try prepare()
   }

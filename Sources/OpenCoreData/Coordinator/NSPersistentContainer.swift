@@ -139,7 +139,7 @@ open class NSPersistentContainer: NSObject, @unchecked Sendable {
   /// The folder of a store in a file must be there.
   private func prepareFolder(of description: NSPersistentStoreDescription) -> (any Error)? {
     guard description.type == NSSQLiteStoreType, !description.isReadOnly,
-      let url = description.url, url.isFileURL
+      let url = description.url, url.isFileURL, !StorePlace.isInMemory(url)
     else { return nil }
     do {
       try FileSystem.makeFolder(url.deletingLastPathComponent().path)

@@ -35,7 +35,8 @@ extension NSPersistentStoreCoordinator {
       throw CoreDataError.make(NSPersistentStoreIncompatibleSchemaError, defect)
     }
     let url = try place(of: storeType, storeURL)
-    if storeType == NSSQLiteStoreType, url.path != "/dev/null", persistentStore(for: url) != nil {
+    if storeType == NSSQLiteStoreType, !StorePlace.isInMemory(url), persistentStore(for: url) != nil
+    {
       throw CoreDataError.make(
         NSPersistentStoreOpenError,
         "Can't add the same store twice: \(url.path).",

@@ -17,7 +17,7 @@ open class NSPersistentStoreDescription: NSObject, NSCopying {
   open var type = NSSQLiteStoreType
   /// The configuration of the model whose entities the store holds; nil is all entities.
   open var configuration: String?
-  /// The URL of the store; `/dev/null` keeps it in memory.
+  /// The URL of the store; an SQLite store at `/dev/null`, or at a name below it, is in memory.
   open var url: URL?
   /// Whether the store is opened in the background.
   open var shouldAddStoreAsynchronously = false

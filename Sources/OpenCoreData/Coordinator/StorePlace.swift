@@ -18,7 +18,7 @@ package enum StorePlace: Sendable {
 
   /// Examines a location without opening its file; throws if that fails.
   package init(_ url: URL) throws {
-    if Self.isNullDevice(url.path) {
+    if Self.isInMemory(url) {
       self = .memory
       return
     }
@@ -30,8 +30,11 @@ package enum StorePlace: Sendable {
     }
   }
 
-  private static func isNullDevice(_ path: String) -> Bool {
-    URL(fileURLWithPath: path).standardizedFileURL.path == "/dev/null"
+  /// Whether a location stands for a store without a file: the null device, or a name below it,
+  /// `/dev/null/Notes.sqlite`, by which apps keep their stores apart.
+  static func isInMemory(_ url: URL) -> Bool {
+    let path = URL(fileURLWithPath: url.path).standardizedFileURL.path
+    return path == "/dev/null" || path.hasPrefix("/dev/null/")
   }
 
   private static func isLinkToNullDevice(_ path: String) -> Bool {

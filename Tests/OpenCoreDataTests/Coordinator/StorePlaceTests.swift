@@ -136,6 +136,8 @@ struct StorePlaceTests {
     #expect(try StorePlace(null) == .memory)
     #expect(try StorePlace(URL(fileURLWithPath: "/dev/null")) == .memory)
     #expect(try StorePlace(URL(fileURLWithPath: "/dev/../dev/null")) == .memory)
+    #expect(try StorePlace(URL(fileURLWithPath: "/dev/null/Notes.sqlite")) == .memory)
+    #expect(try StorePlace(URL(fileURLWithPath: "/dev/nullNotes.sqlite")) == .free)
     #expect(try StorePlace(URL(fileURLWithPath: "/dev/zero")) == .other)
   }
 }

@@ -21,7 +21,8 @@ package final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendabl
   let tombstoneColumns: [String]
   let coding: RowCoding
   let cache = RowCache()
-  let isInMemory: Bool
+  /// Whether the tables are in memory: an in-memory store, or an SQLite store at or below `/dev/null`.
+  package let isInMemory: Bool
   /// The earlier states that query generations read.
   let generations = StoreGenerations()
   private let storeType: String

@@ -20,12 +20,15 @@ struct StoreFile {
 
   /// Reads the file through a connection that cannot write.
   static func inspect(_ url: URL, busyTimeout: Double = 10) throws -> StoreFile {
-    let found = try FileSystem.look(at: url.path)
+    let isInMemory = StorePlace.isInMemory(url)
+    let found = isInMemory ? .missing : try FileSystem.look(at: url.path)
     guard found != .missing else {
       throw StoreError(
         .fileReadNoSuchFile,
-        "There is no store at \(url.path).",
-        remedy: "Check the URL.",
+        isInMemory
+          ? "A store at \(url.path) is in memory: it has no file to read."
+          : "There is no store at \(url.path).",
+        remedy: isInMemory ? "Ask the coordinator that has added it." : "Check the URL.",
         context: ["NSFilePath": url.path]
       )
     }

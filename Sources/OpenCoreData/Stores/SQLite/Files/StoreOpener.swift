@@ -44,8 +44,7 @@ struct StoreOpener: @unchecked Sendable {
     self.url = url
     self.effects = effects
     self.type = type
-    // `/dev/null` is the documented path of an SQLite store without a file.
-    isInMemory = type == NSInMemoryStoreType || url.path == "/dev/null"
+    isInMemory = type == NSInMemoryStoreType || StorePlace.isInMemory(url)
     settings = StoreSettings(options: options)
     self.options = options
   }
