@@ -9,13 +9,19 @@ public enum Lane: Sendable {
   case main
 
   /// Runs the body after the work queued before it, on the calling thread or on the main thread.
-  public func sync<Result>(_ body: () throws -> Result) rethrows -> Result {
+  ///
+  /// `isForParent` says whether the caller has the lane of a child context of this lane's context. The
+  /// main thread runs the body before its turn if it waits for a lane that the caller has.
+  public func sync<Result>(
+    isForParent: @autoclosure () -> Bool = false,
+    _ body: () throws -> Result
+  ) rethrows -> Result {
     switch self {
     case .serial(let lane):
-      return try lane.sync(body)
+      return try lane.sync(isForParent: isForParent(), body)
     case .main:
       if MainQueue.isCurrent { return try body() }
-      return try MainQueue.sync(body)
+      return try MainQueue.sync(isForParent: isForParent(), body)
     }
   }
 

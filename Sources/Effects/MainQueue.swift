@@ -36,7 +36,10 @@ enum MainQueue {
   /// It prints a warning if the wait is long: it never ends while the main thread is blocked.
   ///
   /// A child of a main-queue context calls it for each fault, so one timer serves all calls.
-  static func sync<Result>(_ body: () throws -> Result) rethrows -> Result {
+  static func sync<Result>(
+    isForParent: Bool,
+    _ body: () throws -> Result
+  ) rethrows -> Result {
     let (call, isFirst) = waiting.withLock { waiting in
       waiting.last += 1
       waiting.since[waiting.last] = .now()
@@ -45,7 +48,33 @@ enum MainQueue {
     }
     if isFirst { watch() }
     defer { waiting.withLock { _ = $0.since.removeValue(forKey: call) } }
-    return try DispatchQueue.main.sync(execute: body)
+    return try run(isForParent, body) { throw $0 }
+  }
+
+  /// Has the queue run the body, or the main thread while it waits for a lane that the caller has.
+  ///
+  /// `rescue` throws the body's error, which lets the function rethrow it.
+  private static func run<Result>(
+    _ isForParent: Bool,
+    _ body: () throws -> Result,
+    rescue: (any Error) throws -> Result
+  ) rethrows -> Result {
+    var outcome: Swift.Result<Result, any Error>?
+    withoutActuallyEscaping({ outcome = Swift.Result { try body() } }) { work in
+      let call = MainQueueCall(work)
+      DispatchQueue.main.async { call.run() }
+      let resolution = LaneWaits.shared.begin(
+        LaneWaits.Wait(goal: .main(call), isForParent: isForParent, isOnMainQueue: false)
+      )
+      resolution?.lane?.wake()
+      call.waitForEnd()
+      _ = LaneWaits.shared.end()
+    }
+    switch outcome {
+    case .success(let result)?: return result
+    case .failure(let error)?: return try rescue(error)
+    case nil: preconditionFailure("The main queue did not run the block that a thread waited for.")
+    }
   }
 
   /// Checks the waiting calls once in each period, as long as there are any.

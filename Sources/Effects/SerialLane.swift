@@ -1,24 +1,19 @@
 import Foundation
 import Synchronization
 
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
-
 /// A queue that runs one job at a time, in FIFO order.
 ///
 /// A caller of `sync` uses its own thread: it first runs the jobs queued before it and then its
 /// own, so the lane makes progress even if every thread of the pool is blocked in `sync`. The owner
 /// may enter again. Jobs without a waiting caller are run by one spawned task at a time.
+///
+/// A thread that has a child context's lane may wait for the parent's lane. If the parent's owner waits
+/// for the child in turn, the lane is lent for one body; see `LaneWaits`.
 public final class SerialLane: @unchecked Sendable {
   // Unchecked: `condition` guards all mutable state.
   private enum Entry {
     case job(@Sendable () -> Void)
-    case waiter(Int)
+    case waiter(ThreadKey)
     case done
   }
 
@@ -28,8 +23,10 @@ public final class SerialLane: @unchecked Sendable {
   private let condition = NSCondition()
   private var entries: [Entry] = []
   private var head = 0
-  private var owner: pthread_t?
-  private var nextTicket = 0
+  /// The thread that has the lane, or 0.
+  ///
+  /// It is written under `condition`, and read without it where cycles of waits are searched.
+  private let ownerNumber = Atomic<UInt>(0)
   private var isDrainScheduled = false
 
   /// Creates a lane.
@@ -45,24 +42,41 @@ public final class SerialLane: @unchecked Sendable {
     return isOwnedByCaller
   }
 
-  private var isOwnedByCaller: Bool {
-    guard let owner else { return false }
-    return pthread_equal(owner, pthread_self()) != 0
+  /// The thread that has the lane.
+  var ownerKey: ThreadKey? { ThreadKey(number: ownerNumber.load(ordering: .acquiring)) }
+
+  private var owner: UInt {
+    get { ownerNumber.load(ordering: .relaxed) }
+    set { ownerNumber.store(newValue, ordering: .releasing) }
   }
 
+  private var isOwnedByCaller: Bool { owner == ThreadKey.current.number }
+
   /// Runs the body on the calling thread after the jobs queued before it, and returns its result.
-  public func sync<Result>(_ body: () throws -> Result) rethrows -> Result {
+  ///
+  /// `isForParent` says whether the caller has the lane of a child context of this lane's context; it
+  /// is evaluated only if the caller has to wait.
+  public func sync<Result>(
+    isForParent: @autoclosure () -> Bool = false,
+    _ body: () throws -> Result
+  ) rethrows -> Result {
     condition.lock()
     if isOwnedByCaller {
       condition.unlock()
       return try body()
     }
-    if owner != nil || head < entries.count { waitForTurn() }
-    owner = pthread_self()
+    let isLent = (owner != 0 || head < entries.count) && waitForTurn(isForParent: isForParent())
+    let lender = isLent ? owner : 0
+    owner = ThreadKey.current.number
     condition.unlock()
     defer {
       condition.lock()
-      release()
+      if isLent {
+        owner = lender
+        condition.unlock()
+      } else {
+        release()
+      }
     }
     return try body()
   }
@@ -87,24 +101,77 @@ public final class SerialLane: @unchecked Sendable {
 
   /// Queues the caller, and runs the jobs before it while no other thread runs them.
   ///
-  /// The lock is held at the call and at the return.
-  private func waitForTurn() {
-    let ticket = nextTicket
-    nextTicket += 1
-    entries.append(.waiter(ticket))
+  /// The result is whether the lane is lent: its owner waits for a lane that the caller has. The lock is
+  /// held at the call and at the return.
+  private func waitForTurn(isForParent: Bool) -> Bool {
+    // Not a number for each call: a thread that runs another one's block while it waits may wait here
+    // twice, and the inner wait ends first.
+    let thread = ThreadKey.current
+    entries.append(.waiter(thread))
     while true {
-      guard owner == nil else {
-        condition.wait()
-        continue
+      if owner == 0 {
+        switch entries[head] {
+        case .job:
+          runHead()
+          continue
+        case .waiter(thread):
+          popHead()
+          return false
+        case .waiter, .done: break
+        }
       }
-      switch entries[head] {
-      case .job: runHead()
-      case .waiter(ticket):
-        popHead()
-        return
-      case .waiter, .done: condition.wait()
+      if waitForChange(isForParent) {
+        leave(thread)
+        return true
       }
     }
+  }
+
+  /// Waits for a change of the lane, and resolves a cycle of waits; true if the lane is lent.
+  ///
+  /// The lock is held at the call and at the return.
+  private func waitForChange(_ isForParent: Bool) -> Bool {
+    let resolution = LaneWaits.shared.begin(
+      LaneWaits.Wait(
+        goal: .lane(self),
+        isForParent: isForParent,
+        isOnMainQueue: MainQueue.isCurrent
+      )
+    )
+    switch resolution {
+    case nil: condition.wait()
+    case let resolution? where !resolution.isOwn:
+      // The other lane's lock is taken without this one: two threads may do this at once.
+      condition.unlock()
+      resolution.lane?.wake()
+      condition.lock()
+    default: break
+    }
+    switch LaneWaits.shared.end() {
+    case nil: return false
+    case .entry: return true
+    case .call(let call):
+      condition.unlock()
+      call.run()
+      condition.lock()
+      return false
+    }
+  }
+
+  /// Wakes the threads that wait for the lane.
+  func wake() {
+    condition.lock()
+    condition.broadcast()
+    condition.unlock()
+  }
+
+  /// Takes one wait of a thread out of the queue.
+  private func leave(_ thread: ThreadKey) {
+    let place = entries.lastIndex { entry in
+      if case .waiter(thread) = entry { return true }
+      return false
+    }
+    if let place { entries.remove(at: place) }
   }
 
   /// Runs the job at the head on this thread.
@@ -113,11 +180,11 @@ public final class SerialLane: @unchecked Sendable {
   private func runHead() {
     guard case .job(let body) = entries[head] else { return }
     popHead()
-    owner = pthread_self()
+    owner = ThreadKey.current.number
     condition.unlock()
     body()
     condition.lock()
-    owner = nil
+    owner = 0
     condition.broadcast()
   }
 
@@ -136,7 +203,7 @@ public final class SerialLane: @unchecked Sendable {
 
   /// Releases the lane to the next entry, and unlocks; the lock is held at the call.
   private func release() {
-    owner = nil
+    owner = 0
     condition.broadcast()
     unlockAndDrainIfNeeded()
   }
@@ -144,7 +211,7 @@ public final class SerialLane: @unchecked Sendable {
   /// Spawns a drain if the head of a free lane is a job, which a waiter may run first; unlocks.
   private func unlockAndDrainIfNeeded() {
     var mustSpawn = false
-    if owner == nil, !isDrainScheduled, head < entries.count, case .job = entries[head] {
+    if owner == 0, !isDrainScheduled, head < entries.count, case .job = entries[head] {
       isDrainScheduled = true
       mustSpawn = true
     }
@@ -155,7 +222,7 @@ public final class SerialLane: @unchecked Sendable {
   /// Runs queued jobs until the head is a waiter, the lane is owned, or the queue is empty.
   private func drain() {
     condition.lock()
-    while owner == nil, head < entries.count, case .job = entries[head] { runHead() }
+    while owner == 0, head < entries.count, case .job = entries[head] { runHead() }
     isDrainScheduled = false
     unlockAndDrainIfNeeded()
   }

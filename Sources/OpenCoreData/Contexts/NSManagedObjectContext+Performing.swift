@@ -27,7 +27,25 @@ extension NSManagedObjectContext {
   /// A block may call it again. It runs on the calling thread, unless this is a main-queue context.
   @discardableResult
   public func performAndWait<T>(_ block: () throws -> T) rethrows -> T {
-    try lane.sync { try turn(block) }
+    try lane.sync(isForParent: isParentOfCurrent) { try turn(block) }
+  }
+
+  /// Runs a block that a child's work needs of this context, its parent.
+  ///
+  /// Lanes are entered in the order child, parent. A thread that has this context's lane and waits for
+  /// the child's lends it.
+  func performForChild<Result>(_ block: () throws -> Result) rethrows -> Result {
+    try lane.sync(isForParent: true) { try turn(block) }
+  }
+
+  /// Whether the calling code is in a turn of a context below this one.
+  var isParentOfCurrent: Bool {
+    var ancestor = Self.current?.parent
+    while let context = ancestor {
+      if context === self { return true }
+      ancestor = context.parent
+    }
+    return false
   }
 
   /// Runs a block on the context's lane and suspends until it is done.

@@ -105,7 +105,7 @@ extension NSManagedObjectContext {
 
   /// Whether each key has an object here, or could have one; called by a child context.
   private func holds(_ keys: [ObjectKey]) throws -> [Bool] {
-    try performAndWait {
+    try performForChild {
       let objects = keys.map(ownObject)
       var answers = try haveRows(objects.compactMap(\.self)).makeIterator()
       return objects.map { object in

@@ -18,7 +18,7 @@ extension NSManagedObjectContext {
       }
     }
     if let request = request as? any ContextRequest { return try request.run(in: self) }
-    if let parent { return try parent.performAndWait { try parent.execute(request) } }
+    if let parent { return try parent.performForChild { try parent.execute(request) } }
     let coordinator = try requireCoordinator()
     if let request = request as? any StoreIndependentRequest {
       return try request.run(in: coordinator)

@@ -45,7 +45,7 @@ extension NSManagedObjectContext {
 
   /// A row made of an object's current values in this context.
   func rowForChild(_ key: ObjectKey) throws -> RowAnswer {
-    try performAndWait {
+    try performForChild {
       guard let object = ownObject(key) else {
         let isHeld = persistentStoreCoordinator?.binding(number: key.store) != nil
         if key.isTemporary || isHeld { return .absent }
@@ -69,7 +69,7 @@ extension NSManagedObjectContext {
   /// The fault of an object that the parent has not saved yet.
   func faultOfParent(_ key: ObjectKey) -> NSManagedObject? {
     guard let parent else { return nil }
-    let template = parent.performAndWait { parent.ownObject(key)?.template }
+    let template = parent.performForChild { parent.ownObject(key)?.template }
     return template.map { makeFault(key, template: $0, binding: nil) }
   }
 
@@ -78,7 +78,7 @@ extension NSManagedObjectContext {
     let key = object.key
     let members: [(ObjectKey, ObjectTemplate, StoreBinding?)]
     do {
-      members = try parent.performAndWait {
+      members = try parent.performForChild {
         try parent.reportingReadFailure {
           parent.ownObject(key).map { own in
             own.loadedToMany(at: index).members.items.map { ($0.key, $0.template, $0.binding) }
@@ -111,7 +111,7 @@ extension NSManagedObjectContext {
       open.limit = 0
       open.offset = 0
     }
-    let found = try parent.performAndWait {
+    let found = try parent.performForChild {
       try parent.objects(open).map { ($0.key, $0.template, $0.binding) }
     }
     var objects = found.map { key, template, binding in
@@ -141,7 +141,7 @@ extension NSManagedObjectContext {
   /// Passes the changes to the parent, which keeps them until it is saved.
   func save(into parent: NSManagedObjectContext) throws {
     try validateChanges()
-    try parent.performAndWait {
+    try parent.performForChild {
       var own: [ObjectIdentifier: NSManagedObject] = [:]
       // The parent cannot change objects that it cannot read: everything that the changes need is
       // read first, and if that fails no change is passed on.
@@ -179,7 +179,7 @@ extension NSManagedObjectContext {
     for object in changes.inserted { registry.insert(object) }
     postSave(changes)
     notifyChildren(changes)
-    parent.performAndWait { parent.notifyChildren(changes, except: self) }
+    parent.performForChild { parent.notifyChildren(changes, except: self) }
     for object in changes.deleted { forgetDeleted(object) }
   }
 
@@ -313,7 +313,7 @@ extension NSManagedObjectContext {
     // Objects already saved into the parent get their identifiers there.
     let keys = objects.filter { $0.key.isTemporary && $0.context === self }.map(\.key)
     guard !keys.isEmpty else { return }
-    try parent.performAndWait {
+    try parent.performForChild {
       try parent.obtainPermanentIDs(for: keys.compactMap { parent.ownObject($0) })
     }
   }

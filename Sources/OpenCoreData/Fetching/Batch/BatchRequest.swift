@@ -22,7 +22,7 @@ struct BatchCaller {
     var nearest = context.transactionAuthor
     var ancestor = context.parent
     while nearest == nil, let asked = ancestor {
-      nearest = asked.performAndWait { asked.transactionAuthor }
+      nearest = asked.performForChild { asked.transactionAuthor }
       ancestor = asked.parent
     }
     author = nearest
