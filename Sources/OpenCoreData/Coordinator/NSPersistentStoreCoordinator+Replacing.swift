@@ -10,7 +10,8 @@ extension NSPersistentStoreCoordinator {
   /// opening it makes a new store. Where this coordinator has the store, it is removed first. A file that is not a store is left
   /// alone, and one that another process has open is refused with 134090, unless
   /// `NSPersistentStoreForceDestroyOption` says to delete it in any case. A store that is not
-  /// there is no error, and one in memory, at `/dev/null` for instance, has no file to delete. A
+  /// there is no error, whether its folder exists or not, and no file is made. One in memory, at
+  /// `/dev/null` or a name below it, has no file to delete. A
   /// place where something other than a regular file is, is refused with 512.
   ///
   /// **Differs from Core Data:** stores whose names differ in the extension alone, such as `Model.sqlite`

@@ -125,7 +125,6 @@ open class NSPersistentStoreCoordinator: NSObject, @unchecked Sendable {
   }
 
   private func add(_ binding: StoreBinding, of store: NSPersistentStore) {
-    postStoresWillChange(NSAddedPersistentStoresKey, [store])
     lock.withLock {
       guardedBindings.append(binding)
       binding.holder.store(number, ordering: .relaxed)
@@ -181,7 +180,6 @@ open class NSPersistentStoreCoordinator: NSObject, @unchecked Sendable {
       name: .NSPersistentStoreCoordinatorWillRemoveStore,
       object: old
     )
-    postStoresWillChange(NSUUIDChangedPersistentStoresKey, [old])
   }
 
   func postExchange(of old: NSPersistentStore, for new: NSPersistentStore) {
@@ -207,7 +205,6 @@ open class NSPersistentStoreCoordinator: NSObject, @unchecked Sendable {
       name: .NSPersistentStoreCoordinatorWillRemoveStore,
       object: store
     )
-    postStoresWillChange(NSRemovedPersistentStoresKey, [store])
     store.willRemove(from: self)
     lock.withLock {
       guardedBindings.removeAll { $0 === binding }
@@ -217,14 +214,6 @@ open class NSPersistentStoreCoordinator: NSObject, @unchecked Sendable {
     binding.detach()
     (store as? SQLiteStore)?.close()
     postStoresDidChange(NSRemovedPersistentStoresKey, store)
-  }
-
-  private func postStoresWillChange(_ key: String, _ stores: [NSPersistentStore]) {
-    NotificationCenter.default.post(
-      name: .NSPersistentStoreCoordinatorStoresWillChange,
-      object: self,
-      userInfo: [key: stores]
-    )
   }
 
   private func postStoresDidChange(_ key: String, _ store: NSPersistentStore) {
@@ -373,7 +362,9 @@ extension NSNotification.Name {
   public static let NSPersistentStoreCoordinatorStoresDidChange = NSNotification.Name(
     "NSPersistentStoreCoordinatorStoresDidChangeNotification"
   )
-  /// Posted before stores are added to or removed from a coordinator.
+  /// Never posted: Core Data announced with it that iCloud exchanges a store, which it no longer does.
+  ///
+  /// `NSPersistentStoreCoordinatorWillRemoveStore` is posted before a store is removed or exchanged.
   public static let NSPersistentStoreCoordinatorStoresWillChange = NSNotification.Name(
     "NSPersistentStoreCoordinatorStoresWillChangeNotification"
   )

@@ -117,6 +117,41 @@ struct MigratingStoreTests {
     #expect(FileManager.default.fileExists(atPath: folder.file("a.sqlite").path))
   }
 
+  /// Core Data announces with it that iCloud exchanges a store, which none of these is.
+  @Test("Adding, migrating and removing a store posts no notification that stores will change")
+  func storesWillChange() throws {
+    let stack = try CatalogStack(folder.file("a.sqlite"))
+    let coordinator = stack.coordinator
+    nonisolated(unsafe) var names: [Notification.Name] = []
+    let observers = [
+      Notification.Name.NSPersistentStoreCoordinatorStoresWillChange,
+      .NSPersistentStoreCoordinatorStoresDidChange, .NSPersistentStoreCoordinatorWillRemoveStore,
+    ]
+    .map { name in
+      NotificationCenter.default.addObserver(forName: name, object: nil, queue: nil) { note in
+        let store = note.object as? NSPersistentStore
+        let sender = note.object as? NSPersistentStoreCoordinator
+        if (sender ?? store?.persistentStoreCoordinator) === coordinator { names.append(note.name) }
+      }
+    }
+    defer { for observer in observers { NotificationCenter.default.removeObserver(observer) } }
+    let old = try #require(stack.coordinator.persistentStores.first)
+    let new = try stack.coordinator.migratePersistentStore(
+      old,
+      to: folder.file("b.sqlite"),
+      type: .sqlite
+    )
+    try stack.coordinator.remove(new)
+    try stack.coordinator.addPersistentStore(type: .sqlite, at: folder.file("b.sqlite"))
+    #expect(
+      names == [
+        .NSPersistentStoreCoordinatorWillRemoveStore, .NSPersistentStoreCoordinatorStoresDidChange,
+        .NSPersistentStoreCoordinatorWillRemoveStore, .NSPersistentStoreCoordinatorStoresDidChange,
+        .NSPersistentStoreCoordinatorStoresDidChange,
+      ]
+    )
+  }
+
   @Test("A taken URL, an unknown type and a missing folder fail without a change")
   func refusals() throws {
     let stack = try CatalogStack(folder.file("a.sqlite"))

@@ -103,7 +103,11 @@ struct ReplacingStoreTests {
     )
     #expect(try Data(contentsOf: url).isEmpty)
     try stack.coordinator.destroyPersistentStore(at: url, type: .sqlite)
-    try stack.coordinator.destroyPersistentStore(at: folder.file("none.sqlite"), type: .sqlite)
+    for missing in [folder.file("none.sqlite"), folder.file("nowhere/none.sqlite")] {
+      try stack.coordinator.destroyPersistentStore(at: missing, type: .sqlite)
+      #expect(!FileManager.default.fileExists(atPath: missing.path))
+    }
+    #expect(!FileManager.default.fileExists(atPath: folder.file("nowhere").path))
     #expect(!FileManager.default.fileExists(atPath: folder.file("none.sqlite").path))
     try stack.coordinator.addPersistentStore(type: .sqlite, at: url)
     #expect(try stack.titles().isEmpty)
