@@ -53,11 +53,6 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   var touched: [NSManagedObject] = []
   /// Deleted objects whose delete rules have not been applied yet.
   var unpropagated: [NSManagedObject] = []
-  /// Deleted objects that a delete rule deleted, and not the app.
-  var cascaded: Set<ObjectIdentifier> = []
-  /// The transformable values that were asked for and could not be read; nil where they are not
-  /// collected, which only a migration does.
-  var undecoded: [UndecodedAttribute]?
   /// The stores that the app chose for new objects.
   var assignments: [ObjectIdentifier: StoreBinding] = [:]
   /// Objects whose rows another context deleted and this save writes again.
