@@ -54,7 +54,7 @@ extension CloudKitService {
     case .audit(.list): return try await listAudit(call)
     case .backup(.create): return try await createBackup(call)
     // A route of its own, since its reply is streamed.
-    case .backup(.stream): throw Self.noHandler
+    case .backup(.stream): throw ErrorDictionary.noHandler
     case .containers(let verb): return try await administerContainers(verb, call)
     case .invitations(.create): return try await createInvitation(call)
     case .keys(let verb): return try await administerKeys(verb, call)
