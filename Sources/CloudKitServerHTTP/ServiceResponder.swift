@@ -96,8 +96,8 @@ struct ServiceResponder: Sendable {
 
   /// A file goes from the connection to the asset store and back, never whole in memory.
   func transfer(_ incoming: IncomingRequest, _ body: UploadStream) async -> StreamedResponse {
-    if withholdsAdministration, Self.isOfAdministration(incoming.route) {
-      return StreamedResponse(refused(incoming, .noHandler(headers: incoming.request.headers)))
+    if withholdsAdministration, incoming.route.rules.isOfAdministration {
+      return StreamedResponse(refused(incoming, .noHandler(incoming)))
     }
     guard let transfer = handlers.transfer else {
       return StreamedResponse(await handlers.respond(incoming.request))
