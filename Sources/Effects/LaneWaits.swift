@@ -74,7 +74,8 @@ final class LaneWaits: Sendable {
       let next: ThreadKey?
       switch wait.goal {
       case .lane(let lane): next = lane.ownerKey
-      case .main: next = waits.first { $0.value.isOnMainQueue }?.key
+      case .main(let call):
+        next = call.hasEnded ? nil : waits.first { $0.value.isOnMainQueue }?.key
       }
       guard let next else { return nil }
       if next == first { return cycle }

@@ -11,6 +11,7 @@ final class MainQueueCall: @unchecked Sendable {
   // signal.
   private var body: (() -> Void)?
   private let taken = Atomic(false)
+  private let ended = Atomic(false)
   private let end = DispatchSemaphore(value: 0)
 
   init(_ body: @escaping () -> Void) {
@@ -19,6 +20,9 @@ final class MainQueueCall: @unchecked Sendable {
 
   /// Whether a thread runs the body, or has run it.
   var isTaken: Bool { taken.load(ordering: .acquiring) }
+
+  /// Whether the body has run: the waiting thread no longer waits, even if it has not noticed yet.
+  var hasEnded: Bool { ended.load(ordering: .acquiring) }
 
   /// Runs the body, unless another thread has taken the call.
   func run() {
@@ -30,6 +34,7 @@ final class MainQueueCall: @unchecked Sendable {
       ).exchanged
     else { return }
     runBody()
+    ended.store(true, ordering: .releasing)
     end.signal()
   }
 
