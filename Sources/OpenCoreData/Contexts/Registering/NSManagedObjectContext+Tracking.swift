@@ -48,7 +48,11 @@ extension NSManagedObjectContext {
       object.context == nil || object.context === self,
       "An NSManagedObjectContext cannot delete objects in other contexts."
     )
-    guard object.context === self, !object.state.contains(.deleted) else { return }
+    guard object.context === self, !object.state.contains(.deleted) else {
+      // What a delete rule has deleted, the app wants deleted as well.
+      deletedByCascade.remove(ObjectIdentifier(object))
+      return
+    }
     object.prepareForDeletion()
     // A subclass may have removed the object from the context in between.
     guard object.context === self, !object.state.contains(.deleted) else { return }

@@ -31,6 +31,15 @@ extension NSManagedObjectContext {
     readFailure = before ?? readFailure
   }
 
+  /// Queues a deleted object whose row was changed since: its delete rules apply to the members that
+  /// other contexts added too.
+  func propagateAgain(_ object: NSManagedObject) {
+    guard object.state.contains(.propagated) else { return }
+    object.state.remove(.propagated)
+    object.forEachToMany { $0.unload() }
+    unpropagated.append(object)
+  }
+
   /// Whether all relationships of an object that have a delete rule are loaded.
   private func canPropagate(_ object: NSManagedObject) -> Bool {
     let template = object.template

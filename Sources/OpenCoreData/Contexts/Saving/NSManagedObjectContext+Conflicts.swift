@@ -36,7 +36,17 @@ extension NSManagedObjectContext {
     if !gone.isEmpty { try nullifyAndValidate(gone) }
     try restoreDestinations(of: reinserted[known...])
     for object in reinserted[known...] { try object.validateForInsert() }
+    try propagateResolvedDeletions()
+  }
+
+  /// Applies the delete rules of deletions that the policy confirmed, and validates the result.
+  private func propagateResolvedDeletions() throws {
+    guard !unpropagated.isEmpty else { return }
     propagateDeletions()
+    if let deletionFailure { throw deletionFailure.error }
+    for object in updated.objects where object.hasMissingDestination {
+      try object.validateForUpdate()
+    }
   }
 
   /// Clears the references of this save's objects to objects that were deleted in the store, and

@@ -109,6 +109,7 @@ open class NSMergePolicy: NSObject, @unchecked Sendable {
         return context.revokeDeletion(of: object, onto: row)
       }
       object.rebase(onto: row)
+      context.propagateAgain(object)
       return
     }
     // An object that was only to be compared has no changes to keep.

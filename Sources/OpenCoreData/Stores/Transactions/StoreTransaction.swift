@@ -287,7 +287,7 @@ package final class StoreTransaction {
     // Nullifying a one-to-one has changed this row's own column, and with it the version.
     guard let current = try writer.row(reference) else { return }
     _ = try writer.delete(reference, entity, expectedVersion: current.version)
-    try writer.clearReferences(to: [reference])
+    try writer.clearReferences(to: [reference], strict: false)
   }
 
   private func link(

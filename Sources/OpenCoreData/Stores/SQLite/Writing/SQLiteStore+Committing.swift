@@ -17,9 +17,14 @@ extension SQLiteStore {
       try rest()
       return RowCommit(rows: [], transactionNumber: nil)
     }
-    let outcome = try writing(author: changes.author, contextName: changes.contextName) { writer in
-      try self.apply(changes, with: writer)
-      try rest()
+    let outcome: WriteOutcome<Void>
+    do {
+      outcome = try writing(author: changes.author, contextName: changes.contextName) { writer in
+        try self.apply(changes, with: writer)
+        try rest()
+      }
+    } catch let error as UnknownMembersError {
+      throw try conflict(with: error.owners, changes)
     }
     let announcement = outcome.announcement(
       author: changes.author,
@@ -28,6 +33,25 @@ extension SQLiteStore {
     )
     announcements.add { self.announce(announcement, in: outcome.turn) }
     return RowCommit(rows: outcome.rows, transactionNumber: outcome.transactionNumber)
+  }
+
+  /// The conflict of deletions whose rows have members that the save does not know of.
+  private func conflict(
+    with owners: Set<RowReference>,
+    _ changes: RowChanges
+  ) throws -> RowConflictError {
+    let deletions = changes.deleted.filter { owners.contains($0.reference) }
+    return try withReader { reader in
+      RowConflictError(
+        conflicts: try deletions.map { deletion in
+          RowConflictError.Conflict(
+            reference: deletion.reference,
+            expectedVersion: deletion.expectedVersion,
+            persisted: try readRow(deletion.reference, from: reader)
+          )
+        }
+      )
+    }
   }
 
   package func cachedRow(_ reference: RowReference) -> Row? { cache.row(reference) }
@@ -147,7 +171,7 @@ extension SQLiteStore {
       try conflict(check.reference, check.expectedVersion)
     }
     guard conflicts.isEmpty else { throw RowConflictError(conflicts: conflicts) }
-    try writer.clearReferences(to: changes.deleted.map(\.reference))
+    try writer.clearReferences(to: changes.deleted.map(\.reference), strict: true)
     guard writer.constraintConflicts.isEmpty else {
       throw RowConstraintError(conflicts: writer.constraintConflicts)
     }
