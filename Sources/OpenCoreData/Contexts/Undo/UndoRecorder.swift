@@ -217,6 +217,7 @@ final class UndoRecorder {
     suspended {
       context.processPendingChanges()
       for object in revived { context.revive(object) }
+      for object in revived { object.dropLostToOnes() }
       for change in step.changes where change.object.context === context {
         change.apply(direction)
       }

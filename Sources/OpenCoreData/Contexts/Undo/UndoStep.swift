@@ -116,7 +116,34 @@ extension NSManagedObject {
     if destination == nil, case .reference(let reference) = value.row {
       destination = context?.object(reference, from: self)
     }
-    storeToOne(destination, at: slot - count)
+    storeToOne(destination.flatMap { isThere($0) ? $0 : nil }, at: slot - count)
+  }
+
+  /// Whether an object that a to-one referred to still exists: another context may have deleted it,
+  /// which cleared the reference in the store.
+  final func isThere(_ destination: NSManagedObject) -> Bool {
+    guard let context, destination.context === context else { return false }
+    guard destination.state.isDisjoint(with: [.inserted, .vanished]) else {
+      return !destination.state.contains(.vanished)
+    }
+    do {
+      if case .absent = try context.row(for: destination) { return false }
+    } catch {
+      // What could not be read may be there.
+      context.couldNotRead("look for '\(destination.objectID)'", error)
+    }
+    return true
+  }
+
+  /// Clears the to-ones of a revived object whose destinations were deleted in the meantime.
+  final func dropLostToOnes() {
+    guard context != nil else { return }
+    for (index, link) in template.toOnes.enumerated() {
+      guard let rowIndex = link.slot.rowIndex, case .reference = value(at: rowIndex),
+        let destination = toOne(at: index), !isThere(destination)
+      else { continue }
+      storeToOne(nil, at: index)
+    }
   }
 
   final func restore(
@@ -133,11 +160,9 @@ extension NSManagedObject {
     if let order, storage.isLoaded, !storage.members.items.elementsEqual(order, by: ===) {
       // Members that were added by other changes are kept, at the end.
       let known = order.filter { storage.contains($0) }
+      let places = Set(known.map { ObjectIdentifier($0) })
       storage.reorder(
-        known
-          + storage.members.items.filter { member in
-            !known.contains { $0 === member }
-          }
+        known + storage.members.items.filter { !places.contains(ObjectIdentifier($0)) }
       )
     }
     noteChange(ofToMany: index)
