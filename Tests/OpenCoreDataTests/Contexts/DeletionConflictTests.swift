@@ -127,4 +127,29 @@ struct DeletionConflictTests {
       #expect(!second.hasChanges)
     }
   }
+
+  // MARK: Rollback
+
+  @Test("After a rollback an object whose row is gone is not found")
+  func rollback() throws {
+    let stack = try FolderStack()
+    try stack.fill("a")
+    let (first, second) = (stack.first, stack.second)
+    try first.performAndWait {
+      let identifier = try stack.one("Post", first).objectID
+      first.reset()
+      let fault = first.object(with: identifier)
+      try second.performAndWait {
+        second.delete(try stack.one("Post", second))
+        try second.save()
+      }
+      #expect(fault.value(forKey: "title") == nil)
+      #expect(first.hasChanges)
+      first.rollback()
+      #expect(!first.hasChanges)
+      #expect(first.registeredObject(for: identifier) == nil)
+      let code = errorCode { _ = try first.existingObject(with: identifier) }
+      #expect(code == NSManagedObjectReferentialIntegrityError)
+    }
+  }
 }

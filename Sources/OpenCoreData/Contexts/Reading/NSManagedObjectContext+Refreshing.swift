@@ -72,8 +72,13 @@ extension NSManagedObjectContext {
       touch(object, .touchedDelete)
     }
     for object in gone where object.state.contains(.inserted) { forget(object) }
+    // There is nothing to roll back to: their rows are gone.
+    for object in gone where object.context === self && object.state.contains(.vanished) {
+      forgetDeleted(object)
+      touch(object, .touchedDelete)
+    }
     for object in changed + gone.filter({ $0.context === self }) {
-      object.state.remove([.updated, .deleted, .propagated, .vanished, .needsWillSave])
+      object.state.remove([.updated, .deleted, .propagated, .needsWillSave])
       revert(object)
       noteState(of: object)
       touch(object, .touchedRefresh)
