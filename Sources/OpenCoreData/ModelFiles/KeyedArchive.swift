@@ -18,6 +18,8 @@ final class KeyedArchive {
   private var visitsLeft = 1_000_000
 
   private let rootIndex: Int
+  /// Whether the archive says that it was written by `NSKeyedArchiver`, in the version that is known.
+  let hasKnownVersion: Bool
 
   /// The root object of the archive.
   var root: ArchivedObject { ArchivedObject(archive: self, index: rootIndex) }
@@ -43,6 +45,9 @@ final class KeyedArchive {
     for index in [list.top, roots] + table where Self.hasEqualKeys(index, in: list) {
       throw DamageError(found: "an object has two equal keys", expected: "different keys")
     }
+    let archiver = top["$archiver"].map { list.nodes[$0] }
+    let version = top["$version"].map { list.nodes[$0] }
+    hasKnownVersion = archiver == .string("NSKeyedArchiver") && version == .integer(100_000)
     self.list = list
     self.table = table
     rootIndex = table[Int(number)]
@@ -64,6 +69,9 @@ final class KeyedArchive {
     }
     return names
   }
+
+  /// The places of the archive's objects.
+  var tableIndexes: [Int] { table }
 
   func node(_ index: Int) -> BinaryPropertyList.Node { list.nodes[index] }
 

@@ -195,6 +195,24 @@ struct TransformableTests {
     #expect(TransformableArchive.unarchive(Data(), classes: nil) == nil)
   }
 
+  @Test(
+    "An object of the app's class whose members contain it, or that is nested too deeply, reads as nil"
+  )
+  func cycleOfClasses() throws {
+    let name = NSStringFromClass(Hue.self)
+    var builder = KeyedArchiveBuilder()
+    let root = builder.reserve()
+    let list = builder.array([.reference(root)])
+    builder.fill(root, class: [name, "NSObject"], [("name", list)])
+    #expect(TransformableArchive.unarchive(builder.data(root: root), classes: nil) == nil)
+    var deep = KeyedArchiveBuilder()
+    var value = deep.object(class: [name, "NSObject"], [("name", deep.string("red"))])
+    for _ in 0..<10_000 { value = deep.array([value]) }
+    let top = deep.reserve()
+    deep.fill(top, class: ["NSArray", "NSObject"], [("NS.objects", .array([value]))])
+    #expect(TransformableArchive.unarchive(deep.data(root: top), classes: nil) == nil)
+  }
+
   @Test("A list that contains itself reads as nil")
   func cycle() throws {
     var builder = KeyedArchiveBuilder()

@@ -4,9 +4,10 @@ import Synchronization
 /// Keyed archives as transformable attributes keep them.
 ///
 /// Foundation's unarchiver on Linux ends the program at a class that it does not expect, and damaged
-/// bytes can crash it. An archive is therefore checked first, and one of Foundation's own values is
-/// read by ``ArchivedValueReader``. An archive with an object of the app's own class is read by
-/// Foundation, with its weaknesses: damaged collections beside that object can still crash it.
+/// bytes can crash it. An archive of Foundation's own values is therefore read by
+/// ``ArchivedValueReader``. One with objects of other classes is checked by ``KeyedArchive`` before
+/// Foundation reads it. An object of another class than a class's own `init(coder:)` asks for still ends
+/// the program there.
 enum TransformableArchive {
   // MARK: Writing
 
@@ -48,6 +49,7 @@ enum TransformableArchive {
       var reader = ArchivedValueReader(byteCount: data.count)
       return reader.object(archive.root).map(native)
     }
+    guard archive.isWellFormed(byteCount: data.count) else { return nil }
     return decode(data, found, isSecure: classes != nil)
   }
 
