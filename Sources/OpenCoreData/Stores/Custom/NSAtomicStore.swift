@@ -21,6 +21,8 @@ open class NSAtomicStore: NSPersistentStore, CustomStore, @unchecked Sendable {
   /// Nodes with relationships to objects that have no node yet.
   private var unlinked: [(node: NSAtomicStoreCacheNode, object: NSManagedObject)] = []
   private var nextReference: Int64 = 0
+  /// The highest key that a node has had.
+  private var lastReference: Int64 = 0
   var binding: StoreBinding?
 
   /// Creates a store; a subclass sets its metadata here, the store's type and identifier at least.
@@ -97,8 +99,7 @@ open class NSAtomicStore: NSPersistentStore, CustomStore, @unchecked Sendable {
   /// The reference object for a new object: a number or a text that is unique within its entity.
   open func newReferenceObject(for managedObject: NSManagedObject) -> Any {
     lock.withLock {
-      let last = nodes.keys.lazy.map(\.key).max() ?? 0
-      nextReference = max(nextReference, last) + 1
+      nextReference = max(nextReference, lastReference) + 1
       return NSNumber(value: nextReference)
     }
   }
@@ -118,7 +119,11 @@ open class NSAtomicStore: NSPersistentStore, CustomStore, @unchecked Sendable {
   /// Adds nodes, or replaces those of the same objects.
   open func addCacheNodes(_ cacheNodes: Set<NSAtomicStoreCacheNode>) {
     lock.withLock {
-      for node in cacheNodes { nodes[node.objectID.key.reference] = node }
+      for node in cacheNodes {
+        let reference = node.objectID.key.reference
+        nodes[reference] = node
+        lastReference = max(lastReference, reference.key)
+      }
     }
   }
 
