@@ -19,9 +19,7 @@ extension WriteBatch {
       broken.append("a batch saves and removes one entry of the directory")
     }
     if expectedCounter != nil, let counter {
-      for record in records where record.change > counter {
-        broken.append("the record \(record.key.name) has a later change than its batch")
-      }
+      // Records of a public database have times as changes.
       for zone in zones where zone.change > counter {
         broken.append("the zone \(zone.name) has a later change than its batch")
       }

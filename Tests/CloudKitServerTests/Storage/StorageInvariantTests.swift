@@ -35,7 +35,7 @@ struct StorageAuditTests {
   )
   func damaged(_ statement: String, _ sentence: String) async throws {
     try await withTemporaryFolder { folder in
-      let server = try await TestServer()
+      let server = try await TestServer(folder: folder)
       let ada = try await server.person()
       try await ada.makeZone()
       _ = try await ada.modify([.make(.create, "a")])
