@@ -114,7 +114,7 @@ struct AccountNameTests {
         from: nil
       )
     }
-    await #expect(throws: CloudKitService.AdministrationError.self) {
+    await #expect(throws: AdministrationError.self) {
       try await register("e" + String(repeating: "\u{301}", count: 600))
     }
     try await register(String(repeating: "é", count: 200))
