@@ -9,7 +9,12 @@ extension CloudKitService {
   package func isReady() async -> Bool {
     guard !isClosed else { return false }
     return readiness.isReady(at: effects.clock.uptime) { [storage] in
-      (try? storage.read { try $0.entry(DirectoryEntry.Key(.sessionEnd, "")) }) != nil
+      do {
+        _ = try storage.read { try $0.entry(DirectoryEntry.Key(.sessionEnd, "")) }
+        return true
+      } catch {
+        return false
+      }
     }
   }
 

@@ -245,7 +245,7 @@ struct TransformableTests {
     #expect(TransformableArchive.unarchive(builder.data(root: root), classes: nil) == nil)
   }
 
-  @Test("A value that is nested too deeply, or in itself, is refused by a save")
+  @Test("A value that is nested too deeply is refused by a save")
   func deepValues() throws {
     func nested(_ levels: Int) -> Any {
       (0..<levels).reduce("leaf" as Any) { value, _ in [value] }
@@ -256,10 +256,6 @@ struct TransformableTests {
     }
     #expect(TransformableArchive.archive(nested(100), classes: nil) == nil)
     #expect(TransformableArchive.archive(nested(1000), classes: nil) == nil)
-    let loop = NSMutableArray()
-    loop.add(loop)
-    #expect(TransformableArchive.archive(loop, classes: nil) == nil)
-    loop.removeAllObjects()
   }
 
   /// An archive of one object with the members `$classname` and another one.

@@ -10,8 +10,10 @@ struct ArchivableValues {
   /// The levels of the values around the present one.
   private var depth = 0
 
-  /// The most levels: deeper values could not be read again, and a value that contains itself has no
-  /// last one.
+  /// The most levels: deeper values could not be read again.
+  ///
+  /// A list that contains itself is not noticed: Foundation on Linux overflows the stack when one of
+  /// its members is asked for.
   private static let depthLimit = KeyedArchive.depthLimit - 28
 
   init(classes: [AnyClass]?) {
