@@ -50,8 +50,6 @@ package enum PlantedBug: String, CaseIterable, Sendable, Codable {
   case randomNames
   /// A full database gets the deletion of an owner before the moves of its members.
   case deleteOwnersFirst
-  /// The comparison for another model leaves out objects whose creation has no reply yet.
-  case forgetSentCreation
 }
 
 extension Effects {

@@ -144,24 +144,6 @@ extension PlantedBugTests {
     return plan
   }
 
-  /// The app goes back to its former version while a new object is on its way.
-  static var updateWithoutReply: SimulationPlan {
-    var plan = SimulationPlan(seed: 32_000, devices: [0, 0])
-    plan.network.latency = 2
-    plan.requestFaults = []
-    plan.steps = [
-      PlannedStep(10, .upgrade(device: 0)),
-      PlannedStep(300, .save(device: 0, context: 0, changes: [.insert(.item, link: 0, length: 0)])),
-      PlannedStep(0.01, .killServer(startAfter: 60)),
-      PlannedStep(10, .downgrade(device: 0)),
-      PlannedStep(
-        300,
-        .save(device: 0, context: 0, changes: [.insert(.label, link: 0, length: 0)])
-      ),
-    ]
-    return plan
-  }
-
   /// The app deletes its history while a batch waits for a connection.
   static var historyDeletedOffline: SimulationPlan {
     var plan = SimulationPlan(seed: 31_700, devices: [0, 0])

@@ -145,9 +145,9 @@ extension MirrorSession {
   /// Another version of the model sent them under its names: this version's names may be in no field.
   private func agreedOrSent(_ known: RecordMetadata) throws -> FieldBag? {
     if let base = known.base { return base }
-    guard let open = try OpenOperations(metadata).operation(of: known), open.kind == .create,
-      !context.effects.has(.forgetSentCreation)
-    else { return nil }
+    guard let open = try OpenOperations(metadata).operation(of: known), open.kind == .create else {
+      return nil
+    }
     return open.set
   }
 
