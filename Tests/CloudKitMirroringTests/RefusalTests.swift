@@ -220,6 +220,45 @@ struct RefusalTests {
     }
   }
 
+  @Test("A batch that breaks the connection is halved although others edit its records")
+  func failingBatchOfEditedRecords() async throws {
+    try await with { world, phone in
+      let pad = try await world.device("pad")
+      try phone.save { context in
+        for number in 0..<8 { _ = context.make("Post", ["title": "\(number)"]) }
+      }
+      try await phone.sync()
+      try await pad.sync()
+      phone.cloud.onModify { batch in
+        guard batch.operations.count > 2 else { return nil }
+        throw CloudFailure.unreachable(reason: "The connection broke.")
+      }
+      let views = Mutex(0)
+      phone.cloud.onLookup { _ in
+        // Another device edits one of the records each time.
+        try pad.save { context in
+          let number = views.withLock { views in
+            views += 1
+            return views
+          }
+          try context.first("Post", "title", "7").setValue(number, forKey: "views")
+        }
+        try await pad.sync()
+        return nil
+      }
+      try phone.save { context in
+        for post in try context.all("Post") { post.setValue("edited", forKey: "content") }
+      }
+      for _ in 0..<24 { _ = try? await phone.mirror.syncNow() }
+      try await pad.sync()
+      let contents = try pad.save { context in
+        try context.all("Post").compactMap { $0.value(forKey: "content") as? String }
+      }
+      #expect(contents == Array(repeating: "edited", count: 8))
+      try await pad.quit()
+    }
+  }
+
   @Test("A refused record fails the event of the export like CloudKit's partial failures")
   func partialFailure() async throws {
     try await with { _, phone in

@@ -304,6 +304,37 @@ struct SyncEngineSendTests {
     }
   }
 
+  @Test("A change at which the service fails, in a batch of its own, holds up no later one")
+  func poisonAlone() async throws {
+    try await withEngine { engine, sender, service in
+      fail(service, at: "poison")
+      let poison = note("poison")
+      poison["text"] = String(repeating: "x", count: 1_900_000)
+      sender.save(poison, on: engine)
+      let other = note("other")
+      other["text"] = String(repeating: "y", count: 500_000)
+      sender.save(other, on: engine)
+      // The first batch has no place for the other one.
+      await #expect(throws: CKError.self) { try await engine.sendChanges() }
+      await #expect(throws: CKError.self) { try await engine.sendChanges() }
+      #expect(engine.state.pendingRecordZoneChanges == [.saveRecord(recordID("poison"))])
+      let stored = try await names(engine)
+      #expect(stored == ["old", "other"])
+    }
+  }
+
+  @Test("Changes do not wait for a retry of their own because the whole service fails")
+  func outage() async throws {
+    try await withEngine { engine, sender, service in
+      fail(service, at: "new")
+      sender.save(note("new"), on: engine)
+      for _ in 0..<3 {
+        await #expect(throws: CKError.self) { try await engine.sendChanges() }
+      }
+      #expect(engine.waitingChanges(.scheduled).isEmpty)
+    }
+  }
+
   @Test("A service that fails at every request is not asked for each change alone")
   func brokenService() async throws {
     try await withEngine { engine, sender, service in

@@ -51,7 +51,7 @@ extension MirrorSession {
   ) throws -> CloudBatch? {
     while true {
       let window = limits.operations + 1
-      let moves = try pendingMoves()
+      let moves = try pendingMoves(limit: window)
       let records = try pendingRecords(limit: window, deletionsOnly: deletionsOnly, moves)
       let edges = try metadata.pendingEdges(limit: window, deletionsOnly: deletionsOnly)
       guard !records.isEmpty || !edges.isEmpty else { return nil }
@@ -178,7 +178,9 @@ extension MirrorSession {
   ///
   /// Other devices have the object: only a deletion in the history is exported as one.
   private func holdBack(_ record: RecordMetadata) throws {
-    guard record.tag != nil else { return try forget(record, group: record.group) }
+    guard record.tag != nil else {
+      return try forget(record, group: record.group, isDeletedHere: false)
+    }
     var record = record
     record.key = nil
     record.parked =

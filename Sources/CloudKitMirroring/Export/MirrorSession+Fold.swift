@@ -151,7 +151,18 @@ extension MirrorSession {
     try metadata.update(known)
   }
 
-  /// The object is gone here: its record and its edges are to go too, as far as they were sent.
+  /// Marks the record and the edges of an object that is missing here for deletion, as far as they were sent.
+  ///
+  /// An object that was not deleted by this device's app, but dropped by a migration or deleted with another
+  /// device's object, leaves no name behind: what another device sends under that name is imported.
+  func forget(_ record: RecordMetadata, group: Int64, isDeletedHere: Bool) throws {
+    let edges = try isDeletedHere ? [] : metadata.edges(touching: record.name)
+    try forget(record, group: group)
+    guard !isDeletedHere else { return }
+    for name in [record.name] + edges.map(\.name) { _ = try metadata.takeUnsent(name) }
+  }
+
+  /// Marks the record and the edges of an object that was deleted here for deletion, as far as they were sent.
   func forget(_ record: RecordMetadata, group: Int64) throws {
     for edge in try metadata.edges(touching: record.name) { try forget(edge, group: group) }
     try metadata.unpark(record: record.name)

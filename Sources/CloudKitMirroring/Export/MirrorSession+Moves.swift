@@ -17,40 +17,80 @@ struct PendingMoves {
 /// Where the deletion arrives first, the delete rules of other devices delete the members too, and then the
 /// server's records. A full database, which takes deletions alone, and a refused record would send it first.
 extension MirrorSession {
-  /// The pending moves of members, if any deletion waits.
-  func pendingMoves() throws -> PendingMoves {
+  /// The pending moves away from owners whose deletion waits.
+  ///
+  /// An owner is held back already if it has more members than a batch may have, given by a limit: no others of
+  /// its members are looked for.
+  func pendingMoves(limit: Int) throws -> PendingMoves {
     var moves = PendingMoves()
-    guard try metadata.hasPendingDeletion(), !context.effects.has(.deleteOwnersFirst) else {
-      return moves
-    }
+    guard !context.effects.has(.deleteOwnersFirst) else { return moves }
+    let deleted = try metadata.pendingDeletions().filter { deletesMembers($0.entityName) }
+    var open = Set(deleted.map(\.name))
+    guard !open.isEmpty else { return moves }
+    var ancestors = FormerOwners()
     for name in mapping.entityNames {
       guard let entity = mapping.entity(named: name) else { continue }
       for toOne in owners(of: entity) {
-        for member in try metadata.recordsEdited(entity: name, property: toOne.name) {
-          try note(member.name, leaving: member, entity, [toOne], &moves)
+        var id: Int64 = 0
+        while !open.isEmpty {
+          let members = try metadata.recordsEdited(
+            entity: name,
+            property: toOne.name,
+            after: id,
+            limit: limit
+          )
+          for member in members {
+            for owner in try formerOwners(of: member, entity, [toOne], &ancestors)
+            where open.contains(owner) {
+              moves.members[owner, default: []].insert(member.name)
+              if moves.members[owner]?.count ?? 0 > limit { open.remove(owner) }
+            }
+          }
+          guard members.count == limit, let last = members.last else { break }
+          id = last.id
         }
       }
     }
     return moves
   }
 
-  /// Notes a member for the owners that the server's copy of a record names, and for their owners in turn.
-  private func note(
-    _ member: String,
-    leaving record: RecordMetadata,
+  /// The owners that were looked up, by the record name of an object that had them.
+  private typealias FormerOwners = [String: Set<String>]
+
+  /// The owners that the server's copy of a record names, and their owners in turn.
+  private func formerOwners(
+    of record: RecordMetadata,
     _ entity: EntityMapping,
     _ toOnes: [ToOneMapping],
-    _ moves: inout PendingMoves
-  ) throws {
-    guard let base = record.base.map({ entity.reading($0).fields }) else { return }
+    _ known: inout FormerOwners
+  ) throws -> Set<String> {
+    guard let base = record.base.map({ entity.reading($0).fields }) else { return [] }
+    var found: Set<String> = []
     for toOne in toOnes {
-      guard case .string(let owner) = base[toOne.field],
-        moves.members[owner, default: []].insert(member).inserted,
-        let record = try metadata.record(named: owner),
-        let entity = mapping.entity(named: record.entityName)
+      guard case .string(let owner) = base[toOne.field] else { continue }
+      found.insert(owner)
+      if let known = known[owner] {
+        found.formUnion(known)
+        continue
+      }
+      // Objects may own each other: until it is known, an owner has none.
+      known[owner] = []
+      guard let ownerRecord = try metadata.record(named: owner),
+        let ownerEntity = mapping.entity(named: ownerRecord.entityName)
       else { continue }
-      try note(member, leaving: record, entity, owners(of: entity), &moves)
+      let further = try formerOwners(of: ownerRecord, ownerEntity, owners(of: ownerEntity), &known)
+      known[owner] = further
+      found.formUnion(further)
     }
+    return found
+  }
+
+  /// Whether the deletion of an object of an entity deletes other objects.
+  private func deletesMembers(_ entityName: String) -> Bool {
+    guard let entity = mapping.entity(named: entityName) else { return false }
+    let rules =
+      entity.layout.toOnes.map(\.description.deleteRule) + entity.layout.toManys.map(\.deleteRule)
+    return rules.contains(.cascadeDeleteRule)
   }
 
   /// The relationships of an entity to objects whose deletion deletes its objects too.

@@ -124,8 +124,12 @@ extension MirrorSession {
       guard var record = try metadata.record(named: operation.name), record.tag == nil,
         record.sequence == nil
       else { continue }
-      // A base of before its zone was lost was agreed on with the server.
-      if record.stamps.created == nil || record.base == nil { record.base = operation.set.asBase }
+      // A base of before its zone was lost was agreed on with the server. An empty one is of an object that was
+      // restored here: no values were agreed on.
+      let isRestored = record.base?.values.isEmpty == true
+      if !isRestored, record.stamps.created == nil || record.base == nil {
+        record.base = operation.set.asBase
+      }
       record.sentKind = .save
       try metadata.update(record)
     }
@@ -145,15 +149,36 @@ extension MirrorSession {
   /// The feed was read to its end: an edge of the batch that it lists as deleted was created by the other
   /// copy, and deleted since.
   package func replaceSettled(_ batch: CloudBatch) throws {
+    try removeGoneEdges(of: batch)
+    try abandon(batch)
+  }
+
+  /// Abandons a batch that the server may have executed.
+  @discardableResult
+  package func abandonInDoubt(
+    _ batch: CloudBatch,
+    found: [String: CloudRecord] = [:]
+  ) throws -> BatchSettlement {
+    try removeGoneEdges(of: batch)
+    let settlement = try abandon(batch, found: found)
+    try noteDoubt(about: batch)
+    return settlement
+  }
+
+  /// Removes the links that a batch was to create and that the feed lists as deleted since.
+  ///
+  /// A tombstone of this device, which has removed and made the link before, says nothing about the batch.
+  private func removeGoneEdges(of batch: CloudBatch) throws {
     for operation in batch.operations where operation.isEdge && operation.kind == .create {
       guard let edge = try metadata.edge(named: operation.name), edge.sequence == batch.sequence,
-        edge.pending != .save, try metadata.isGoneEdge(edge.name)
+        edge.pending != .save, try metadata.isGoneEdge(edge.name),
+        try !metadata.isRemovedEdge(edge.name)
       else { continue }
+      try keepLink(edge)
       if edge.isLinked { try unlink(edge) }
       try metadata.remove(edge)
       try metadata.forgetGoneEdge(edge.name)
     }
-    try abandon(batch)
   }
 
   /// Postpones a conflict if the server's copy is older than the last agreed one.

@@ -116,9 +116,8 @@ extension StoreMirror {
       // them.
       total.room = .deleting
       try write(MirrorAuthor.exporting) { session in
-        try session.abandon(batch)
-        // The server may have executed it and forgotten its reply.
-        if isRepeat { try session.noteDoubt(about: batch) }
+        // The server may have executed a repeated one and forgotten its reply.
+        _ = try isRepeat ? session.abandonInDoubt(batch) : session.abandon(batch)
       }
       context.assets.remove(batch.files)
       return true
@@ -137,14 +136,17 @@ extension StoreMirror {
     isInDoubt: Bool,
     _ total: inout BatchSettlement
   ) async throws -> Bool {
-    if isInDoubt, try await settleExecuted(batch, &total) { return true }
+    if isInDoubt, try await settleExecuted(batch, &total) {
+      // The batch may be too large all the same, and another device may change a record before each attempt.
+      halveLimit(after: batch)
+      return true
+    }
     guard batch.operations.count == 1 else {
       try write(MirrorAuthor.exporting) { session in
-        try session.abandon(batch)
-        if isInDoubt { try session.noteDoubt(about: batch) }
+        _ = try isInDoubt ? session.abandonInDoubt(batch) : session.abandon(batch)
       }
       context.assets.remove(batch.files)
-      state.withLock { $0.limits.operations = max(1, batch.operations.count / 2) }
+      halveLimit(after: batch)
       return true
     }
     let reason = MirrorErrorText.text(failure)
@@ -163,6 +165,10 @@ extension StoreMirror {
     if case .overQuota = failure { return true }
     widenLimits()
     return true
+  }
+
+  private func halveLimit(after batch: CloudBatch) {
+    state.withLock { $0.limits.operations = max(1, batch.operations.count / 2) }
   }
 
   /// Looks up the records that a batch in doubt was to change, and settles it as conflicts with those that have
@@ -193,12 +199,10 @@ extension StoreMirror {
     }
     let settled = try write(MirrorAuthor.importing) { session in
       try session.foldHistory()
-      let settled = try session.abandon(
+      return try session.abandonInDoubt(
         batch,
         found: Dictionary(changed.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
       )
-      try session.noteDoubt(about: batch)
-      return settled
     }
     context.assets.remove(settled.files + looked.records.flatMap(\.fields.files))
     total.merged += settled.merged

@@ -38,8 +38,13 @@ extension MirrorSession {
 
   /// Whether the feed lists deletions that were made after the zone or the server's data was lost: a reading
   /// from the start of what is left may list older ones.
+  ///
+  /// One for an expired token, or for another model, is of the server that had nothing of what was marked then.
   private func isListedSinceLoss() throws -> Bool {
-    try metadata.zone(context.zone).rereading == nil
+    switch try metadata.zone(context.zone).rereading {
+    case nil, .expired: true
+    case .otherServer, .kept: false
+    }
   }
 
   /// Applies the deletions of some records that the feed listed, after a name.
@@ -89,7 +94,11 @@ extension MirrorSession {
   }
 
   func applyDeletion(of edge: EdgeMetadata) throws {
-    if try edge.isUnsentFromBefore && metadata.zone(context.zone).rereading == nil {
+    // Removed here and made again: the tombstone is that of this device's own removal, whose reply is missing.
+    if edge.sentKind == .delete, edge.pending == .save { return }
+    if try edge.isUnsentFromBefore && metadata.zone(context.zone).rereading == nil
+      && !metadata.isRemovedEdge(edge.name)
+    {
       // Another copy of the store has sent it, and another device removed it since.
       try keepLink(edge)
     } else {
@@ -109,7 +118,7 @@ extension MirrorSession {
   }
 
   /// Keeps a link that is about to be removed: this device may have made it besides the one that was removed.
-  private func keepLink(_ edge: EdgeMetadata) throws {
+  func keepLink(_ edge: EdgeMetadata) throws {
     guard edge.isLinked, let record = try metadata.record(named: edge.edge.firstRecord) else {
       return
     }
@@ -117,7 +126,7 @@ extension MirrorSession {
       RecoveredEdit(
         record: record.name,
         entityName: record.entityName,
-        reason: "Another device removed a link that was made here before the store was opened.",
+        reason: "Another device removed a link that was made here too.",
         noted: context.effects.now.timeIntervalSinceReferenceDate,
         fields: FieldBag([
           edge.edge.relationship.first.relationship: .string(edge.edge.secondRecord)
@@ -171,7 +180,9 @@ extension MirrorSession {
       for gone in gone where gone != reference {
         // Objects that a delete rule deleted are deleted on the server too; if the other device
         // sent that deletion as well, it arrives first and none is left to send.
-        if let other = try recordMetadata(of: gone) { try forget(other, group: group) }
+        if let other = try recordMetadata(of: gone) {
+          try forget(other, group: group, isDeletedHere: false)
+        }
       }
     }
     for edge in try metadata.edges(touching: record.name) {

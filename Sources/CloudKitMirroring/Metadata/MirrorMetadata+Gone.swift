@@ -20,9 +20,12 @@ extension MirrorMetadata {
 
   func isRemovedEdge(_ name: String) throws -> Bool { try has(name, in: "WSMIRROR_REMOVEDEDGE") }
 
-  /// The feed was read to its end: no tombstone of this device is left in it.
+  /// The feed was read to its end: no tombstone of this device is left in it, except those that wait for the
+  /// reply to a batch.
   package func forgetRemovedEdges() throws {
-    try connection.run("DELETE FROM WSMIRROR_REMOVEDEDGE")
+    try connection.run(
+      "DELETE FROM WSMIRROR_REMOVEDEDGE WHERE NAME NOT IN (SELECT NAME FROM WSMIRROR_GONEEDGE)"
+    )
   }
 
   // MARK: Records of objects

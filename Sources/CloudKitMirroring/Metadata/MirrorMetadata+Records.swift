@@ -57,15 +57,20 @@ extension MirrorMetadata {
     )
   }
 
-  /// Whether the deletion of an object waits.
-  func hasPendingDeletion() throws -> Bool {
-    try connection.scalar(
-      "SELECT 1 FROM WSMIRROR_RECORD WHERE \(Self.waiting(deletionsOnly: true)) LIMIT 1"
-    ) != nil
+  /// The record names and entities of the objects whose deletion waits.
+  func pendingDeletions() throws -> [(name: String, entityName: String)] {
+    try connection.query(
+      "SELECT NAME, ENTITY FROM WSMIRROR_RECORD WHERE \(Self.waiting(deletionsOnly: true))"
+    ) { ($0.text(0), $0.text(1)) }
   }
 
-  /// The records of an entity, parked or not, with an edit of one property that no batch has.
-  func recordsEdited(entity: String, property: String) throws -> [RecordMetadata] {
+  /// Some records of an entity, parked or not, with an edit of one property that no batch has, after an ID.
+  func recordsEdited(
+    entity: String,
+    property: String,
+    after id: Int64,
+    limit: Int
+  ) throws -> [RecordMetadata] {
     // Each part uses an index.
     try records(
       """
@@ -75,8 +80,9 @@ extension MirrorMetadata {
       )
       AND ENTITY = ? AND PENDING = 1 AND TAG IS NOT NULL
       AND instr(char(10) || PROPERTIES || char(10), char(10) || ? || char(10)) > 0
+      AND ID > ? ORDER BY ID LIMIT ?
       """,
-      [.text(entity), .text(property)]
+      [.text(entity), .text(property), .integer(id), .integer(Int64(limit))]
     )
   }
 

@@ -12,6 +12,8 @@ extension MirrorSession {
     try learnFieldKindsFromBases()
     // A change in the history is an edit even if its value equals a default.
     try foldHistory()
+    // Nor does one of the deletions that were folded now.
+    try metadata.forgetUnsentKeys()
     try requestScan()
     try metadata.setMeta(.readsWithNewModel, .integer(1))
     try startRereading(.expired)

@@ -42,6 +42,8 @@ extension MirrorSession {
       """,
       [.integer(group)]
     )
+    // The zone that replaces it has no tombstones of this device.
+    try metadata.forgetRemovedEdges()
     // The lost zone may have had what the batch was to create.
     if let open { try noteDoubt(about: open) }
     try keepWaitingLinks()

@@ -13,7 +13,7 @@ struct FiringBudget {
   private let limits: ServiceLimits
   private var shares: [String: Share] = [:]
   private var bytes = 0
-  /// The users of whom further notifications were left out: their devices fetch all changes.
+  /// The users whose further notifications were dropped: their devices fetch all changes.
   private(set) var exceeded: Set<String> = []
 
   init(_ limits: ServiceLimits) { self.limits = limits }

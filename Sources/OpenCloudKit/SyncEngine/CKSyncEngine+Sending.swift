@@ -5,6 +5,8 @@ extension CKSyncEngine {
     var failures: [AnyHashable: any Error] = [:]
     /// The changes at which the service failed in an earlier send, and that wait for their retry.
     var waiting: Set<CKRecord.ID> = []
+    /// Whether the service has accepted or refused a change in this send.
+    var hasAnswer = false
 
     func hasFailed(_ id: AnyHashable) -> Bool {
       failures[id] != nil || (id.base as? CKRecord.ID).map(waiting.contains) == true
@@ -52,7 +54,7 @@ extension CKSyncEngine {
     to database: CKDatabase
   ) async throws(CKError) -> Offered? {
     var progress = Progress()
-    progress.waiting = waitingChanges(context)
+    progress.waiting = waitingChanges(context.reason)
     defer { planSendRetry(of: progress.broken, still: progress.waiting) }
     var offered: Offered?
     while true {
@@ -225,6 +227,13 @@ extension CKSyncEngine {
     _ abort: CKError?,
     _ progress: inout Progress
   ) throws(CKError) {
+    // If the service answered nothing, it is the cause and not the changes: the schedule tries all of them again.
+    if let abort, SyncEngineState.retries(abort), !(abort.isParkable && progress.hasAnswer) {
+      throw abort
+    }
+    if errors.values.contains(where: { $0.map(SyncEngineState.retries) != true }) {
+      progress.hasAnswer = true
+    }
     for case (let key, let error?) in errors { progress.failures[AnyHashable(key)] = error }
     if let abort, SyncEngineState.retries(abort) { throw abort }
     let passing = errors.values.compactMap { $0 }

@@ -359,10 +359,10 @@ public final class CKSyncEngine: Sendable {
   }
 
   /// The parked changes that a send leaves out.
-  func waitingChanges(_ context: SendChangesContext) -> Set<CKRecord.ID> {
+  package func waitingChanges(_ reason: SyncReason) -> Set<CKRecord.ID> {
     let time = effects.clock.uptime
     return activity.withLock { activity in
-      activity.sendRetries.areDue(at: time, context.reason) ? [] : activity.parkedChanges
+      activity.sendRetries.areDue(at: time, reason) ? [] : activity.parkedChanges
     }
   }
 

@@ -45,6 +45,15 @@ package struct PendingChanges<Key: Hashable & Sendable, Change: Hashable & Senda
     }
   }
 
+  /// Puts a change behind all others, unless it was added again since it was marked.
+  package mutating func moveToEnd(_ mark: Mark) {
+    let key = key(mark.change)
+    guard let entry = entries[key], entry.change == mark.change, entry.moment == mark.moment
+    else { return }
+    clock += 1
+    entries[key]?.order = clock
+  }
+
   /// Removes changes; a pending opposite change is kept.
   package mutating func remove(_ changes: [Change]) {
     for change in changes where entries[key(change)]?.change == change {

@@ -183,7 +183,11 @@ package struct SyncEngineState: Sendable {
     _ mark: PendingChanges<CKRecord.ID, CKSyncEngine.PendingRecordZoneChange>.Mark,
     _ error: CKError?
   ) {
-    if let error, Self.retries(error) { return }
+    if let error, Self.retries(error) {
+      // The service may fail at it each time: the next send begins with the others.
+      if error.isParkable { recordChanges.moveToEnd(mark) }
+      return
+    }
     switch mark.change {
     case .saveRecord(let recordID):
       if let error {

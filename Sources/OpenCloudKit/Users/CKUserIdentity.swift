@@ -31,7 +31,7 @@ public final class CKUserIdentity: NSObject, NSSecureCoding, NSCopying, @uncheck
     super.init()
   }
 
-  /// The identity of a user of whom only an address is known.
+  /// The identity of a user whose name and record are unknown: only an address is given.
   package convenience init(lookupInfo: CKUserIdentity.LookupInfo?) {
     self.init(
       userRecordID: lookupInfo?.userRecordID,

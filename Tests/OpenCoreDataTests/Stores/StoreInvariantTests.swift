@@ -35,8 +35,8 @@ struct StoreInvariantTests {
     return object
   }
 
-  /// Saves three people, of whom two are members of a club and the first has a pet; then renames the
-  /// first and deletes the third.
+  /// Saves three people, two members of a club among them, and a pet of the first; then renames the first
+  /// and deletes the third.
   private func fill() throws -> [NSManagedObject] {
     let people = ["a", "b", "c"].map { insert("Person", $0) }
     insert("Club", "club").setValue(Set(people.prefix(2)), forKey: "members")
