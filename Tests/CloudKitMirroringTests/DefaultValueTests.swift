@@ -50,10 +50,7 @@ struct DefaultValueTests {
     try await world.settle(phone, pad)
     for device in [phone, pad] { #expect(try values(device) == ["nil", "nil"], "\(device.name)") }
     // The device that was sent the nil is the first to make the zone again.
-    let web = try await world.cloud.container(device: "web")
-    _ = try await web.privateCloudDatabase.deleteRecordZone(
-      withID: .init(zoneName: MirrorNames.zone, ownerName: "__defaultOwner__")
-    )
+    try await world.deleteZone()
     try await world.settle(pad, phone)
     for device in [phone, pad] { #expect(try values(device) == ["nil", "nil"], "\(device.name)") }
     for device in [phone, pad] { try await device.quit() }

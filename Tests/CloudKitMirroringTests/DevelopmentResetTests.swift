@@ -10,12 +10,6 @@ import Testing
     try await world.cloud.service.schemas.resetDevelopment(container: TestCloud.defaultContainer)
   }
 
-  private func titles(_ device: TestDevice) throws -> [String] {
-    try device.save { context in
-      try context.all("Post").map { $0.value(forKey: "title") as? String ?? "" }.sorted()
-    }
-  }
-
   @Test("Running apps continue after a reset: no object is lost, and saves are exchanged")
   func goingOn() async throws {
     try await World.with("phone", "pad") { world, devices in
@@ -27,8 +21,8 @@ import Testing
       try pad.save { _ = $0.make("Post", ["title": "pad after"]) }
       try await world.settle(phone, pad)
       let all = ["before", "pad after", "phone after"]
-      #expect(try titles(phone) == all)
-      #expect(try titles(pad) == all)
+      #expect(try phone.titles() == all)
+      #expect(try pad.titles() == all)
       #expect(try phone.snapshot() == pad.snapshot())
     }
   }
@@ -44,7 +38,7 @@ import Testing
       try await reset(world)
       try phone.save { _ = $0.make("Post", ["title": "after"]) }
       for await event in events where event.step == .pageApplied && event.inserted == 1 { break }
-      #expect(try titles(pad) == ["after", "before"])
+      #expect(try pad.titles() == ["after", "before"])
     }
   }
 
@@ -61,7 +55,7 @@ import Testing
       try await world.settle(phone)
       let pad = try await world.device("pad")
       try await world.settle(pad)
-      #expect(try titles(pad) == ["before"])
+      #expect(try pad.titles() == ["before"])
       try await pad.quit()
     }
   }

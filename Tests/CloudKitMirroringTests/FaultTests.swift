@@ -173,10 +173,7 @@ import Testing
       }
       try await world.settle(phone, pad)
       let before = try phone.snapshot()
-      let other = try await world.cloud.container(device: "web")
-      _ = try await other.privateCloudDatabase.deleteRecordZone(
-        withID: .init(zoneName: "com.apple.coredata.cloudkit.zone", ownerName: "__defaultOwner__")
-      )
+      try await world.deleteZone()
       try await persist(phone)
       try await persist(pad)
       try await world.settle(phone, pad)
@@ -193,10 +190,7 @@ import Testing
       try await world.settle(phone, pad)
       pad.faults.isOnline = false
       try pad.save { try $0.first("Post", "title", "p").setValue("mine", forKey: "content") }
-      let other = try await world.cloud.container(device: "web")
-      _ = try await other.privateCloudDatabase.deleteRecordZone(
-        withID: .init(zoneName: "com.apple.coredata.cloudkit.zone", ownerName: "__defaultOwner__")
-      )
+      try await world.deleteZone()
       try phone.save { try $0.first("Post", "title", "p").setValue(7, forKey: "views") }
       try await persist(phone)
       pad.faults.isOnline = true

@@ -36,10 +36,10 @@ struct LostFileTests {
     try FileManager.default.moveItem(at: file, to: aside)
     let pad = try await world.device("pad")
     try await pad.sync()
-    #expect(try titles(pad) == ["small"])
+    #expect(try pad.titles() == ["small"])
     try pad.save { _ = $0.make("Post", ["title": "pad"]) }
     try await world.settle(pad, phone)
-    #expect(try titles(phone) == ["large", "pad", "small"])
+    #expect(try phone.titles() == ["large", "pad", "small"])
     try FileManager.default.moveItem(at: aside, to: file)
     try await pad.sync()
     #expect(try pad.snapshot() == phone.snapshot())
@@ -61,7 +61,7 @@ struct LostFileTests {
     let pad = try await world.device("pad")
     pad.faults.add(.fail(status: 500), to: "assets", count: .max)
     try await pad.sync()
-    #expect(try titles(pad) == ["small"])
+    #expect(try pad.titles() == ["small"])
     pad.faults.clear()
     try await pad.sync()
     #expect(try pad.snapshot() == phone.snapshot())
@@ -91,12 +91,6 @@ struct LostFileTests {
     }
     #expect(isLinked)
     for device in [phone, pad] { try await device.quit() }
-  }
-
-  private func titles(_ device: TestDevice) throws -> [String] {
-    try device.save { context in
-      try context.all("Post").map { $0.value(forKey: "title") as? String ?? "" }.sorted()
-    }
   }
 
   @Test("A download that fails in a conflict erases no value")
@@ -174,7 +168,7 @@ struct LostFileTests {
     try await phone.sync()
     let pad = try await world.device("pad")
     try await pad.sync()
-    #expect(try titles(pad) == ["second"])
+    #expect(try pad.titles() == ["second"])
     #expect(try phone.snapshot() == pad.snapshot())
     for device in [phone, pad] { try await device.quit() }
   }
@@ -197,7 +191,7 @@ struct LostFileTests {
       phone.faults.isOnline = true
       try pad.save { try $0.all("Post").first?.setValue("pad", forKey: "content") }
       try await world.settle(pad, phone, pad)
-      #expect(try titles(pad) == ["edited"])
+      #expect(try pad.titles() == ["edited"])
       #expect(try phone.snapshot() == pad.snapshot())
     }
   }
@@ -230,7 +224,7 @@ struct LostFileTests {
       }
       try phone.launch()
       try await world.settle(phone, pad, phone)
-      for device in [phone, pad] { #expect(try titles(device) == ["changed", "kept", "made"]) }
+      for device in [phone, pad] { #expect(try device.titles() == ["changed", "kept", "made"]) }
     }
   }
 }

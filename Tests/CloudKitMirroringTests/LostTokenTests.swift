@@ -21,12 +21,6 @@ struct LostTokenTests {
     func move(seconds: Double) { offset.withLock { $0 += seconds } }
   }
 
-  private func titles(_ device: TestDevice) throws -> [String] {
-    try device.save { context in
-      try context.all("Post").map { $0.value(forKey: "title") as? String ?? "" }.sorted()
-    }
-  }
-
   /// Runs the body with a server that was restored from a backup.
   ///
   /// `fill` is saved before the backup and `change` after it, both by the phone and read by the pad. The
@@ -89,8 +83,8 @@ struct LostTokenTests {
     try await world.settle(phone, pad)
     let journal = phone.container.storeMirrors[0].journal.latest
     #expect(journal.contains { $0.step == .rereading })
-    #expect(try titles(phone) == ["c"])
-    #expect(try titles(pad) == ["c"])
+    #expect(try phone.titles() == ["c"])
+    #expect(try pad.titles() == ["c"])
     for device in [phone, pad] { try await device.quit() }
   }
 
@@ -116,10 +110,10 @@ struct LostTokenTests {
         try await late.sync()
         try await phone.sync()
       }
-      #expect(try titles(phone) == late.titles())
+      #expect(try phone.titles() == late.titles())
       let kept = try late.mirror.read { try $0.recoveredEdits() }
       #expect(
-        try titles(phone) == ["edited"]
+        try phone.titles() == ["edited"]
           || kept.contains { $0.fields["CD_title"] == .string("edited") }
       )
       try await late.quit()
@@ -140,7 +134,7 @@ struct LostTokenTests {
     } _: { world, before in
       let (phone, pad) = (try await world.device("phone"), try await world.device("pad"))
       try await world.settle(phone, pad)
-      #expect(try titles(phone) == ["edited", "new"])
+      #expect(try phone.titles() == ["edited", "new"])
       #expect(try phone.snapshot() == before)
       #expect(try pad.snapshot() == before)
       let fresh = try await world.device("fresh")
@@ -180,8 +174,8 @@ struct LostTokenTests {
     try await world.cloud.service.beginNewIncarnation()
     phone.faults.isOnline = true
     try await world.settle(phone, pad)
-    #expect(try titles(phone) == ["b"])
-    #expect(try titles(pad) == ["b"])
+    #expect(try phone.titles() == ["b"])
+    #expect(try pad.titles() == ["b"])
     for device in [phone, pad] { try await device.quit() }
   }
 
@@ -205,8 +199,8 @@ struct LostTokenTests {
     try await world.settle(phone, pad)
     let journal = phone.container.storeMirrors[0].journal.latest
     #expect(!journal.contains { $0.step == .rereading })
-    #expect(try titles(phone) == ["edited"])
-    #expect(try titles(pad) == ["edited"])
+    #expect(try phone.titles() == ["edited"])
+    #expect(try pad.titles() == ["edited"])
     for device in [phone, pad] { try await device.quit() }
   }
 
@@ -277,8 +271,8 @@ struct LostTokenTests {
     try await released.sync()
     let pad = try await world.device("pad", environment: .production)
     try await pad.sync()
-    #expect(try titles(pad) == ["a"])
-    #expect(try titles(released) == ["a"])
+    #expect(try pad.titles() == ["a"])
+    #expect(try released.titles() == ["a"])
     for device in [released, pad] { try await device.quit() }
   }
 }

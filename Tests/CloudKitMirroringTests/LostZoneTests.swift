@@ -7,19 +7,6 @@ import Testing
 
 @Suite("Objects and links that are sent again after their zone was lost")
 struct LostZoneTests {
-  private func titles(_ device: TestDevice) throws -> [String] {
-    try device.save { context in
-      try context.all("Post").map { $0.value(forKey: "title") as? String ?? "nil" }.sorted()
-    }
-  }
-
-  private func deleteZone(of world: World) async throws {
-    let web = try await world.cloud.container(device: "web")
-    _ = try await web.privateCloudDatabase.deleteRecordZone(
-      withID: .init(zoneName: MirrorNames.zone, ownerName: "__defaultOwner__")
-    )
-  }
-
   @Test("A link that waits for its object is not sent as removed")
   func waitingLink() async throws {
     try await World.with("phone", "pad") { world, devices in
@@ -35,8 +22,8 @@ struct LostZoneTests {
       pad.faults.add(.fail(status: 500), to: "assets", count: .max)
       pad.faults.isOnline = true
       try await pad.sync()
-      #expect(try titles(pad) == [])
-      try await deleteZone(of: world)
+      #expect(try pad.titles() == [])
+      try await world.deleteZone()
       try await phone.sync()
       try await pad.sync()
       try await phone.sync()
@@ -52,8 +39,11 @@ struct LostZoneTests {
     }
   }
 
-  @Test("An object that another device deleted since is not sent again by one that was away")
-  func deletedSince() async throws {
+  /// Runs a body that deletes a post and the link of another one by ``deletePostAndLink(_:)``, and expects
+  /// both devices to agree on that.
+  private func withDeletion(
+    _ body: (_ world: World, _ phone: TestDevice, _ pad: TestDevice) async throws -> Void
+  ) async throws {
     try await World.with("phone", "pad") { world, devices in
       let (phone, pad) = (devices[0], devices[1])
       try phone.save { context in
@@ -63,24 +53,35 @@ struct LostZoneTests {
         for post in [post, kept] { post.setValue(NSSet(object: tag), forKey: "tags") }
       }
       try await world.settle(phone, pad)
-      pad.faults.isOnline = false
-      try await deleteZone(of: world)
-      try await phone.sync()
-      try phone.save { context in
-        context.delete(try context.first("Post", "title", "deleted"))
-        try context.first("Post", "title", "kept").setValue(NSSet(), forKey: "tags")
-      }
-      try await phone.sync()
-      pad.faults.isOnline = true
-      try await world.settle(pad, phone)
+      try await body(world, phone, pad)
       for device in [phone, pad] {
-        #expect(try titles(device) == ["kept"])
+        #expect(try device.titles() == ["kept"])
         let tags = try device.save { context in
           (try context.first("Post", "title", "kept").value(forKey: "tags") as? NSSet)?.count
         }
         #expect(tags == 0)
       }
       #expect(try phone.snapshot() == pad.snapshot())
+    }
+  }
+
+  private func deletePostAndLink(_ device: TestDevice) throws {
+    try device.save { context in
+      context.delete(try context.first("Post", "title", "deleted"))
+      try context.first("Post", "title", "kept").setValue(NSSet(), forKey: "tags")
+    }
+  }
+
+  @Test("An object that another device deleted since is not sent again by one that was away")
+  func deletedSince() async throws {
+    try await withDeletion { world, phone, pad in
+      pad.faults.isOnline = false
+      try await world.deleteZone()
+      try await phone.sync()
+      try deletePostAndLink(phone)
+      try await phone.sync()
+      pad.faults.isOnline = true
+      try await world.settle(pad, phone)
     }
   }
 
@@ -114,36 +115,17 @@ struct LostZoneTests {
     "A deletion that was not sent before the zone was lost is sent if another device makes it again"
   )
   func deletedBeforeLoss() async throws {
-    try await World.with("phone", "pad") { world, devices in
-      let (phone, pad) = (devices[0], devices[1])
-      try phone.save { context in
-        let post = context.make("Post", ["title": "deleted"])
-        let kept = context.make("Post", ["title": "kept"])
-        let tag = context.make("Tag", ["name": "t"])
-        for post in [post, kept] { post.setValue(NSSet(object: tag), forKey: "tags") }
-      }
-      try await world.settle(phone, pad)
+    try await withDeletion { world, phone, pad in
       try await phone.relaunchOffline()
-      try phone.save { context in
-        context.delete(try context.first("Post", "title", "deleted"))
-        try context.first("Post", "title", "kept").setValue(NSSet(), forKey: "tags")
-      }
-      try await deleteZone(of: world)
+      try deletePostAndLink(phone)
+      try await world.deleteZone()
       try await pad.sync()
       phone.faults.isOnline = true
       try await world.settle(phone, pad)
-      for device in [phone, pad] {
-        #expect(try titles(device) == ["kept"])
-        let tags = try device.save { context in
-          (try context.first("Post", "title", "kept").value(forKey: "tags") as? NSSet)?.count
-        }
-        #expect(tags == 0)
-      }
-      #expect(try phone.snapshot() == pad.snapshot())
     }
   }
 
-  @Test("A restored object is not deleted for a deletion of before it was sent")
+  @Test("A deletion older than its restoration does not delete a restored object")
   func restoredAfterDeletion() async throws {
     let world = try await World()
     let phone = try await world.device("phone")

@@ -14,13 +14,6 @@ struct MigratedContentTests {
     return model
   }
 
-  private func deleteZone(_ world: World) async throws {
-    let web = try await world.cloud.container(device: "web")
-    _ = try await web.privateCloudDatabase.deleteRecordZone(
-      withID: .init(zoneName: MirrorNames.zone, ownerName: "__defaultOwner__")
-    )
-  }
-
   private func values(_ device: TestDevice, _ entity: String, _ key: String) throws -> [String] {
     try device.save { context in
       try context.all(entity).map { $0.value(forKey: key).map { "\($0)" } ?? "nil" }.sorted()
@@ -142,7 +135,7 @@ struct MigratedContentTests {
       try phone.save { try $0.all("Item").first?.setValue(nil, forKey: "rating") }
       try await world.settle(phone, pad)
       for device in devices { #expect(try values(device, "Item", "rating") == ["nil"]) }
-      try await deleteZone(world)
+      try await world.deleteZone()
       try await world.settle(pad, phone)
       for device in devices { #expect(try values(device, "Item", "rating") == ["nil"]) }
     }
@@ -167,7 +160,7 @@ struct MigratedContentTests {
       }
     }
     try await world.settle(pad, phone)
-    try await deleteZone(world)
+    try await world.deleteZone()
     try await phone.sync()
     try await world.settle(phone, pad)
     #expect(try values(pad, "Note", "colour") == ["red", "red", "red"])

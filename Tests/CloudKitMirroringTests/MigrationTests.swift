@@ -20,12 +20,6 @@ struct MigrationTests {
     Blog.attribute(name, .stringAttributeType)
   }
 
-  private func titles(_ device: TestDevice, _ entity: String = "Note") throws -> [String] {
-    try device.save { context in
-      try context.all(entity).map { $0.value(forKey: "title") as? String ?? "nil" }.sorted()
-    }
-  }
-
   @Test("An older version that still runs when a newer one migrates the store changes nothing more")
   func twoVersions() async throws {
     func note() -> NSEntityDescription { Blog.entity("Note", [Self.text("title")]) }
@@ -52,10 +46,10 @@ struct MigrationTests {
     let fresh = try await world.device("fresh", model: newer)
     try await world.settle(new, pad, fresh)
     for device in [new, fresh] {
-      #expect(try titles(device) == ["a", "b"])
-      #expect(try titles(device, "Album") == ["one", "two"])
+      #expect(try device.titles("Note") == ["a", "b"])
+      #expect(try device.titles("Album") == ["one", "two"])
     }
-    #expect(try titles(pad) == ["a", "b"])
+    #expect(try pad.titles("Note") == ["a", "b"])
     for device in [new, fresh, pad] { try await device.quit() }
   }
 

@@ -192,10 +192,7 @@ struct ModelChangeTests {
     try await old.quit()
     let phone = try await world.device("phone", model: Self.model(2))
     try await world.settle(phone, pad)
-    let web = try await world.cloud.container(device: "web")
-    _ = try await web.privateCloudDatabase.deleteRecordZone(
-      withID: .init(zoneName: MirrorNames.zone, ownerName: "__defaultOwner__")
-    )
+    try await world.deleteZone()
     try await world.settle(phone, pad)
     #expect(try values(pad, "Note", "title") == [title])
     #expect(try values(phone, "Article", "headline") == [title])

@@ -67,12 +67,6 @@ struct RepeatedBatchTests {
     phone.faults.clear()
   }
 
-  private func titles(_ device: TestDevice) throws -> [String] {
-    try device.save { context in
-      try context.all("Post").map { $0.value(forKey: "title") as? String ?? "nil" }
-    }
-  }
-
   @Test("An edit that a repeated batch replaces after the server forgot its reply is kept")
   func forgottenReply() async throws {
     try await with { phone, pad in
@@ -82,7 +76,7 @@ struct RepeatedBatchTests {
         try context.all("Post").first?.setValue("v1", forKey: "title")
       }
       try await pad.sync()
-      #expect(try titles(pad) == ["v1"])
+      #expect(try pad.titles() == ["v1"])
       try pad.save { try $0.all("Post").first?.setValue("v2", forKey: "title") }
       try await pad.sync()
       forgetReply(phone)
@@ -138,7 +132,7 @@ struct RepeatedBatchTests {
     phone.faults.clear()
     try await settle(phone, pad)
     let titles = ["first"] + (1...4).map { "launch \($0)" }
-    #expect(try self.titles(pad).sorted() == titles)
+    #expect(try pad.titles() == titles)
     #expect(try phone.titles() == titles)
     try await phone.quit()
     try await pad.quit()
@@ -189,7 +183,7 @@ struct RepeatedBatchTests {
     phone = try await ScriptedDevice("phone", in: world)
     try await settle(phone, pad)
     #expect(try phone.titles() == ["first", "later"])
-    #expect(try titles(pad).sorted() == ["first", "later"])
+    #expect(try pad.titles() == ["first", "later"])
     #expect(try phone.mirror.snapshot() == pad.snapshot())
     let tags = try pad.save { context in
       (try context.first("Post", "title", "first").value(forKey: "tags") as? NSSet)?.count
@@ -231,7 +225,7 @@ struct RepeatedBatchTests {
       }
       await #expect(throws: (any Error).self) { try await phone.mirror.syncNow() }
       try await pad.sync()
-      #expect(try titles(pad).sorted() == ["a1", "b1"])
+      #expect(try pad.titles() == ["a1", "b1"])
       try pad.save { try $0.first("Post", "title", "a1").setValue("a2", forKey: "title") }
       try await pad.sync()
       phone.faults.clear()
@@ -239,7 +233,7 @@ struct RepeatedBatchTests {
       try await settle(phone, pad)
       #expect(try phone.mirror.snapshot() == pad.snapshot())
       let kept = try phone.mirror.read { try $0.recoveredEdits() }
-      let found = try titles(pad).sorted()
+      let found = try pad.titles()
       // What does not stand is in the recovery list.
       #expect(found == (showsOthers ? ["a2", "b1"] : ["a1", "b1"]))
       #expect(kept.map { $0.fields["CD_title"] } == [.string(showsOthers ? "a1" : "a2")])
@@ -266,7 +260,7 @@ struct RepeatedBatchTests {
       // The server answers the repeated batch from the reply that it kept.
       phone.cloud.onModify(nil)
       try await settle(phone, pad)
-      #expect(try titles(pad) == ["v2"])
+      #expect(try pad.titles() == ["v2"])
       #expect(try phone.mirror.snapshot() == pad.snapshot())
       #expect(try phone.mirror.read { try $0.unreadableCount() } == 0)
     }

@@ -76,7 +76,7 @@ struct RestoredCopyTests {
     try Self.copy(url, to: backup)
     var phone = try await world.device("phone")
     try await world.settle(phone, pad)
-    #expect(try titles(pad) == ["a"])
+    #expect(try pad.titles() == ["a"])
     try await beforeRestoring(world, phone, pad)
     try await phone.quit()
     try Self.copy(backup, to: url)
@@ -90,17 +90,11 @@ struct RestoredCopyTests {
     for device in [phone, pad] { try await device.quit() }
   }
 
-  private func titles(_ device: TestDevice) throws -> [String] {
-    try device.save { context in
-      try context.all("Post").map { $0.value(forKey: "title") as? String ?? "nil" }.sorted()
-    }
-  }
-
   @Test("Its objects and links are those that were sent", arguments: Insertion.allCases)
   func same(insertion: Insertion) async throws {
     try await with(insertion) { _, phone, pad in
       for device in [phone, pad] {
-        #expect(try titles(device) == ["a"])
+        #expect(try device.titles() == ["a"])
         let counts = try device.save { context in
           try ["Tag", "Attachment"].map { try context.all($0).count }
         }
@@ -123,7 +117,7 @@ struct RestoredCopyTests {
       }
     ) { _, phone, pad in
       for device in [phone, pad] {
-        #expect(try titles(device) == ["a"])
+        #expect(try device.titles() == ["a"])
         let contents = try device.save { context in
           try context.all("Post").map { $0.value(forKey: "content") as? String }
         }
@@ -144,7 +138,7 @@ struct RestoredCopyTests {
         try await world.settle(pad, phone)
       }
     ) { _, phone, pad in
-      let found = try titles(phone) + titles(pad)
+      let found = try phone.titles() + pad.titles()
       #expect(found.isEmpty)
       let entries = try phone.container.recoveryEntries()
       #expect(entries.contains { $0.entityName == "Post" })
@@ -219,7 +213,7 @@ struct RestoredCopyTests {
       }
     ) { _, phone, pad in
       for device in [phone, pad] {
-        let found = try titles(device)
+        let found = try device.titles()
         #expect(found == ["a", "copy", "original"])
       }
     }

@@ -6,12 +6,6 @@ import Testing
 
 @Suite("Deletions of objects that were never sent, and their undoing")
 struct RestoredDeletionTests {
-  private func titles(_ device: TestDevice) throws -> [String] {
-    try device.save { context in
-      try context.all("Post").map { $0.value(forKey: "title") as? String ?? "nil" }
-    }
-  }
-
   /// Reads the history into the metadata, as an import and an export begin.
   private func fold(_ device: TestDevice) throws {
     for mirror in device.container.storeMirrors {
@@ -52,12 +46,12 @@ struct RestoredDeletionTests {
     try undo(in: context)
     phone.faults.isOnline = true
     try await world.settle(phone, pad)
-    #expect(try titles(pad) == ["a"])
+    #expect(try pad.titles() == ["a"])
     try await phone.quit()
     try backup.restore(to: phone)
     try phone.launch()
     try await world.settle(phone, pad)
-    for device in [phone, pad] { #expect(try titles(device) == ["a"]) }
+    for device in [phone, pad] { #expect(try device.titles() == ["a"]) }
     #expect(try phone.snapshot() == pad.snapshot())
     for device in [phone, pad] { try await device.quit() }
   }
@@ -81,7 +75,7 @@ struct RestoredDeletionTests {
     let backup = try StoreBackup(of: phone)
     phone.faults.isOnline = true
     try await world.settle(phone, pad)
-    #expect(try titles(pad) == ["a"])
+    #expect(try pad.titles() == ["a"])
     try await phone.quit()
     try backup.restore(to: phone)
     phone.faults.isOnline = false
@@ -93,11 +87,11 @@ struct RestoredDeletionTests {
     phone.faults.isOnline = true
     try await world.settle(phone, pad)
     if undo == .afterImport {
-      #expect(try titles(pad).isEmpty)
+      #expect(try pad.titles().isEmpty)
       try self.undo(in: context)
       try await world.settle(phone, pad)
     }
-    for device in [phone, pad] { #expect(try titles(device) == (undo == .never ? [] : ["a"])) }
+    for device in [phone, pad] { #expect(try device.titles() == (undo == .never ? [] : ["a"])) }
     #expect(try phone.snapshot() == pad.snapshot())
     #expect(try phone.container.mirroringStatus().first?.pendingCount == 0)
     for device in [phone, pad] { try await device.quit() }

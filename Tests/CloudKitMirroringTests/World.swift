@@ -66,6 +66,14 @@ final class World: Sendable {
     }
   }
 
+  /// Deletes the mirroring's zone on the server, as another app of the person can.
+  func deleteZone() async throws {
+    let web = try await cloud.container(device: "web")
+    _ = try await web.privateCloudDatabase.deleteRecordZone(
+      withID: .init(zoneName: MirrorNames.zone, ownerName: CKCurrentUserDefaultName)
+    )
+  }
+
   /// Runs the body with a world and its devices, and quits them afterwards.
   static func with(
     _ names: String...,
@@ -89,6 +97,13 @@ final class World: Sendable {
 }
 
 extension TestDevice {
+  /// The titles of all objects of an entity, in order.
+  func titles(_ entity: String = "Post") throws -> [String] {
+    try save { context in
+      try context.all(entity).map { $0.value(forKey: "title") as? String ?? "nil" }.sorted()
+    }
+  }
+
   /// The broken invariants of the mirroring's tables in the closed store, a sentence each.
   func brokenInvariants() throws -> [String] {
     guard FileManager.default.fileExists(atPath: storeURL.path) else { return [] }

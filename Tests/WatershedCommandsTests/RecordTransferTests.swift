@@ -173,7 +173,7 @@ struct RecordTransferTests {
     }
   }
 
-  @Test("A line that is not understood, or a missing target, loses nothing in silence")
+  @Test("An unreadable line or a missing target is reported")
   func refusals() async throws {
     try await withWorld { world in
       let folder = world.folder.appendingPathComponent("export")

@@ -156,7 +156,7 @@ struct BackupStreamTests {
     }
   }
 
-  @Test("A backup is sent to the operator's token alone, one at a time")
+  @Test("Only the operator's token may request a backup, and only one runs at a time")
   func rights() async throws {
     try await withTemporaryFolder { folder in
       let server = try await makeServer(in: folder.appendingPathComponent("data"))

@@ -141,7 +141,7 @@ struct RequestCostTests {
     #expect(count.children <= 5)
   }
 
-  @Test("A sign-out looks up the devices of its own account alone")
+  @Test("A sign-out reads only its own account's devices")
   func signOut() async throws {
     let (server, count) = try await TestServer.counting()
     let people = [try await server.person("ada"), try await server.person("bob")]

@@ -3,7 +3,7 @@ import OpenCoreData
 import Testing
 import WatershedSQLite
 
-@Suite("Deletions, and objects of other contexts around the deleted ones")
+@Suite("Conflicts of deletions with changes of another context")
 struct DeletionConflictTests {
   @Test("What the app deleted itself stays deleted when the deletion of its owner is revoked")
   func ownDeletion() throws {

@@ -130,7 +130,7 @@ struct FetchedResultsSectionTests {
     return results
   }
 
-  @Test("Two pages with one cache name have sections of their own")
+  @Test("Two pages that share a cache name have separate sections")
   func pages() throws {
     try context.performAndWait {
       for page in 0..<4 {
