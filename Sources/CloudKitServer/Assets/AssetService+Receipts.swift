@@ -3,6 +3,9 @@ import Foundation
 
 extension AssetService {
   /// The asset to store, if it has a valid receipt or the field already has it.
+  ///
+  /// A receipt from before the data were restored is refused: the file may have been uploaded after
+  /// the backup was made.
   func admit(
     _ asset: AssetValue,
     previous: FieldValue?,
@@ -16,6 +19,7 @@ extension AssetService {
     if let text = asset.receipt {
       guard let receipt = signer.open(text, as: UploadReceipt.self, for: .receipt),
         receipt.partition == id, receipt.expires > now, AssetPlace.isFileName(receipt.file),
+        receipt.incarnation ?? storage.incarnation == storage.incarnation,
         asset.fileChecksum == nil || asset.fileChecksum == receipt.checksum
       else { throw failure }
       return AssetValue(

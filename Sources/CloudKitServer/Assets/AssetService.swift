@@ -150,7 +150,8 @@ package final class AssetService: Sendable {
         file: file,
         checksum: checksum,
         size: asset.size ?? 0,
-        expires: now + Int64(limits.receiptLifetime * 1000)
+        expires: now + Int64(limits.receiptLifetime * 1000),
+        incarnation: storage.incarnation
       ),
       for: .receipt
     )

@@ -42,6 +42,10 @@ struct UploadReceipt: Codable, Hashable, Sendable {
   var checksum: String
   var size: Int64
   var expires: Int64
+  /// The incarnation of the storage in which the file was uploaded; nil in receipts of earlier versions.
+  ///
+  /// A copy of the data from before the upload has the same keys, and lacks the file.
+  var incarnation: String?
 }
 
 /// The sealed contents of a download URL.

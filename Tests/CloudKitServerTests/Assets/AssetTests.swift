@@ -136,6 +136,16 @@ struct AssetTests {
     )
   }
 
+  @Test("A receipt from before the server was restored is refused: its file may be missing")
+  func receiptOfFormerIncarnation() async throws {
+    let person = try await world()
+    let lost = try await person.upload(Data([1]))
+    try await person.server.service.beginNewIncarnation()
+    let refused = try await person.modify([.make(.create, "a", ["file": .asset(lost)])])
+    #expect(refused[0].error?.serverErrorCode == .badRequest)
+    try await person.save(.create, "a", ["file": .asset(try await person.upload(Data([1])))])
+  }
+
   @Test("Upload, receipt and download expire")
   func expiry() async throws {
     let person = try await world()
