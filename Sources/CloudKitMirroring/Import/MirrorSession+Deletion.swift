@@ -122,17 +122,7 @@ extension MirrorSession {
     guard edge.isLinked, let record = try metadata.record(named: edge.edge.firstRecord) else {
       return
     }
-    try metadata.keep(
-      RecoveredEdit(
-        record: record.name,
-        entityName: record.entityName,
-        reason: "Another device removed a link that was made here too.",
-        noted: context.effects.now.timeIntervalSinceReferenceDate,
-        fields: FieldBag([
-          edge.edge.relationship.first.relationship: .string(edge.edge.secondRecord)
-        ])
-      )
-    )
+    try recovery.keepLink(edge.edge, of: record, .linkRemovedElsewhere)
   }
 
   /// Applies the deletion of an edge that was in doubt, after a look-up has not found its record.
@@ -170,10 +160,8 @@ extension MirrorSession {
         try keepBeforeDeletion(
           row,
           isConcluded
-            ? "The record was missing when the zone was read from the start."
-            : row.reference == reference
-              ? "Another device deleted an object that was edited here."
-              : "Another device deleted the object that this one belonged to.",
+            ? .missingInReading
+            : row.reference == reference ? .editedHereDeletedElsewhere : .ownerDeletedElsewhere,
           isWhole: isConcluded
         )
       }
@@ -252,31 +240,14 @@ extension MirrorSession {
 
   /// Keeps an object that is about to be deleted, if it has edits that no server has or `isWhole`
   /// is set.
-  private func keepBeforeDeletion(_ row: Row, _ reason: String, isWhole: Bool) throws {
+  private func keepBeforeDeletion(_ row: Row, _ reason: RecoveryReason, isWhole: Bool) throws {
     guard let entityName = rows.entityName(of: row.reference),
       let entity = mapping.entity(named: entityName)
     else { return }
     let record = try recordMetadata(of: row.reference)
     guard isWhole || record?.hasUnconfirmedEdits ?? true else { return }
     if context.effects.has(.skipRecovery) { return }
-    // Long values are kept in full, not as fingerprints, and links by record names.
-    let serializer = RecordSerializer(budget: AssetBudget(limit: .max))
-    var fields = try serializer.serialize(row.values, entity) { try recordName(of: $0) }.fields
-    for relationship in entity.manyToManys {
-      let names = try rows.destinations(of: relationship.description, from: row.reference)
-        .compactMap { try recordName(of: $0) }
-      guard !names.isEmpty else { continue }
-      fields[relationship.name] = .string(names.sorted().joined(separator: "\n"))
-    }
     let name = record?.name ?? context.effects.uuid().uuidString
-    try metadata.keep(
-      RecoveredEdit(
-        record: name,
-        entityName: entityName,
-        reason: reason,
-        noted: context.effects.now.timeIntervalSinceReferenceDate,
-        fields: fields
-      )
-    )
+    try recovery.keepDeleted(row, of: name, entity, reason)
   }
 }

@@ -79,6 +79,14 @@ package struct FieldBag: Hashable, Sendable {
     }
   }
 
+  /// Whether both bags have the same content under the same keys.
+  package func hasSameFields(as other: FieldBag) -> Bool {
+    guard values.count == other.values.count else { return false }
+    return values.allSatisfy { key, value in
+      other.values[key].map { value.hasSameContent(as: $0) } ?? false
+    }
+  }
+
   /// Whether a property has the same content in both bags.
   package func agrees(with other: FieldBag, on property: String) -> Bool {
     guard exactText(of: property) == other.exactText(of: property) else { return false }

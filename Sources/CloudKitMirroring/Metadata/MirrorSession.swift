@@ -82,35 +82,10 @@ package struct MirrorSession {
     try context.serializer.serialize(row.values, mapping, base: base) { try recordName(of: $0) }
   }
 
-  /// Keeps an edit that a deletion is about to discard.
-  func keepLosingEdit(
-    _ record: RecordMetadata,
-    fields: FieldBag,
-    _ entity: EntityMapping,
-    reason: String
-  ) throws {
-    try metadata.keep(
-      RecoveredEdit(
-        record: record.name,
-        entityName: record.entityName,
-        reason: reason,
-        noted: context.effects.now.timeIntervalSinceReferenceDate,
-        fields: try withContents(fields, entity)
-      )
-    )
-  }
-
-  /// Fields with the contents of their files, which are removed with their page.
-  private func withContents(_ fields: FieldBag, _ entity: EntityMapping) throws -> FieldBag {
-    var whole = fields
-    for attribute in entity.attributes {
-      guard let assetField = attribute.assetField, case .asset(let asset)? = fields[assetField]
-      else { continue }
-      let value = attribute.rowValue(fileContents: try context.assets.read(asset.file))
-      whole[assetField] = nil
-      whole[attribute.field] = value.flatMap(attribute.mirrorValue)
-    }
-    return whole
+  /// Whether the zone is being read from a service that may have lost agreed values: another one, or
+  /// one that was restored from a backup.
+  func isOtherServer() throws -> Bool {
+    try metadata.zone(context.zone).rereading == .otherServer
   }
 
   /// Marks properties of an object for export, though they were not edited here.

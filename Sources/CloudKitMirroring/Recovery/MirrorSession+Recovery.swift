@@ -70,33 +70,11 @@ extension MirrorSession {
     }
     for (index, value) in set where row.values[index] == value { set[index] = nil }
     guard !set.isEmpty else { return }
-    try keepReplaced(Set(set.keys), row, of: name, entity)
+    // Another device may have edited the values since.
+    let attributes = entity.attributes.filter { set[$0.index] != nil }.map(\.name)
+    let toOnes = entity.toOnes.filter { set[$0.index] != nil }.map(\.name)
+    try recovery.keepReplaced(Set(attributes + toOnes), of: name, entity, in: row, .restoredEntry)
     try rows.update(row.reference, set: set)
-  }
-
-  /// Keeps the values that an entry replaces, because another device may have edited them since.
-  private func keepReplaced(
-    _ indexes: Set<Int>,
-    _ row: Row,
-    of name: String,
-    _ entity: EntityMapping
-  ) throws {
-    let whole = try RecordSerializer(budget: AssetBudget(limit: .max))
-      .serialize(row.values, entity) { try recordName(of: $0) }.fields
-    let keys =
-      entity.attributes.filter { indexes.contains($0.index) }.flatMap(\.fields)
-      + entity.toOnes.filter { indexes.contains($0.index) }.map(\.field)
-    let fields = whole.values.filter { keys.contains($0.key) }
-    guard !fields.isEmpty else { return }
-    try metadata.keep(
-      RecoveredEdit(
-        record: name,
-        entityName: entity.entityName,
-        reason: "An entry of this list replaced it.",
-        noted: context.effects.now.timeIntervalSinceReferenceDate,
-        fields: FieldBag(fields)
-      )
-    )
   }
 
   /// Creates the object of a record again; a pending deletion of the record is cancelled.

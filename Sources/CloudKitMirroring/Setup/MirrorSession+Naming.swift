@@ -124,24 +124,6 @@ extension MirrorSession {
     return records.count == limit ? records.last?.id : nil
   }
 
-  /// The properties of an object that was never sent which the server has as they were at an earlier opening
-  /// of the store, and not at the last one.
-  func followedProperties(
-    _ record: CloudRecord,
-    _ entity: EntityMapping,
-    since base: FieldBag?
-  ) throws -> Set<String> {
-    let earlier = try metadata.trusted(of: record.name).map { entity.reading($0).fields }
-    guard let base, !earlier.isEmpty else { return [] }
-    try metadata.forgetTrusted(of: record.name)
-    return Set(
-      entity.fieldProperties.filter { property in
-        !base.agrees(with: record.fields, on: property)
-          && earlier.contains { $0.agrees(with: record.fields, on: property) }
-      }
-    )
-  }
-
   /// The number of history transactions and objects that the opening of a store handles.
   private static let foldedAtOpening: Int64 = 1000
 

@@ -1,0 +1,39 @@
+/// The changes of an import in the store.
+package struct ImportEffect: Hashable, Sendable {
+  package var inserted: [String] = []
+  package var updated: [String] = []
+  package var deleted: [String] = []
+  package var skipped: [String] = []
+  package var conflicts: [String] = []
+  /// Records that were seen again while their deletions waited.
+  package var returned: [String] = []
+  /// Set if so many records were missing on the server that none was treated as deleted.
+  package var stoppedSweep: StoppedSweep?
+
+  /// Deletions that were not applied: the number of objects, or of links.
+  package struct StoppedSweep: Hashable, Sendable {
+    package var missing: Int
+    package var known: Int
+
+    package init(missing: Int, known: Int) {
+      self.missing = missing
+      self.known = known
+    }
+  }
+
+  package init() {}
+
+  package mutating func add(_ other: ImportEffect) {
+    inserted += other.inserted
+    updated += other.updated
+    deleted += other.deleted
+    skipped += other.skipped
+    conflicts += other.conflicts
+    returned += other.returned
+    stoppedSweep = other.stoppedSweep ?? stoppedSweep
+  }
+
+  package var isEmpty: Bool {
+    inserted.isEmpty && updated.isEmpty && deleted.isEmpty
+  }
+}
