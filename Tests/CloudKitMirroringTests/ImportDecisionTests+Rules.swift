@@ -56,6 +56,17 @@ extension ImportDecisionTests {
       $0.fromServer = ["content"]
     },
     ImportRule(
+      "A file under the present name that was never read is taken, and the agreed value is kept",
+      .agreed,
+      base: ["title": "a", "content": "a"],
+      server: ["title": "s", "content": "s"],
+      local: ["title": "a", "content": "a"]
+    ) {
+      $0.unreadFiles = ["content"]
+      $0.fromServer = ["title", "content"]
+      $0.recoveries = [ImportRecovery(.device, ["content"], .replacedByUnreadFile)]
+    },
+    ImportRule(
       "An edit of an object that was restored here wins, and the other restoration is kept",
       .forgotten(edited: ["title"]),
       base: [:],

@@ -14,6 +14,7 @@ struct ImportRule: CustomTestStringConvertible, Sendable {
   var trusted: [[String: String]] = []
   var isFromEarlierOpening = false
   var isOtherServer = false
+  var unreadFiles: Set<String> = []
   /// The values of an update whose reply was lost.
   var sent: [String: String]?
   // What is expected.
@@ -109,7 +110,7 @@ struct ImportDecisionTests {
       if !update.taken.isEmpty { known.base = update.sent }
       repeated = update
     }
-    return IncomingRecord(
+    var incoming = IncomingRecord(
       known: known,
       record: CloudRecord(
         name: "R",
@@ -124,6 +125,8 @@ struct ImportDecisionTests {
       repeated: repeated,
       isOtherServer: rule.isOtherServer
     )
+    incoming.unreadFiles = rule.unreadFiles
+    return incoming
   }
 
   private func decide(_ rule: ImportRule) throws -> ImportDecision {

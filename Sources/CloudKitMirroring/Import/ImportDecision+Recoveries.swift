@@ -53,6 +53,8 @@ extension ImportDecision {
       let taken = merge.fromServer.intersection(repeated.taken)
       all.append(.init(.device, taken, .replacedWhileReplyWasLost))
     }
+    let unread = merge.fromServer.intersection(incoming.unreadFiles)
+    all.append(.init(.device, unread, .replacedByUnreadFile))
     if incoming.isForgotten || incoming.isOtherServer {
       // A device that had missed edits may have created the zone again first, with older values.
       let agreed = incoming.agreedProperties(local.fields, since: base)

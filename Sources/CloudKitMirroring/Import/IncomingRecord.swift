@@ -10,6 +10,8 @@ package struct IncomingRecord: Sendable {
   package var generation: Int64
   /// The update that the record conflicts with, if its batch has no known reply.
   package var repeated: RepeatedUpdate?
+  /// Properties of which the server has a file that this device has never read; see ``EntityMapping/Reading``.
+  package var unreadFiles: Set<String> = []
   /// Whether the zone is being read from another server, or one that was restored from a backup.
   package var isOtherServer: Bool
 

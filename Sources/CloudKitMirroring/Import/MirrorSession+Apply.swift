@@ -90,10 +90,10 @@ extension MirrorSession {
     }
     let base = record.fields.asBase
     try learnFieldKinds(from: record.fields, of: entity)
-    let record = try readFormerNames(record, entity, since: known?.base)
+    let (record, unreadFiles) = try readFormerNames(record, entity, since: known?.base)
     if var known {
       let repeated = try repeated ?? compareWithOpenBatch(&known, record, entity, open)
-      let incoming = IncomingRecord(
+      var incoming = IncomingRecord(
         known: known,
         record: record,
         newBase: base,
@@ -102,6 +102,7 @@ extension MirrorSession {
         repeated: repeated,
         isOtherServer: try isOtherServer()
       )
+      incoming.unreadFiles = unreadFiles
       try applyUpdate(incoming, &effect)
     } else {
       try applyInsert(record, base: base, entity, known: nil, generation: generation, &effect)
@@ -162,13 +163,13 @@ extension MirrorSession {
     ) { $0.recordNames = [record.name] }
   }
 
-  /// The record with this model's property names.
+  /// The record with this model's property names, and the properties with files that this device has never read.
   private func readFormerNames(
     _ record: CloudRecord,
     _ entity: EntityMapping,
     since base: FieldBag?
-  ) throws -> CloudRecord {
-    guard !context.effects.has(.forgetFormerNames) else { return record }
+  ) throws -> (CloudRecord, unreadFiles: Set<String>) {
+    guard !context.effects.has(.forgetFormerNames) else { return (record, []) }
     let reading = entity.reading(record.fields, since: base)
     try recovery.keepReplaced(
       reading.doubtful,
@@ -179,7 +180,7 @@ extension MirrorSession {
     )
     var record = record
     record.fields = reading.fields
-    return record
+    return (record, reading.unreadFiles)
   }
 
   /// Compares a record with the open batch that saves it.

@@ -17,6 +17,9 @@ extension EntityMapping {
     /// The outdated properties whose present field has another value, which nothing shows to be older: it is
     /// kept for recovery.
     package var doubtful: Set<String> = []
+    /// Properties whose present field is a file that this device has never read, with another value than the
+    /// agreed one in the former field: it is taken for newer, which nothing shows.
+    package var unreadFiles: Set<String> = []
   }
 
   /// What the former fields of a record take, by the present names of their properties.
@@ -41,6 +44,7 @@ extension EntityMapping {
         if isUnread(property, former, fields, base) {
           reading.doubtful.insert(property)
         } else {
+          if isUnreadFile(property, former, fields, base) { reading.unreadFiles.insert(property) }
           // Another version edited the former field after this version wrote the present one.
           guard !fields.agrees(with: base, on: former), fields.agrees(with: agreed, on: property)
           else { continue }
@@ -59,24 +63,39 @@ extension EntityMapping {
   /// Whether a device that was updated to this version finds a present field that it has never read, with
   /// another value than the former one, which it knows.
   ///
-  /// Devices with this version write both, as long as the value is in no file and the former field can
-  /// hold it. So a device with the former version wrote the former field later, unless a still later
-  /// version, which does not know it, wrote the present one.
+  /// Devices with this version that write the present field write the former one too, and remove its file,
+  /// as long as the former field can hold the value. So a device with the former version wrote the former
+  /// field or its file later, unless a still later version, which does not know it, wrote the present one.
   private func isUnread(
     _ property: String,
     _ former: String,
     _ fields: FieldBag,
     _ base: FieldBag
   ) -> Bool {
-    base.content(of: property) == nil && base.content(of: former) != nil
-      && fields.agrees(with: base, on: former)
-      && fields[MirrorNames.assetField(property)] == nil
-      && fields[MirrorNames.assetField(former)] == nil
-      && fields[MirrorNames.field(property)].map { present in
-        fields[MirrorNames.field(former)].map {
-          $0.canHold(present) && !present.hasSameContent(as: $0)
-        } ?? false
-      } ?? false
+    guard base.content(of: property) == nil, base.content(of: former) != nil,
+      fields.agrees(with: base, on: former),
+      // A value in a file is written under the present name alone.
+      fields[MirrorNames.assetField(property)] == nil,
+      let present = fields[MirrorNames.field(property)], let earlier = fields.content(of: former)
+    else { return false }
+    return earlier.canHold(present) && !present.hasSameContent(as: earlier)
+  }
+
+  /// Whether a device that was updated to this version finds a file under the present name that it has never
+  /// read, with another value than the former field, which it knows.
+  ///
+  /// Either may be newer: a device with this version does not write a value in a file to the former field.
+  private func isUnreadFile(
+    _ property: String,
+    _ former: String,
+    _ fields: FieldBag,
+    _ base: FieldBag
+  ) -> Bool {
+    guard base.content(of: property) == nil, fields.agrees(with: base, on: former),
+      let present = fields[MirrorNames.assetField(property)],
+      let earlier = fields.content(of: former)
+    else { return false }
+    return !present.hasSameContent(as: earlier)
   }
 }
 

@@ -17,6 +17,7 @@ package enum RecoveryReason: CaseIterable, Hashable, Sendable {
   case editedSinceOtherCopySent
   case replacedWhileReplyWasLost
   case replacedAfterLoss
+  case replacedByUnreadFile
   case restoredEntry
 
   // Objects and links that a deletion discards.
@@ -51,6 +52,8 @@ package enum RecoveryReason: CaseIterable, Hashable, Sendable {
       "Another device replaced it while the reply to a batch of this device was lost."
     case .replacedAfterLoss:
       "A zone that was made again, or a server that was restored, replaced it."
+    case .replacedByUnreadFile:
+      "The file under the present name has another value, which is taken for newer."
     case .restoredEntry: "An entry of this list replaced it."
     case .editedElsewhereDeletedHere: "Another device edited an object that was deleted here."
     case .editedHereDeletedElsewhere: "Another device deleted an object that was edited here."
