@@ -60,7 +60,7 @@ package enum RecoveryReason: CaseIterable, Hashable, Sendable {
     case .ownerDeletedElsewhere: "Another device deleted the object that this one belonged to."
     case .missingInReading: "The record was missing when the zone was read from the start."
     case .linkRemovedElsewhere:
-      "Another device removed a link that was made here before the store was opened."
+      "Another device removed a link that was made here too."
     }
   }
 }
