@@ -228,6 +228,37 @@ final class FieldVault: Sendable {
     let box = try AES.GCM.SealedBox(combined: rest.dropFirst(Int(length)))
     return try AES.GCM.open(box, using: try key(id), authenticating: Data(purpose.utf8))
   }
+
+  // MARK: Codes
+
+  /// A code of a body that cannot be computed without the key file, with the ID of its key.
+  func code(of body: Data, for purpose: String) throws -> Data {
+    let (id, key) = try ring.withLock { ring in (ring.current, try ring.key(ring.current)) }
+    let code = HMAC<SHA512>.authenticationCode(for: body, using: Self.codeKey(key, purpose))
+    return Data([Self.version, UInt8(id.utf8.count)]) + Data(id.utf8) + Data(code)
+  }
+
+  /// Whether a code is of a body; throws for a code without its key.
+  func isCode(_ code: Data, of body: Data, for purpose: String) throws -> Bool {
+    var rest = code
+    guard rest.popFirst() == Self.version, let length = rest.popFirst(), rest.count >= length else {
+      throw UnreadableBody()
+    }
+    let key = try key(String(decoding: rest.prefix(Int(length)), as: UTF8.self))
+    return HMAC<SHA512>.isValidAuthenticationCode(
+      Data(rest.dropFirst(Int(length))),
+      authenticating: body,
+      using: Self.codeKey(key, purpose)
+    )
+  }
+
+  private static func codeKey(_ key: SymmetricKey, _ purpose: String) -> SymmetricKey {
+    HKDF<SHA512>.deriveKey(
+      inputKeyMaterial: key,
+      info: Data("code \(purpose)".utf8),
+      outputByteCount: 64
+    )
+  }
 }
 
 /// A sealed value that cannot be decrypted: its key is missing, or it was moved or changed.

@@ -286,6 +286,7 @@ package final class CloudKitService: Sendable {
     passwords = PasswordService(
       storage: storage,
       writer: writer,
+      vault: vault,
       hashing: HashingQueue(configuration.effects.lane("server passwords")),
       attempts: attempts,
       secondFactors: secondFactors,

@@ -42,7 +42,45 @@ struct PasswordTests {
         container: TestServer.container
       )
       let stored = try server.service.storage.read { try $0.account(userName: "old") }
-      #expect(stored?.passwordHash.count == 64)
+      #expect(stored.map(PasswordHash.isKeyed) == true)
+    }
+  }
+
+  @Test("Without the key file a copy of the database is no help in trying passwords")
+  func keyedHashes() async throws {
+    try await withTemporaryFolder { folder in
+      let server = try await TestServer(folder: folder)
+      _ = try await server.person()
+      let storage = server.service.storage
+      func signIn(_ server: TestServer) async -> Bool {
+        let session = try? await server.service.signIn(
+          userName: "ada",
+          password: "secret",
+          container: TestServer.container
+        )
+        return session != nil
+      }
+      let stored = try #require(try storage.read { try $0.account(userName: "ada") })
+      let hash = try PasswordHash.make("secret", like: stored)
+      #expect(stored.passwordHash.range(of: hash) == nil)
+      // A rotation keeps the former key.
+      _ = try server.service.rotateKeys(formerHaveLeaked: true)
+      #expect(await signIn(server))
+      // With the key of another server the right password is wrong.
+      let other = try await TestServer(seed: 7)
+      var batch = WriteBatch()
+      batch.accounts = [stored]
+      try other.service.storage.commit(batch)
+      #expect(await !signIn(other))
+      // A hash that an earlier version stored is accepted, and replaced.
+      var plain = stored
+      plain.passwordHash = hash
+      batch.accounts = [plain]
+      try other.service.storage.commit(batch)
+      #expect(await signIn(other))
+      let replaced = try other.service.storage.read { try $0.account(userName: "ada") }
+      #expect(replaced.map(PasswordHash.isKeyed) == true)
+      await server.service.shutdown()
     }
   }
 

@@ -30,10 +30,13 @@ struct PasswordCost: Hashable, Sendable {
 
 /// A password's hash: scrypt (RFC 7914) with blocks of 8.
 ///
-/// A hash of 32 bytes was made by an earlier version with PBKDF2. Such hashes and those of a lower
-/// cost are still accepted, and replaced by the sign-in that verifies the password.
+/// A code of it is stored, made with a key of the key file: without that, a copy of the database is no
+/// help in trying passwords. A hash of 32 bytes was made by an earlier version with PBKDF2, and one of
+/// 64 bytes is stored itself. Such hashes and those of a lower cost are still accepted, and replaced
+/// by the sign-in that verifies the password.
 enum PasswordHash {
   private static let size = 64
+  private static let olderSize = 32
   private static let blockSize = 8
 
   static func make(_ password: String, salt: Data, cost: PasswordCost) throws -> Data {
@@ -51,22 +54,23 @@ enum PasswordHash {
 
   /// The hash with which a password's hash has to be compared.
   static func make(_ password: String, like account: StoredAccount) throws -> Data {
-    isCurrent(account)
-      ? try make(
+    account.passwordHash.count == olderSize
+      ? older(password, salt: account.passwordSalt, rounds: account.passwordRounds)
+      : try make(
         password,
         salt: account.passwordSalt,
         cost: PasswordCost(stored: account.passwordRounds)
       )
-      : older(password, salt: account.passwordSalt, rounds: account.passwordRounds)
   }
 
-  private static func isCurrent(_ account: StoredAccount) -> Bool {
-    account.passwordHash.count == size
+  /// Whether an account has a code of the hash, not the hash.
+  static func isKeyed(_ account: StoredAccount) -> Bool {
+    account.passwordHash.count > size
   }
 
-  /// Whether a hash has the algorithm and cost of new ones.
+  /// Whether a hash is keyed, and has the algorithm and cost of new ones.
   static func isCurrent(_ account: StoredAccount, _ cost: PasswordCost) -> Bool {
-    isCurrent(account) && PasswordCost(stored: account.passwordRounds) == cost
+    isKeyed(account) && PasswordCost(stored: account.passwordRounds) == cost
   }
 
   /// PBKDF2 with HMAC-SHA256 (RFC 8018, 5.2), one block.

@@ -2,7 +2,7 @@ import CloudKitWebServices
 import Effects
 import Foundation
 
-/// A password's hash with its parameters, as stored in an account.
+/// The code of a password's hash with its parameters, as stored in an account.
 struct PasswordSecret: Sendable {
   var salt: Data
   var hash: Data
@@ -21,6 +21,7 @@ extension StoredAccount {
 final class PasswordService: Sendable {
   private let storage: any Storage
   private let writer: StorageWriter
+  private let vault: FieldVault
   let hashing: HashingQueue
   private let attempts: SignInLimiter
   private let secondFactors: SecondFactorService
@@ -32,6 +33,7 @@ final class PasswordService: Sendable {
   init(
     storage: any Storage,
     writer: StorageWriter,
+    vault: FieldVault,
     hashing: HashingQueue,
     attempts: SignInLimiter,
     secondFactors: SecondFactorService,
@@ -42,6 +44,7 @@ final class PasswordService: Sendable {
   ) {
     self.storage = storage
     self.writer = writer
+    self.vault = vault
     self.hashing = hashing
     self.attempts = attempts
     self.secondFactors = secondFactors
@@ -65,14 +68,28 @@ final class PasswordService: Sendable {
     let cost = PasswordCost(limits)
     let text = PasswordRule.normalized(password)
     return try await hashing.withPlace(of: sender, limits) { lane in
-      try await lane.run {
-        PasswordSecret(
-          salt: salt,
-          hash: try PasswordHash.make(text, salt: salt, cost: cost),
-          cost: cost
-        )
-      }
+      try await lane.run { [self] in try self.secret(text, salt: salt, cost: cost) }
     }
+  }
+
+  private func secret(_ text: String, salt: Data, cost: PasswordCost) throws -> PasswordSecret {
+    let hash = try PasswordHash.make(text, salt: salt, cost: cost)
+    return PasswordSecret(
+      salt: salt,
+      hash: try vault.code(of: hash, for: Self.purpose),
+      cost: cost
+    )
+  }
+
+  private static let purpose = "password"
+
+  /// Whether a hash is that of an account's password.
+  private func matches(_ hash: Data, _ account: StoredAccount) -> Bool {
+    guard PasswordHash.isKeyed(account) else {
+      return PasswordHash.isEqual(hash, account.passwordHash)
+    }
+    // What no key has made is the code of no password: the account signs in elsewhere.
+    return (try? vault.isCode(account.passwordHash, of: hash, for: Self.purpose)) ?? false
   }
 
   /// Returns the account for a right password and, if it has a second factor, a right code.
@@ -97,13 +114,13 @@ final class PasswordService: Sendable {
       try await attempts.reserve(attempt)
       let known = try storage.read { try $0.account(userName: userName) }
       let cost = PasswordCost(limits)
-      let isRight = try await lane.run {
+      let isRight = try await lane.run { [self] in
         try Self.forms(of: password).contains { form in
           // An unknown name takes the same time as a wrong password.
           let hash =
             try known.map { try PasswordHash.make(form, like: $0) }
             ?? PasswordHash.make(form, salt: Data(count: 16), cost: cost)
-          return known.map { PasswordHash.isEqual(hash, $0.passwordHash) } ?? false
+          return known.map { matches(hash, $0) } ?? false
         }
       }
       guard let known, isRight, try !storage.read({ try $0.state(of: known.id).0.isDisabled })
@@ -147,12 +164,8 @@ final class PasswordService: Sendable {
     let salt = effects.randomness.bytes(16)
     let cost = PasswordCost(limits)
     let text = PasswordRule.normalized(password)
-    let secret = try await lane.run {
-      PasswordSecret(
-        salt: salt,
-        hash: try PasswordHash.make(text, salt: salt, cost: cost),
-        cost: cost
-      )
+    let secret = try await lane.run { [self] in
+      try self.secret(text, salt: salt, cost: cost)
     }
     return try await writer.write { [storage] in
       try storage.read { snapshot in
