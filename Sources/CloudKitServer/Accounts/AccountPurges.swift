@@ -157,9 +157,10 @@ final class AccountPurges: Sendable {
     }
     for (key, id) in owned {
       for zone in try storage.read({ try $0.livingZones(in: id) }) where key.scope == .private {
-        guard try storage.read({ try !$0.shareNames(in: id, zone: zone.number).isEmpty }) else {
-          continue
+        let isShared = try storage.read { snapshot in
+          try !snapshot.shares(in: id, zone: zone.number, after: "", limit: 1) { _ in true }.isEmpty
         }
+        guard isShared else { continue }
         try await zones.end(
           named: zone.name,
           container: key.container,
@@ -168,6 +169,7 @@ final class AccountPurges: Sendable {
           ending: .purged
         )
       }
+      while try await thin(id) { try Task.checkCancellation() }
       // Links of former participants find no zone; they are removed when no feed needs them any
       // more.
       let mark = DirectoryEntry(
@@ -181,6 +183,21 @@ final class AccountPurges: Sendable {
         batch.savedEntries = [mark]
         return (batch, ())
       }
+    }
+  }
+
+  /// Deletes some rows of a database, until those that are left fit in one transaction; returns false
+  /// then.
+  private func thin(_ id: PartitionID) async throws -> Bool {
+    try await writer.write(to: id) { [storage, limits] () -> (WriteBatch?, Bool) in
+      let step = limits.removalStep
+      guard try storage.read({ try $0.exceeds(step, in: id, .partition) }) else {
+        return (nil, false)
+      }
+      var batch = WriteBatch(partition: id)
+      batch.thinning = .partition
+      batch.removalStep = step
+      return (batch, true)
     }
   }
 

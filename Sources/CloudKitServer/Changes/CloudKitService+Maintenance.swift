@@ -54,6 +54,9 @@ extension CloudKitService {
       do { try await effects.clock.sleep(seconds: limits.eventPollInterval) } catch { return }
       // If the storage does not respond now, the next round may succeed; requests report the error.
       try? await delivery.deliverEvents()
+      // For as long as the pause: the next events are not delayed further. After an error the next
+      // round continues.
+      try? await removals.run(for: limits.eventPollInterval)
       sinceTidying += limits.eventPollInterval
       guard sinceTidying >= 3600 else { continue }
       sinceTidying = 0

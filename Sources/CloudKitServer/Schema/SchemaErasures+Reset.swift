@@ -16,6 +16,7 @@ extension SchemaErasures {
       if key.scope == .public {
         try await indexes.activate([QueryPlan.everything], of: RecordTypeSchema.users.name, id)
       }
+      while try await thin(id, key, of: container) { try Task.checkCancellation() }
       let tag = String(effects.randomness.next(), radix: 36)
       let note = try await writer.write(to: id) { [self] () -> (WriteBatch?, CommitNotification?) in
         guard var entry = try storage.read({ try $0.entry(SchemaErasing.key(container)) }) else {
@@ -33,6 +34,39 @@ extension SchemaErasures {
         return (batch, note)
       }
       if let note { delivery.announce(note) }
+    }
+  }
+
+  /// Deletes some records of the default zone, until those that are left fit in the transaction that
+  /// empties the database; returns false then.
+  ///
+  /// A record that is saved in the meantime may be deleted, as one that is saved before the reset.
+  private func thin(
+    _ id: PartitionID,
+    _ key: PartitionKey,
+    of container: String
+  ) async throws -> Bool {
+    try await writer.write(to: id) { [self] () -> (WriteBatch?, Bool) in
+      try storage.read { snapshot in
+        guard let entry = try snapshot.entry(SchemaErasing.key(container)) else {
+          return (nil, false)
+        }
+        let erasing = try WireCoding.decode(SchemaErasing.self, from: entry.body)
+        guard let last = erasing.emptiedThrough, last < id.rawValue,
+          try snapshot.exceeds(limits.removalStep, in: id, .defaultZone)
+        else { return (nil, false) }
+        var batch = WriteBatch(partition: id)
+        batch.expectedEntries[entry.key] = .some(entry.revision)
+        if key.scope != .public {
+          // A batch that another server decided with the deleted records must not be written.
+          let counter = try snapshot.database(id).counter
+          batch.expectedCounter = counter
+          batch.counter = counter.next
+        }
+        batch.thinning = .defaultZone
+        batch.removalStep = limits.removalStep
+        return (batch, true)
+      }
     }
   }
 
@@ -58,6 +92,7 @@ extension SchemaErasures {
     // Includes the records in the default zone, which no zone's change covers.
     var counter = database.counter.next
     batch.emptiedZones = [.defaultZone] + living.map(\.number)
+    batch.removalStep = limits.removalStep
     batch.zones = living.map { zone in
       counter = counter.next
       var zone = zone

@@ -16,6 +16,7 @@ extension CloudKitService {
     }
     devices.endUnboundListeners()
     try await erasing.finishAll()
+    try await removals.finishAll()
     try await purges.purgeDeleted()
     try await purges.forgetPartitions()
     try await assets.collectGarbage()

@@ -28,6 +28,7 @@ package final class CloudKitService: Sendable {
   let subscriptions: SubscriptionService
   package let users: UserService
   package let zones: ZoneService
+  let removals: ZoneRemovals
   package let indexes: QueryIndexes
   let records: RecordService
   let queries: QueryService
@@ -242,6 +243,7 @@ package final class CloudKitService: Sendable {
       tokens: tokens,
       limits: limits
     )
+    removals = ZoneRemovals(storage: storage, writer: writer, limits: limits, effects: effects)
     sharing = SharingService(
       storage: storage,
       writer: writer,

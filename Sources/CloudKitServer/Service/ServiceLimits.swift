@@ -57,6 +57,11 @@ package struct ServiceLimits: Hashable, Sendable {
   package var linkedRowsPerSecond = 20_000.0
   /// Such rows that they may add at once: a library that is saved for the first time.
   package var linkedRowBurst = 2_000_000.0
+  /// Rows that one transaction deletes of an ended zone, a purged database or one that is reset; the
+  /// others follow in further transactions, which other writers do not wait for.
+  package var rowsPerRemoval = 2000
+  /// Bytes of such rows; the row that exceeds them is deleted too.
+  package var bytesPerRemoval: Int64 = 8 * 1_048_576
   /// Bytes of a record's fields, assets not counted.
   package var recordSize = 1_048_576
   /// Bytes of one file.

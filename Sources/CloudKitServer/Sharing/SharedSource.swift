@@ -30,7 +30,9 @@ struct SharedSource: Codable, Hashable, Sendable {
     let key = RecordKey(zone: zone, name: record)
     let zoneShare = RecordKey(zone: zone, name: ShareDictionary.zoneShareName)
     let found = try snapshot.records(in: partition, keys: [key, zoneShare])
-    guard let record = found[key], !record.isDeleted else { return false }
+    guard let record = found[key], !record.isDeleted,
+      try !snapshot.isEnded(zone, in: partition)
+    else { return false }
     var share = found[zoneShare]
     if share?.isDeleted != false, let name = record.membership?.share {
       let key = RecordKey(zone: zone, name: name)
@@ -79,7 +81,8 @@ struct SharedUpload: Codable, Hashable, Sendable {
     in partition: PartitionID,
     _ snapshot: any StorageSnapshot
   ) throws -> Bool {
-    try snapshot.shares(
+    guard try !snapshot.isEnded(zone, in: partition) else { return false }
+    return try snapshot.shares(
       in: partition,
       keys: shares.map { RecordKey(zone: zone, name: $0) }
     ) { share in

@@ -17,6 +17,7 @@ package struct DirectoryEntry: Hashable, Sendable {
     case deviceBinding = "device-binding"
     case deviceCode = "device-code"
     case discoverability
+    case endedZone = "ended-zone"
     case identity
     case identityAttempt = "identity-attempt"
     case invitation
@@ -31,6 +32,8 @@ package struct DirectoryEntry: Hashable, Sendable {
     case sessionEnd = "session-end"
     case signature
     case signInCount = "sign-in-count"
+    /// A file that was uploaded and never used by a record.
+    case unusedUpload = "unused-upload"
     case upload
   }
 

@@ -261,8 +261,15 @@ package protocol StorageSnapshot {
   func users(account: String) throws -> [StoredUser]
   /// The partitions that belong to a container's user.
   func partitions(container: String, owner: String) throws -> [PartitionKey: PartitionID]
-  /// The bytes of all rows in a partition that clients can add, without assets.
+  /// The bytes of all rows in a partition that clients can add, without assets and without rows of
+  /// ended zones.
   func recordBytes(in id: PartitionID) throws -> Int64
+  /// Whether a place has more rows than one step deletes.
+  func exceeds(
+    _ step: RemovalStep,
+    in id: PartitionID,
+    _ thinning: WriteBatch.Thinning
+  ) throws -> Bool
   /// The people who made records of so many bytes or more together in a partition.
   func creators(in id: PartitionID, holding bytes: Int64) throws -> [String]
   /// The number of records of a type in a partition.

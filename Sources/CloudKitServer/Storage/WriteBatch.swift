@@ -22,7 +22,14 @@ package struct WriteBatch: Sendable {
   package var counter: ChangeNumber?
   package var zones: [StoredZone] = []
   /// Zones whose records are all deleted.
+  ///
+  /// As many rows as one step has are deleted in this transaction, the others by `ZoneRemovals`. The
+  /// rows of the default zone, which does not end, are all deleted at once.
   package var emptiedZones: [ZoneNumber] = []
+  /// Rows that are deleted before all others of their place are, so that the transaction which
+  /// deletes these is short.
+  package var thinning: Thinning?
+  package var removalStep = RemovalStep()
   /// Saved records and tombstones.
   package var records: [StoredRecord] = []
   /// Those of them that are new under their names: no row exists.
@@ -109,6 +116,14 @@ package struct WriteBatch: Sendable {
   /// Whether it ends something that servers cache.
   var changesCachedDirectory: Bool {
     !endedSessions.isEmpty || !removedAPITokens.isEmpty || !removedDevices.isEmpty
+  }
+
+  /// The place of rows that are deleted in steps.
+  package enum Thinning: Hashable, Sendable {
+    /// Everything in the partition.
+    case partition
+    /// The records of the default zone, except those of users.
+    case defaultZone
   }
 
   package struct SessionRenewal: Hashable, Sendable {

@@ -117,15 +117,17 @@ struct DatabaseLookup: Sendable {
       let byZone = Dictionary(grouping: links, by: \.zone)
       for (number, links) in byZone.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
         guard let link = links.first else { continue }
+        let row = rows.first { $0.number == number && $0.ending == nil }
         var parts: [ZoneView.Part] = []
-        for start in stride(from: 0, to: links.count, by: limits.itemsPerRequest) {
+        // Of a zone that has ended rows may be left.
+        let count = row == nil ? 0 : links.count
+        for start in stride(from: 0, to: count, by: limits.itemsPerRequest) {
           let page = links[start..<min(start + limits.itemsPerRequest, links.count)]
           parts += try snapshot.shares(
             in: id,
             keys: page.map { RecordKey(zone: number, name: $0.share) }
           ) { try ZoneView.Part($0, for: user) }.compactMap { $0 }
         }
-        let row = rows.first { $0.number == number && $0.ending == nil }
         zones.append(
           SharedZone(
             partition: id,

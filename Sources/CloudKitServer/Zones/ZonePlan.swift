@@ -40,6 +40,7 @@ struct ZonePlan {
     batch.counter = counter
     batch.zones = Set(changedNames).sorted().compactMap { rows[$0] }
     batch.emptiedZones = emptied
+    batch.removalStep = limits.removalStep
     return batch
   }
 

@@ -230,6 +230,7 @@ package final class ZoneService: Sendable {
       batch.expectedCounter = database.counter
       batch.counter = row.change
       batch.emptiedZones = [row.number]
+      batch.removalStep = limits.removalStep
       batch.zones = [row]
       var note = CommitNotification(
         process: delivery.process,

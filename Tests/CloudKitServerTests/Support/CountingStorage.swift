@@ -289,6 +289,13 @@ struct CountingSnapshot: StorageSnapshot {
   func recordBytes(in id: PartitionID) throws -> Int64 {
     try base.recordBytes(in: id)
   }
+  func exceeds(
+    _ step: RemovalStep,
+    in id: PartitionID,
+    _ thinning: WriteBatch.Thinning
+  ) throws -> Bool {
+    try base.exceeds(step, in: id, thinning)
+  }
   func creators(in id: PartitionID, holding bytes: Int64) throws -> [String] {
     try base.creators(in: id, holding: bytes)
   }

@@ -40,7 +40,9 @@ struct StorageAudit<Session: SQLSession> {
         """
         SELECT r.partition FROM records AS r LEFT JOIN zones AS z
           ON z.partition = r.partition AND z.number = r.zone AND z.ending IS NULL
-        WHERE r.zone <> 0 AND z.partition IS NULL
+        LEFT JOIN directory_entries AS e ON e.kind = 'ended-zone'
+          AND e.name = CAST(r.partition AS TEXT) || '/' || CAST(r.zone AS TEXT)
+        WHERE r.zone <> 0 AND z.partition IS NULL AND e.name IS NULL
         """
       ),
       (

@@ -62,7 +62,7 @@ extension SQLCommit {
     }
   }
 
-  private func row(_ entry: DirectoryEntry) -> [SQLValue] {
+  func row(_ entry: DirectoryEntry) -> [SQLValue] {
     [
       .text(entry.key.kind.rawValue), .text(entry.key.name), .text(entry.owner),
       .integer(entry.revision), .integer(entry.expires ?? .max), .bytes(entry.body),

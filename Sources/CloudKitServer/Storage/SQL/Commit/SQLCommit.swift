@@ -126,13 +126,7 @@ struct SQLCommit<Session: SQLSession> {
   }
 
   private func writeZones(_ partition: PartitionID) throws {
-    for zone in batch.emptiedZones { try removeShortGUIDs(of: zone, partition) }
-    for table in ["records", "departures", "record_references", "asset_uses", "index_entries"] {
-      try session.run(
-        "DELETE FROM \(table) WHERE partition = $1 AND zone = $2",
-        each: batch.emptiedZones.map { [.integer(partition.rawValue), .integer($0.rawValue)] }
-      )
-    }
+    try emptyZones(partition)
     try session.insert(
       into: StorageTables.zones,
       .replaced,

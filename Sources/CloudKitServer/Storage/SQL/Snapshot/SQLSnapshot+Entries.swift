@@ -43,10 +43,16 @@ extension SQLSnapshot {
   }
 
   func recordCount(in id: PartitionID, type: String) throws -> Int64 {
-    try connection.query(
-      "SELECT COUNT(*) FROM records WHERE partition = $1 AND type = $2 AND deleted = 0",
-      [partition(id), .text(type)]
-    ) { $0.int64(0) }.first ?? 0
+    func count(_ zone: ZoneNumber?) throws -> Int64 {
+      try connection.query(
+        """
+        SELECT COUNT(*) FROM records
+        WHERE partition = $1 AND type = $2 AND deleted = 0\(zone == nil ? "" : " AND zone = $3")
+        """,
+        [partition(id), .text(type)] + (zone.map { [.integer($0.rawValue)] } ?? [])
+      ) { $0.int64(0) }.first ?? 0
+    }
+    return try endedZones(in: id).reduce(try count(nil)) { try $0 - count($1) }
   }
 
   func recordBytes(in id: PartitionID) throws -> Int64 {
@@ -63,16 +69,39 @@ extension SQLSnapshot {
       ("replies", RowCost.other, "LENGTH(body) + LENGTH(device)"),
       ("subscriptions", RowCost.other, "LENGTH(body) + LENGTH(id)"),
     ]
-    return try parts.reduce(0) { sum, part in
-      let found = try connection.query(
+    func bytes(of part: (String, Int, String), zone: ZoneNumber?) throws -> Int64 {
+      try connection.query(
         """
         SELECT CAST(COALESCE(SUM(\(part.1) + \(part.2)), 0) AS BIGINT)
-        FROM \(part.0) WHERE partition = $1
+        FROM \(part.0) WHERE partition = $1\(zone == nil ? "" : " AND zone = $2")
         """,
-        [partition(id)]
-      ) { $0.int64(0) }
-      return sum + (found.first ?? 0)
+        [partition(id)] + (zone.map { [.integer($0.rawValue)] } ?? [])
+      ) { $0.int64(0) }.first ?? 0
     }
+    let ended = try endedZones(in: id)
+    return try parts.reduce(0) { sum, part in
+      let isInZones = StorageTables.partitioned.contains {
+        $0.name == part.0 && $0.primaryKey.contains("zone")
+      }
+      let gone = isInZones ? try ended.reduce(0) { try $0 + bytes(of: part, zone: $1) } : 0
+      return try sum + bytes(of: part, zone: nil) - gone
+    }
+  }
+
+  /// The zones that have ended, and have rows left.
+  private func endedZones(in id: PartitionID) throws -> [ZoneNumber] {
+    try entries(DirectoryRange(.endedZone, owner: EndedZone.owner(id), limit: .max)).compactMap {
+      EndedZone($0.key)?.zone
+    }
+  }
+
+  func exceeds(
+    _ step: RemovalStep,
+    in id: PartitionID,
+    _ thinning: WriteBatch.Thinning
+  ) throws -> Bool {
+    _ = try partition(id)
+    return try RowRemoval(connection, id, thinning).exceeds(step)
   }
 
   func creators(in id: PartitionID, holding bytes: Int64) throws -> [String] {
