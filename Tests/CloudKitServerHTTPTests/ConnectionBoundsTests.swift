@@ -86,6 +86,34 @@ struct ConnectionBoundsTests {
     }
   }
 
+  @Test(
+    "Large heads share the memory budget of bodies until their requests end; small ones take none"
+  )
+  func heads() async throws {
+    try await withServer(.init(bufferLimit: 30_000), Self.ok) { port in
+      let large = "X-Large: \(String(repeating: "x", count: 9000))\r\n"
+      func head(_ path: String, _ fields: String) -> String {
+        "POST \(path) HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\n\(fields)\r\n"
+      }
+      try await RawLine.withLine(to: port) { waiting in
+        // The body is missing: the head stays, beside which half of the budget has no room for another.
+        try await waiting.send(head("/x", large + "Expect: 100-continue\r\n"))
+        _ = try await waiting.read(through: "100 Continue\r\n\r\n")
+        for (fields, status) in [(large, 503), ("", 200), ("", 200)] {
+          try await RawLine.withLine(to: port) { line in
+            try await line.send(head("/x", fields) + "x")
+            let reply = try await line.read(through: "\r\n\r\n")
+            #expect(reply.hasPrefix("HTTP/1.1 \(status) "))
+          }
+        }
+        try await waiting.send("x")
+        _ = try await waiting.read(through: "ok")
+        try await waiting.send(head("/x", large) + "x")
+        #expect(try await waiting.read(through: "\r\n\r\n").hasPrefix("HTTP/1.1 200 "))
+      }
+    }
+  }
+
   @Test("One site takes half of the buffers at most, and leaves the rest to others")
   func shares() {
     let budget = BufferBudget(limit: 100)

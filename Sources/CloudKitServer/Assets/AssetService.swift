@@ -9,6 +9,7 @@ package final class AssetService: Sendable {
   let writer: StorageWriter
   let quotas: DatabaseQuotas
   let throttle: RequestThrottle
+  private let reads: BoundedReads
   let limits: ServiceLimits
   let effects: Effects
   let uploads = UploadLedger()
@@ -25,6 +26,7 @@ package final class AssetService: Sendable {
     databases: DatabaseLookup,
     quotas: DatabaseQuotas,
     throttle: RequestThrottle,
+    reads: BoundedReads,
     signer: Signer,
     address: ServerAddress,
     downloadURL: String?,
@@ -37,6 +39,7 @@ package final class AssetService: Sendable {
     self.databases = databases
     self.quotas = quotas
     self.throttle = throttle
+    self.reads = reads
     self.signer = signer
     self.address = address
     self.downloadURL = downloadURL
@@ -57,7 +60,9 @@ package final class AssetService: Sendable {
         extension: ErrorExtension(code: .limitExceeded)
       )
     }
-    let (id, shared) = try uploadTarget(request.zoneID, context)
+    let (id, shared) = try await reads.run(for: context) { [self] control in
+      try uploadTarget(request.zoneID, context, control)
+    }
     try await quotas.check(context, id)
     let credential = IssuingCredential(context)
     let tokens = try request.tokens.map { token in
@@ -88,8 +93,18 @@ package final class AssetService: Sendable {
     guard request.assets.count <= limits.itemsPerRequest else {
       throw ErrorDictionary(.badRequest, "more than \(limits.itemsPerRequest) assets")
     }
+    return try await reads.run(for: context) { [self] control in
+      try rereferenced(request, context, control)
+    }
+  }
+
+  private func rereferenced(
+    _ request: RereferenceAssetsRequest,
+    _ context: RequestContext,
+    _ control: ReadControl
+  ) throws -> Data {
     let zone = request.zoneID ?? .defaultZone
-    let (id, number, found) = try storage.read { snapshot in
+    let (id, number, found) = try storage.read(control) { snapshot in
       let database = try databases.target(of: [zone], context, snapshot)
       let number = try ZoneDirectory(database, context).number(of: zone)
       let found = try snapshot.records(
@@ -126,10 +141,11 @@ package final class AssetService: Sendable {
   /// Files are stored in the partition of their records: that of the zone's owner.
   private func uploadTarget(
     _ zone: ZoneID?,
-    _ context: RequestContext
+    _ context: RequestContext,
+    _ control: ReadControl
   ) throws -> (PartitionID, SharedUpload?) {
     let zone = zone ?? .defaultZone
-    return try storage.read { snapshot in
+    return try storage.read(control) { snapshot in
       let database = try databases.target(of: [zone], context, snapshot)
       let number = try ZoneDirectory(database, context).number(of: zone)
       // In another owner's database the shares determine the write permission.

@@ -48,11 +48,13 @@ final class QueryService: Sendable {
       throw ErrorDictionary(.badRequest, "SharedDB does not support Zone Wide queries")
     }
     let zoneID = request.zoneID ?? .defaultZone
-    let (id, access) = try storage.read { snapshot in
-      let database = try databases.target(of: [zoneID], context, snapshot)
-      // Checked first: errors about fields and indexes are no help if the zone does not exist.
-      if !isWide { _ = try ZoneDirectory(database, context).number(of: zoneID) }
-      return (database.id, try snapshot.access(in: database.id, context))
+    let (id, access) = try await reads.run(for: context) { [self] control in
+      try storage.read(control) { snapshot in
+        let database = try databases.target(of: [zoneID], context, snapshot)
+        // Checked first: errors about fields and indexes are no help if the zone does not exist.
+        if !isWide { _ = try ZoneDirectory(database, context).number(of: zoneID) }
+        return (database.id, try snapshot.access(in: database.id, context))
+      }
     }
     let plan = try self.plan(request.query, name, access, context)
     let marker = try SealedMarker.open(request, context, signer)

@@ -141,13 +141,18 @@ package final class CloudKitService: Sendable {
       databases: databases,
       quotas: quotas,
       throttle: rates.throttle,
+      reads: reads,
       signer: signer,
       address: address,
       downloadURL: configuration.assetURL,
       limits: limits,
       effects: effects
     )
-    let hub = NotificationHub(effects: effects, timeout: limits.longPollTimeout)
+    let hub = NotificationHub(
+      effects: effects,
+      timeout: limits.longPollTimeout,
+      listenerLimit: limits.listenersPerDevice
+    )
     delivery = try NotificationDelivery(
       storage: storage,
       hub: hub,

@@ -188,6 +188,8 @@ package struct ServiceLimits: Hashable, Sendable {
   /// Devices of one user in a container's environment; a further one replaces the one that has not
   /// listened for longest.
   package var devicesPerUser = 50
+  /// Long polls and event streams of one device at a time; a further one ends the oldest.
+  package var listenersPerDevice = 16
   /// Seconds after which a long poll answers `null`.
   package var longPollTimeout = 45.0
   /// Seconds that tombstones of records are kept; older change tokens have expired.

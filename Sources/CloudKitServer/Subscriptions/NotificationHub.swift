@@ -87,13 +87,21 @@ final class NotificationHub: Sendable {
   /// In seconds.
   private let timeout: Double
   private let deviceLimit: Int
+  /// Waits of one device at a time.
+  private let listenerLimit: Int
   /// The identifier of this run: numbers of another run are meaningless in this one.
   let run: String
 
-  init(effects: Effects, timeout: Double, deviceLimit: Int = 100_000) {
+  init(
+    effects: Effects,
+    timeout: Double,
+    deviceLimit: Int = 100_000,
+    listenerLimit: Int = ServiceLimits().listenersPerDevice
+  ) {
     self.effects = effects
     self.timeout = timeout
     self.deviceLimit = deviceLimit
+    self.listenerLimit = listenerLimit
     run = effects.randomness.bytes(6).hexadecimal
   }
 
@@ -323,20 +331,34 @@ final class NotificationHub: Sendable {
   }
 
   private func begin(_ listener: Listener, _ id: UInt64, _ token: String) {
-    if let ready = register(listener, id, token) { listener.serve(ready) }
+    let (ready, surplus) = register(listener, id, token)
+    surplus?.serve(.closed)
+    if let ready { listener.serve(ready) }
   }
 
-  private func register(_ listener: Listener, _ id: UInt64, _ token: String) -> Delivery? {
+  /// Begins a wait, unless its result is there already.
+  ///
+  /// Of too many of one device the oldest ends: a client whose connection broke listens again before
+  /// the server notices that.
+  private func register(
+    _ listener: Listener,
+    _ id: UInt64,
+    _ token: String
+  ) -> (ready: Delivery?, surplus: Listener?) {
     state.withLock { state in
       state.beginning.remove(id)
-      if state.isClosed { return .closed }
-      if state.cancelled.remove(id) != nil { return .nothing }
-      guard var device = state.devices[token] else { return .closed }
+      if state.isClosed { return (.closed, nil) }
+      if state.cancelled.remove(id) != nil { return (.nothing, nil) }
+      guard var device = state.devices[token] else { return (.closed, nil) }
       if let ready = delivery(listener.position, &device) {
         state.devices[token] = device
-        return ready
+        return (ready, nil)
       }
-      guard timeout > 0 else { return .nothing }
+      guard timeout > 0 else { return (.nothing, nil) }
+      var surplus: Listener?
+      if device.listeners.count >= listenerLimit, let oldest = device.listeners.keys.min() {
+        surplus = state.devices[token]?.listeners.removeValue(forKey: oldest)
+      }
       state.devices[token]?.listeners[id] = listener
       state.deadlines.append(
         Deadline(time: effects.clock.uptime + timeout, listener: id, token: token)
@@ -344,7 +366,7 @@ final class NotificationHub: Sendable {
       if state.ticking == nil {
         state.ticking = effects.tasks.spawn { [weak self] in await self?.tick() }
       }
-      return nil
+      return (nil, surplus)
     }
   }
 

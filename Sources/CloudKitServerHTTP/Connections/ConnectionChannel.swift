@@ -39,8 +39,10 @@ struct ConnectionChannel: ServerChildChannel {
   /// The handler serves it; `OpenConnections` records when it has ended.
   func handle(value: Value, logger: Logger) async {}
 
-  /// In bytes, of one header field and of all: heads are in no budget, so a network's connections
-  /// together must not fill the memory with them.
+  /// In bytes, of one header field and of all.
+  ///
+  /// A head of more than a few kilobytes takes its place in the budget of bodies once it is complete
+  /// (`Exchange.hold`).
   private static let headerLimit = 32 * 1024
   private static let headerCount = 1000
 }

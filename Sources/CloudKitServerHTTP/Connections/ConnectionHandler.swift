@@ -143,6 +143,13 @@ final class ConnectionHandler: ChannelDuplexHandler {
     let exchange = Exchange(incoming, head)
     self.exchange = exchange
     responder.began()
+    guard exchange.hold(head, responder.budget) else {
+      let refusal = responder.noRoom(incoming)
+      // The client receives the refusal instead of 100 Continue.
+      if exchange.isExpectant { return send(refusal, exchange, context) }
+      exchange.early = refusal
+      return
+    }
     if exchange.isExpectant {
       if exchange.incoming.kind != .transfer, exchange.announced > exchange.limit {
         // The client receives the refusal instead of 100 Continue.
@@ -384,6 +391,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
 
   private func end(_ exchange: Exchange, _ context: ChannelHandlerContext, _ isLast: Bool) {
     exchange.task = nil
+    exchange.releaseHeldHead()
     lastActivity = .now()
     // Before the end is written, because the next request may arrive during that.
     self.exchange = nil
@@ -434,8 +442,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
     let head = responder.eventsHead(exchange)
     responder.note(exchange, status: 200, headers: head.headers)
     context.write(wrapOutboundOut(.head(head)), promise: nil)
-    // Only the line of the log still needs the request.
-    exchange.releaseHeaders()
+    exchange.releaseHead()
     // The client sends nothing more: free the read buffer.
     try? context.channel.syncOptions?.setOption(
       .recvAllocator,

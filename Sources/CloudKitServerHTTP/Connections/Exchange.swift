@@ -19,8 +19,8 @@ final class Exchange {
   let isExpectant: Bool
   let start = ContinuousClock().now
 
-  /// Frees the request's headers, when they have been read and the exchange lasts for days.
-  func releaseHeaders() { incoming.request.headers = [:] }
+  /// The budget in which a large head is counted, and its bytes there.
+  private var heldHead: (budget: BufferBudget, bytes: Int)?
 
   /// The received body, of requests that are read into memory.
   var body = ByteBuffer()
@@ -59,6 +59,38 @@ final class Exchange {
     isKeptAlive = head.isKeepAlive
     announced = incoming.request.headers["content-length"].flatMap { Int($0) } ?? 0
     isExpectant = incoming.request.headers["expect"] != nil
+  }
+
+  deinit { releaseHeldHead() }
+
+  /// Reserves the bytes of a head that is not small until the exchange ends; false if the budget is
+  /// used up.
+  ///
+  /// Its headers are freed then: the refusal needs none.
+  func hold(_ head: HTTPRequestHead, _ budget: BufferBudget) -> Bool {
+    let bytes = head.headers.reduce(head.uri.utf8.count) {
+      $0 + $1.name.utf8.count + $1.value.utf8.count
+    }
+    guard bytes > Self.smallHead else { return true }
+    guard budget.take(bytes, for: site) else {
+      incoming.request.headers = [:]
+      return false
+    }
+    heldHead = (budget, bytes)
+    return true
+  }
+
+  /// Frees the request's head, when it has been read and logged and the exchange lasts for days.
+  func releaseHead() {
+    incoming.request.headers = [:]
+    incoming.request.path = ""
+    releaseHeldHead()
+  }
+
+  /// Returns the bytes reserved for the head.
+  func releaseHeldHead() {
+    if let heldHead { heldHead.budget.release(heldHead.bytes, for: site) }
+    heldHead = nil
   }
 
   /// Whether the body has so many bytes that the credential has to be checked now.
@@ -125,6 +157,8 @@ final class Exchange {
     heldReply = 0
   }
 
+  /// The bytes of a head that need no reservation: it costs no more than its connection.
+  private static let smallHead = 4096
   /// The bytes of a reply that need no reservation.
   private static let shortReply = 1 << 14
   /// The bytes allocated because of a client's `Content-Length` alone.

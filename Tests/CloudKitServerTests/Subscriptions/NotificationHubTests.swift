@@ -1,5 +1,6 @@
 import CloudKitWebServices
 import Effects
+import Synchronization
 import Testing
 
 @testable import CloudKitServer
@@ -29,5 +30,30 @@ struct NotificationHubTests {
         continue
       }
     }
+  }
+
+  @Test("A device has a limited number of listeners; a further one ends the oldest")
+  func listeners() throws {
+    let hub = NotificationHub(effects: .still, timeout: 45, listenerLimit: 2)
+    hub.note(
+      StoredDevice(
+        token: "page",
+        container: "iCloud.test",
+        environment: .development,
+        clientID: nil
+      )
+    )
+    let ended = Mutex<[Int]>([])
+    var waits: [EventWait] = []
+    for number in 0..<4 {
+      waits.append(
+        hub.stream("page", after: 0) { delivery in
+          if case .closed = delivery { ended.withLock { $0.append(number) } }
+        }
+      )
+    }
+    #expect(ended.withLock { $0 } == [0, 1])
+    hub.close()
+    #expect(ended.withLock { $0.sorted() } == [0, 1, 2, 3])
   }
 }
