@@ -189,11 +189,14 @@ extension AssetService {
       throw error
     }
     let body = try WireCoding.encode(value)
-    let first = try await writer.write { [storage] () -> (WriteBatch?, DirectoryEntry?) in
+    let first = try await writer.write { [self] () -> (WriteBatch?, DirectoryEntry?) in
       if let known = try storage.read({ try $0.entry(key) }) { return (nil, known) }
       var batch = WriteBatch()
       batch.expectedEntries[key] = .some(nil)
-      batch.savedEntries.append(DirectoryEntry(key, expires: permit.expires, body: body))
+      batch.savedEntries = [
+        DirectoryEntry(key, expires: permit.expires, body: body),
+        unusedUpload(place),
+      ]
       return (batch, nil)
     }
     guard let first else {

@@ -37,6 +37,11 @@ package struct AssetPlace: Hashable, Sendable {
     self.file = file
   }
 
+  /// The entry of the file as long as no record has used it.
+  var unusedUpload: DirectoryEntry.Key {
+    DirectoryEntry.Key(.unusedUpload, "\(partition.rawValue)/\(file)")
+  }
+
   /// Whether a name has the format of this server's file names.
   ///
   /// A file store makes a path of it, so names in sealed texts are checked too: a leaked former key

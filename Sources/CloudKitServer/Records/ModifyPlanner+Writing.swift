@@ -70,6 +70,10 @@ extension ModifyPlanner {
     }
     try writeRoots(in: &batch, &counter)
     writeMoves(in: &batch, &counter)
+    // In the same transaction: the file counts as used from its first use on.
+    batch.removedEntries += Set(batch.assetUses.map(\.digest)).intersection(receivedFiles).map {
+      AssetPlace(input.partition, $0).unusedUpload
+    }
     schema.contribute(to: &batch)
     expect(in: &batch, counter)
     var plan = ModifyPlan(items: items(batch, written))

@@ -23,6 +23,8 @@ struct ModifyPlanner {
 
   /// The fields of stored records, decoded once for all attempts.
   private var decoded: [RecordKey: [String: FieldValue]] = [:]
+  /// The files whose receipts the operations have.
+  var receivedFiles: Set<String> = []
   let work = Work()
 
   /// What the decision has cost.
@@ -339,12 +341,17 @@ struct ModifyPlanner {
     }
   }
 
-  private func admitAssets(_ value: FieldValue, previous: FieldValue?) throws -> FieldValue {
+  private mutating func admitAssets(_ value: FieldValue, previous: FieldValue?) throws -> FieldValue
+  {
+    func admit(_ asset: AssetValue) throws -> AssetValue {
+      let admitted = try input.admitAsset(asset, previous)
+      if asset.receipt != nil, let file = admitted.fileName { receivedFiles.insert(file) }
+      return admitted
+    }
     var value = value
     switch value.content {
-    case .asset(let asset): value.content = .asset(try input.admitAsset(asset, previous))
-    case .assetList(let assets):
-      value.content = .assetList(try assets.map { try input.admitAsset($0, previous) })
+    case .asset(let asset): value.content = .asset(try admit(asset))
+    case .assetList(let assets): value.content = .assetList(try assets.map { try admit($0) })
     default: break
     }
     return value

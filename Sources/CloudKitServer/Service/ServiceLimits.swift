@@ -170,7 +170,8 @@ package struct ServiceLimits: Hashable, Sendable {
   package var notificationBytesPerCommit = 4 * 1_048_576
   /// Seconds that a download URL is valid.
   package var downloadURLLifetime = 60.0 * 60
-  /// Seconds within which an uploaded file must be saved in a record.
+  /// Seconds within which an uploaded file must be saved in a record; a file that was not is removed
+  /// an hour or two later.
   package var receiptLifetime = 24.0 * 60 * 60
   /// Seconds that a session without "stay signed in" is valid; use renews it.
   package var sessionLifetime = 30.0 * 60

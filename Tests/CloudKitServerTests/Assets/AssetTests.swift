@@ -1,7 +1,8 @@
-import CloudKitServer
 import CloudKitWebServices
 import Foundation
 import Testing
+
+@testable import CloudKitServer
 
 extension Person {
   /// Uploads bytes for a field and returns the value to save.
@@ -269,21 +270,76 @@ struct AssetTests {
     try await person.save(.create, "a", ["file": .asset(kept)])
     try await person.save(.create, "b", ["file": .asset(dropped)])
     #expect(try await service.assets.fileCount() == 3)
-    // After a day the unused upload is recorded; it is removed a month later.
     person.server.clock.advance(seconds: day + 1)
     try await service.housekeep()
     #expect(try await service.assets.fileCount() == 3)
     let token = try await person.server.person()
     try await token.save(.forceDelete, "b")
-    person.server.clock.advance(seconds: 29 * day)
     try await service.housekeep()
-    #expect(try await service.assets.fileCount() == 3)
-    person.server.clock.advance(seconds: 2 * day)
+    person.server.clock.advance(seconds: 30 * day - 1)
     try await service.housekeep()
     #expect(try await service.assets.fileCount() == 2)
-    person.server.clock.advance(seconds: 30 * day)
+    person.server.clock.advance(seconds: 2)
     try await service.housekeep()
     #expect(try await service.assets.fileCount() == 1)
+  }
+
+  @Test(
+    "An upload that no record has used is removed after its receipt's time, without a grace period"
+  )
+  func unusedUploads() async throws {
+    let person = try await world()
+    let service = person.server.service
+    let id = try service.storage.partition(
+      PartitionKey(
+        container: TestServer.container,
+        environment: .development,
+        scope: .private,
+        owner: try await person.userRecordName
+      )
+    )
+    let empty = try await service.quotas.usedBytes(in: id)
+    let used = try await person.upload(Data("used for a moment".utf8))
+    let late = try await person.upload(Data("late".utf8))
+    _ = try await person.upload(Data("never".utf8))
+    try await person.save(.create, "a", ["file": .asset(used)])
+    try await person.save(.forceDelete, "a")
+    let hour = 3600.0
+    person.server.clock.advance(seconds: 23 * hour)
+    try await service.housekeep()
+    let later = try await person.server.person()
+    try await later.save(.create, "b", ["file": .asset(late)])
+    person.server.clock.advance(seconds: 2 * hour)
+    try await service.housekeep()
+    #expect(try await service.assets.fileCount() == 3)
+    person.server.clock.advance(seconds: hour)
+    try await service.housekeep()
+    // A backup may refer to the file of the record that was deleted.
+    #expect(try await service.assets.fileCount() == 2)
+    let unused = try service.storage.read { try $0.entries(DirectoryRange(.unusedUpload)) }
+    #expect(unused.isEmpty)
+    person.server.clock.advance(seconds: 61)
+    let files = Int64("used for a moment".utf8.count + "late".utf8.count + 2 * 4096)
+    #expect(try await service.quotas.usedBytes(in: id) - empty < files + 2000)
+    let again = try await person.server.person()
+    let found = try await again.lookup("b").content("file")?.assets.first?.downloadURL
+    #expect(await again.download(try #require(found)).body == Data("late".utf8))
+  }
+
+  @Test("In data that was replaced by an older copy an unused upload is kept like a used file")
+  func unusedUploadsOfCopies() async throws {
+    let person = try await world()
+    let service = person.server.service
+    _ = try await person.upload(Data("used in a newer copy".utf8))
+    try service.storage.branchOff()
+    for day in [2.0, 29] {
+      person.server.clock.advance(seconds: day * 24 * 3600)
+      try await service.housekeep()
+      #expect(try await service.assets.fileCount() == 1)
+    }
+    person.server.clock.advance(seconds: 2 * 24 * 3600)
+    try await service.housekeep()
+    #expect(try await service.assets.fileCount() == 0)
   }
 
   @Test(
