@@ -25,7 +25,7 @@ extension AccountService {
     if let objection = PersonName.objection(to: userName) {
       throw AdministrationError(description: objection)
     }
-    try checkAddress(emailAddress ?? "")
+    try checkEmailAddress(emailAddress ?? "")
     try passwords.checkNew(password, userName: userName)
     let secret = try await passwords.newSecret(password, from: sender)
     let account = StoredAccount(
@@ -149,7 +149,7 @@ extension AccountService {
   }
 
   /// Throws for a text that is no e-mail address; an empty text removes the address.
-  func checkAddress(_ address: String) throws(AdministrationError) {
+  func checkEmailAddress(_ address: String) throws(AdministrationError) {
     guard !address.isEmpty, let objection = EmailAddress.objection(to: address) else { return }
     throw AdministrationError(description: objection)
   }

@@ -104,7 +104,7 @@ package final class AccountService: Sendable {
     using link: DirectoryEntry? = nil
   ) async throws {
     let id = try storage.account(named: userName).id
-    try checkAddress(changes.emailAddress ?? "")
+    try checkEmailAddress(changes.emailAddress ?? "")
     let secret = try await changes.password.asyncMap { password in
       try passwords.checkNew(password, userName: userName)
       return try await passwords.newSecret(password, from: sender)

@@ -184,7 +184,7 @@ final class OwnAccountService: Sendable {
     password: String,
     code: String? = nil
   ) async throws {
-    try accounts.checkAddress(address)
+    try accounts.checkEmailAddress(address)
     try await prove(own, password, code: code)
     let verified =
       !mails.isOn || address.isEmpty
@@ -214,7 +214,7 @@ final class OwnAccountService: Sendable {
     guard mails.isOn,
       let address = try storage.read({ try accounts.pendingAddress(of: own.account, $0) })
     else { throw AdministrationError(description: "No address is waiting for confirmation.") }
-    try accounts.checkAddress(address)
+    try accounts.checkEmailAddress(address)
     try mails.count(askedBy: own.account)
     try await accounts.beginVerification(of: address, for: own.account)
   }

@@ -22,7 +22,7 @@ extension CloudKitService {
     var call = AdminCall(body: request.body, bounds: bodyBounds[nil], by: "")
     call.sender = SenderAddress(request.clientAddress)
     if endpoint == .session(.start) {
-      try rates.checkAddress(request)
+      try rates.checkRate(ofSender: request)
     } else {
       (call.by, call.isOperator) = try await rates.countingFailures(of: request) {
         try await administrator(request)

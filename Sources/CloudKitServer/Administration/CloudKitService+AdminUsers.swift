@@ -65,7 +65,7 @@ extension CloudKitService {
       )
     case .create:
       let user: NewUser = try call.read()
-      try checkAddress(user.emailAddress, isFreeFor: user.userName)
+      try checkEmailAddress(user.emailAddress, isFreeFor: user.userName)
       let id = try await createAccount(
         userName: user.userName,
         password: user.password,
@@ -78,7 +78,7 @@ extension CloudKitService {
       return try call.write(["id": id])
     case .update:
       let user: ChangedUser = try call.read()
-      try checkAddress(user.changes.emailAddress, isFreeFor: user.userName)
+      try checkEmailAddress(user.changes.emailAddress, isFreeFor: user.userName)
       try await accounts.change(user.userName, user.changes)
       auditLog.record("user.update", by: call, about: user.userName, detail: user.changes.names)
       return AdminCall.done
@@ -139,7 +139,7 @@ extension CloudKitService {
   ///
   /// An address that its holder only typed does not block its owner: an administrator can verify
   /// it.
-  private func checkAddress(_ address: String?, isFreeFor userName: String) throws {
+  private func checkEmailAddress(_ address: String?, isFreeFor userName: String) throws {
     guard let address, !address.isEmpty else { return }
     let other = try storage.read { snapshot in
       try snapshot.accounts(emailAddress: address).first { account in

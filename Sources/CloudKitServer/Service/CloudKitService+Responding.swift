@@ -42,7 +42,7 @@ extension CloudKitService {
     if rules.isPage, !isPageHost(request) { return foreignHostPage(request) }
     if rules.isPage, isForeignForm(request) { return foreignFormPage() }
     try checkBody(of: request)
-    if rules.isRatedByAddress { try rates.checkAddress(request) }
+    if rules.isRatedByAddress { try rates.checkRate(ofSender: request) }
     switch route {
     case .api(let path, let endpoint):
       return try await respondToAPI(request, target, path, endpoint)

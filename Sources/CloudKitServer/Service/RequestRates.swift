@@ -18,7 +18,7 @@ final class RequestRates: Sendable {
 
   /// Throws for a request of a user or a network over the rate.
   func check(_ context: RequestContext, _ request: WebServiceRequest) throws {
-    guard let principal = context.principal else { return try checkAddress(request) }
+    guard let principal = context.principal else { return try checkRate(ofSender: request) }
     guard let rate = limits.requestsPerSecond, rate > 0 else { return }
     let seconds = throttle.delay(
       for: "user \(principal.account)",
@@ -45,7 +45,7 @@ final class RequestRates: Sendable {
 
   /// Throws for an address that requests pages and account endpoints over the rate, before the
   /// request's body is read or anything is looked up.
-  func checkAddress(_ request: WebServiceRequest) throws {
+  func checkRate(ofSender request: WebServiceRequest) throws {
     guard let rate = limits.requestsPerSecond, rate > 0 else { return }
     let seconds = delay("address", of: request, rate: rate, burst: limits.requestBurst)
     if let seconds { throw Self.tooMany("requests, slow down", seconds) }
@@ -93,7 +93,7 @@ final class RequestRates: Sendable {
     } catch let error as ErrorDictionary
       where [.authenticationFailed, .accessDenied, .notFound].contains(error.serverErrorCode)
     {
-      try checkAddress(request)
+      try checkRate(ofSender: request)
       throw error
     }
   }
