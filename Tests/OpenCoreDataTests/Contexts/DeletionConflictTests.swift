@@ -100,6 +100,39 @@ struct DeletionConflictTests {
     try #expect(stack.posts() == ["b in old"])
   }
 
+  @Test(
+    "A deny rule holds for members that the context did not know of",
+    arguments: [true, false]
+  )
+  func deniedByUnknownMember(isImported: Bool) throws {
+    let stack = try FolderStack(rule: .denyDeleteRule)
+    try stack.fill()
+    let (first, second) = (stack.first, stack.second)
+    try second.performAndWait {
+      _ = second.insert("Post", ["title": "b"])
+      try second.save()
+    }
+    try first.performAndWait {
+      let folder = try stack.one("Folder", first)
+      #expect((folder.value(forKey: "posts") as? Set<NSManagedObject>)?.count == 0)
+      if isImported {
+        try importPost(stack)
+      } else {
+        try second.performAndWait {
+          let post = try stack.one("Post", second)
+          post.setValue(try stack.one("Folder", second), forKey: "folder")
+          try second.save()
+        }
+      }
+      first.delete(folder)
+      #expect(errorCode { try first.save() } == NSManagedObjectMergeError)
+      first.mergePolicy = NSMergePolicy.mergeByPropertyObjectTrump
+      #expect(errorCode { try first.save() } == NSValidationRelationshipDeniedDeleteError)
+      first.rollback()
+    }
+    try #expect(stack.posts() == ["b in old"])
+  }
+
   @Test("A row that is written again has no reference to an owner that was deleted with it")
   func ownerIsGone() throws {
     let stack = try FolderStack()

@@ -39,11 +39,19 @@ extension NSManagedObjectContext {
     try propagateResolvedDeletions()
   }
 
-  /// Applies the delete rules of deletions that the policy confirmed, and validates the result.
+  /// Applies the delete rules of deletions that the policy confirmed, and validates the result: a rule
+  /// may deny a deletion because of a member that another context has added.
   private func propagateResolvedDeletions() throws {
     guard !unpropagated.isEmpty else { return }
+    let confirmed = unpropagated
+    let former = Set(deleted.objects.map { ObjectIdentifier($0) })
     propagateDeletions()
     if let deletionFailure { throw deletionFailure.error }
+    let cascaded = deleted.objects.filter { !former.contains(ObjectIdentifier($0)) }
+    for object in confirmed + cascaded
+    where object.isDeleted && !object.state.contains(.vanished) {
+      try object.validateForDelete()
+    }
     for object in updated.objects where object.hasMissingDestination {
       try object.validateForUpdate()
     }

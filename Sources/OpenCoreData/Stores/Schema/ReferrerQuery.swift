@@ -3,7 +3,7 @@ package struct ReferrerQuery: Sendable {
   /// The to-one.
   let name: String
   /// Whether a row that still refers to a deleted row is one that the save does not know of: the delete
-  /// rule would have deleted it, or it may not be without a destination.
+  /// rule would have deleted it or denied the deletion, or the row may not be without a destination.
   let isRequired: Bool
   /// Selects entity numbers and keys; it takes the keys of the rows that are led to, as a JSON array.
   let select: String
@@ -24,7 +24,7 @@ package struct ReferrerQuery: Sendable {
       }
       return ReferrerQuery(
         name: inverse.name,
-        isRequired: slot.deleteRule == .cascadeDeleteRule || !inverse.isOptional,
+        isRequired: slot.deleteRule != .nullifyDeleteRule || !inverse.isOptional,
         select: "SELECT Z_ENT, Z_PK FROM \(destination.table) "
           + "WHERE \(column.name) IN (SELECT value FROM json_each(?))"
       )

@@ -15,8 +15,9 @@ extension RowWriter {
   /// compare. So this comes after all rows of the save were written, with one question for each
   /// inverse, however many rows are deleted.
   ///
-  /// A row that the delete rules would have deleted, or that must have a destination, is not changed:
-  /// its destination is reported, so that the context applies its rules to that row too. A transaction
+  /// A row that is not to be nullified, because the delete rule is cascade or deny or the row must have
+  /// a destination, is not changed: its destination is reported, so that the context applies its rules
+  /// to that row too. A transaction
   /// that has applied the rules to all rows is not `strict`.
   func clearReferences(to deleted: [RowReference], strict: Bool) throws {
     var unknown: Set<RowReference> = []
