@@ -101,6 +101,8 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   /// The save on whose objects `didSave()` is being called.
   var saveAnnouncement: SaveAnnouncement?
   var isProcessing = false
+  /// Whether delete rules are being applied.
+  var isPropagating = false
   var isTurnScheduled = false
   /// Above 0 while changes are not recorded as the app's, such as those in `awakeFromFetch()`.
   var untrackedDepth = 0

@@ -7,7 +7,10 @@ extension NSManagedObjectContext {
   /// each object. An object whose relationships could not be read stays queued: no rule is applied
   /// to unknown members.
   func propagateDeletions() {
-    guard !unpropagated.isEmpty else { return }
+    // A rule that deletes another object adds it to the next wave.
+    guard !unpropagated.isEmpty, !isPropagating else { return }
+    isPropagating = true
+    defer { isPropagating = false }
     let before = readFailure
     readFailure = nil
     var unread: [NSManagedObject] = []

@@ -5,8 +5,8 @@ import WatershedSQLite
 ///
 /// It sees its own changes. It is valid only inside its body, on the body's thread.
 package final class StoreTransaction {
-  private let store: SQLiteStore
-  private let writer: RowWriter
+  let store: SQLiteStore
+  let writer: RowWriter
   private var reserved: [Int32: (next: Int64, end: Int64)] = [:]
 
   /// The number of keys reserved at a time; unused keys are returned at the end.
@@ -104,18 +104,6 @@ package final class StoreTransaction {
     }
   }
 
-  /// Deletes the row after applying its delete rules: nullify and cascade.
-  ///
-  /// A deny rule is ignored: the server has deleted the record already. The body is called with
-  /// each row before it is deleted, while its relationships are still readable.
-  package func delete(
-    _ reference: RowReference,
-    willDelete body: (Row) throws -> Void = { _ in }
-  ) throws {
-    var visited: Set<RowReference> = []
-    try delete(reference, visited: &visited, body)
-  }
-
   /// Inserts an edge of a relationship that no to-one column stores; for others, sets the column.
   package func addLink(
     _ relationship: NSRelationshipDescription,
@@ -132,17 +120,6 @@ package final class StoreTransaction {
     _ destination: RowReference
   ) throws {
     try link(relationship, source, destination, isInsertion: false)
-  }
-
-  /// Sets the complete order of an ordered to-many.
-  package func setOrder(
-    of relationship: NSRelationshipDescription,
-    from source: RowReference,
-    to destinations: [RowReference]
-  ) throws {
-    try writer.order(
-      RowChanges.Order(relationship: relationship, source: source, destinations: destinations)
-    )
   }
 
   // MARK: History
@@ -210,7 +187,7 @@ package final class StoreTransaction {
   }
 
   /// Sets one to-one column, if the row exists and has another value.
-  private func set(_ rowIndex: Int, of reference: RowReference, to value: RowValue) throws {
+  func set(_ rowIndex: Int, of reference: RowReference, to value: RowValue) throws {
     guard let row = try writer.row(reference), row[rowIndex] != value else { return }
     var values = row.values
     values[rowIndex] = value
@@ -218,7 +195,7 @@ package final class StoreTransaction {
   }
 
   /// The column of the inverse of a one-to-one, in the partner's row.
-  private func inverseIndex(_ slot: RelationshipSlot, in partner: RowReference) throws -> Int? {
+  func inverseIndex(_ slot: RelationshipSlot, in partner: RowReference) throws -> Int? {
     guard let inverse = slot.inverse, !inverse.isToMany else { return nil }
     let layout = try store.table(of: partner).layout
     guard case .toOne(let index) = layout.slot(named: inverse.name) else { return nil }
@@ -243,7 +220,7 @@ package final class StoreTransaction {
   }
 
   /// Clears the column of a one-to-one's former partner.
-  private func releasePartner(
+  func releasePartner(
     _ value: RowValue,
     of reference: RowReference,
     _ slot: RelationshipSlot
@@ -253,41 +230,6 @@ package final class StoreTransaction {
       row[index] == .reference(reference)
     else { return }
     try set(index, of: former, to: .null)
-  }
-
-  private func delete(
-    _ reference: RowReference,
-    visited: inout Set<RowReference>,
-    _ willDelete: (Row) throws -> Void
-  ) throws {
-    guard visited.insert(reference).inserted, let row = try writer.row(reference) else { return }
-    try willDelete(row)
-    let entity = try store.table(of: reference)
-    for slot in entity.layout.toOnes {
-      guard let index = slot.rowIndex, case .reference(let partner) = row[index] else {
-        continue
-      }
-      switch slot.deleteRule {
-      case .cascadeDeleteRule: try delete(partner, visited: &visited, willDelete)
-      case .nullifyDeleteRule, .denyDeleteRule:
-        try releasePartner(row[index], of: reference, slot)
-      case .noActionDeleteRule: break
-      }
-    }
-    for slot in entity.layout.toManys where slot.deleteRule != .noActionDeleteRule {
-      let partners = try destinations(of: slot.description, from: [reference])[reference] ?? []
-      for partner in partners {
-        if slot.deleteRule == .cascadeDeleteRule {
-          try delete(partner, visited: &visited, willDelete)
-        } else if let index = try inverseIndex(slot, in: partner) {
-          try set(index, of: partner, to: .null)
-        }
-      }
-    }
-    // Nullifying a one-to-one has changed this row's own column, and with it the version.
-    guard let current = try writer.row(reference) else { return }
-    _ = try writer.delete(reference, entity, expectedVersion: current.version)
-    try writer.clearReferences(to: [reference], strict: false)
   }
 
   private func link(
