@@ -79,6 +79,33 @@ struct BatchUpdateTests {
     #expect(try Set(warehouse.values("code").compactMap { $0 as? String }) == ["same"])
   }
 
+  @Test("An expression gives a Float attribute the number that a save would write")
+  func floats() throws {
+    let warehouse = try filled()
+    _ = try update(warehouse) { request in
+      request.predicate = NSPredicate(format: "amount == 0")
+      request.propertiesToUpdate = ["ratio": NSExpression(format: "weight / 5")]
+    }
+    // 0.1 has no exact Float: the column is compared with what an object reads.
+    let context = warehouse.context()
+    try context.performAndWait {
+      let request = NSFetchRequest<NSManagedObject>(entityName: "Part")
+      request.predicate = NSPredicate(format: "amount == 0")
+      let part = try #require(try context.fetch(request).first)
+      let ratio = try #require(part.value(forKey: "ratio") as? NSNumber)
+      #expect(ratio.floatValue == Float(0.1))
+      request.predicate = NSPredicate(format: "ratio == %@", ratio)
+      #expect(try context.count(for: request) == 1)
+    }
+    #expect(
+      errorCode {
+        _ = try update(warehouse) { request in
+          request.propertiesToUpdate = ["ratio": NSExpression(format: "amount * 1e39")]
+        }
+      } == NSValidationNumberTooLargeError
+    )
+  }
+
   @Test("A batch update changes sub-entities, or not, as the request says")
   func subentities() throws {
     let warehouse = try filled()

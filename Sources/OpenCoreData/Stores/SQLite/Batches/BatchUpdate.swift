@@ -170,7 +170,9 @@ struct BatchUpdate {
         )
       )
     }
-    guard column.form == .integer, kind == .number else { return (fragment, checks) }
+    if kind != .number || column.form != .integer && slot.type != .floatAttributeType {
+      return (fragment, checks)
+    }
     if slot.type == .booleanAttributeType { return ("((" + fragment + ") <> 0)", checks) }
     for (bound, code) in Self.bounds(of: slot.type) {
       checks.append(
@@ -181,15 +183,35 @@ struct BatchUpdate {
         )
       )
     }
+    guard column.form == .integer else {
+      // A save writes the nearest number of the type.
+      try registerNearestFloat()
+      return ("\(Self.nearestFloat)(" + fragment + ")", checks)
+    }
     return ("CAST(" + fragment + " AS INTEGER)", checks)
   }
 
-  /// What numbers that a type of whole numbers does not have compare as; fractions are cut off.
+  /// `(value)`: the nearest number of the type Float.
+  private static let nearestFloat = "WatershedNearestFloat"
+
+  private func registerNearestFloat() throws {
+    try writer.connection.register(function: Self.nearestFloat, argumentCount: 1) { arguments in
+      switch arguments[0] {
+      case .real(let number): .real(Double(Float(number)))
+      case .integer(let number): .real(Double(Float(number)))
+      case .text, .blob, .null: .null
+      }
+    }
+  }
+
+  /// What numbers that a type does not have compare as; fractions of whole numbers are cut off.
   private static func bounds(of type: NSAttributeType) -> [(comparison: String, code: Int)] {
     let (least, most) =
       switch type {
       case .integer16AttributeType: ("<= -32769.0", ">= 32768.0")
       case .integer32AttributeType: ("<= -2147483649.0", ">= 2147483648.0")
+      // From here on the nearest number is infinite: the greatest one and half of its last place.
+      case .floatAttributeType: ("<= -3.4028235677973366e38", ">= 3.4028235677973366e38")
       // The doubles next to the bounds.
       default: ("< -9223372036854775808.0", ">= 9223372036854775808.0")
       }
