@@ -42,7 +42,11 @@ final class RealService: Sendable {
   }
 
   /// A device of a user; without a name no user is signed in on it.
-  func device(_ name: String, of person: String? = "ada") async throws -> CKContainer {
+  func device(
+    _ name: String,
+    of person: String? = "ada",
+    effects: Effects = .live
+  ) async throws -> CKContainer {
     var webAuthToken: String?
     if let person {
       if try !service.accounts.has(named: person) {
@@ -58,6 +62,7 @@ final class RealService: Sendable {
         webAuthToken: webAuthToken
       ),
       transport: Line(service: self),
+      effects: effects,
       clientIdentifier: name
     )
   }

@@ -1,5 +1,6 @@
 import CloudKitServer
 import CloudKitWebServices
+import Effects
 import Foundation
 import OpenCloudKit
 import Synchronization
@@ -13,19 +14,34 @@ struct SyncEngineSendTests {
       var saved: Set<String> = []
       var deleted: Set<String> = []
       var failures: [String: CKError.Code] = [:]
+      /// How many sends have ended.
+      var sends = 0
     }
 
     private let records = Mutex<[CKRecord.ID: CKRecord]>([:])
     private let sent = Mutex(Outcome())
 
+    private let ends = AsyncStream<Void>.makeStream()
+
     var outcome: Outcome { sent.withLock { $0 } }
 
-    func save(_ record: CKRecord, on engine: CKSyncEngine) {
-      records.withLock { $0[record.recordID] = record }
-      engine.state.add(pendingRecordZoneChanges: [.saveRecord(record.recordID)])
+    func save(_ saved: CKRecord..., on engine: CKSyncEngine) {
+      records.withLock { records in
+        for record in saved { records[record.recordID] = record }
+      }
+      engine.state.add(pendingRecordZoneChanges: saved.map { .saveRecord($0.recordID) })
+    }
+
+    /// Returns when a send has ended after which the condition holds.
+    func wait(until isSo: (Outcome) -> Bool) async {
+      for await _ in ends.stream where isSo(outcome) { return }
     }
 
     func handleEvent(_ event: CKSyncEngine.Event, syncEngine: CKSyncEngine) async {
+      if case .didSendChanges = event {
+        sent.withLock { $0.sends += 1 }
+        ends.continuation.yield()
+      }
       guard case .sentRecordZoneChanges(let event) = event else { return }
       sent.withLock { sent in
         sent.saved.formUnion(event.savedRecords.map(\.recordID.recordName))
@@ -333,6 +349,54 @@ struct SyncEngineSendTests {
       }
       #expect(engine.waitingChanges(.scheduled).isEmpty)
     }
+  }
+
+  /// A clock that stands still, with sleeps that end at once if they are short.
+  private struct StandingClock: EffectClock {
+    var now: Date { Date(timeIntervalSince1970: 0) }
+    var uptime: Double { 0 }
+    func sleep(seconds: Double) async throws {
+      guard seconds > 1 else { return await Task.yield() }
+      let (stream, continuation) = AsyncStream<Void>.makeStream()
+      for await _ in stream {}
+      withExtendedLifetime(continuation) {}
+      try Task.checkCancellation()
+    }
+  }
+
+  @Test("A change at which the service failed is sent at once if the app adds it again")
+  func editedPoison() async throws {
+    let service = try await RealService()
+    let effects = Effects(
+      clock: StandingClock(),
+      randomness: SeededRandomness(seed: 1),
+      tasks: PoolTaskSpawner()
+    )
+    let database = try await service.device("one", effects: effects).privateCloudDatabase
+    try await database.save(CKRecordZone(zoneID: SyncedNotes.zoneID))
+    let sender = Sender()
+    let engine = CKSyncEngine(
+      CKSyncEngine.Configuration(
+        database: database,
+        stateSerialization: nil,
+        delegate: sender
+      )
+    )
+    fail(service, at: "poison")
+    sender.save(note("good"), note("poison"), on: engine)
+    await sender.wait { $0.failures["poison"] != nil }
+    #expect(engine.state.pendingRecordZoneChanges == [.saveRecord(recordID("poison"))])
+    service.intercept(nil)
+    // Another change is sent without the parked one, whose retry is due in half a minute.
+    sender.save(note("later"), on: engine)
+    await sender.wait { $0.saved.contains("later") }
+    #expect(sender.outcome.saved == ["good", "later"])
+    let sends = sender.outcome.sends
+    sender.save(note("poison"), on: engine)
+    await sender.wait { $0.sends > sends }
+    #expect(sender.outcome.saved == ["good", "later", "poison"])
+    #expect(engine.state.pendingRecordZoneChanges.isEmpty)
+    await engine.cancelOperations()
   }
 
   @Test("A service that fails at every request is not asked for each change alone")

@@ -3,22 +3,27 @@ extension CKSyncEngine {
   /// The failures of one send: a refused change is not sent twice in it.
   private struct Progress {
     var failures: [AnyHashable: any Error] = [:]
-    /// The changes at which the service failed in an earlier send, and that wait for their retry.
-    var waiting: Set<CKRecord.ID> = []
+    /// The records of changes at which the service failed in an earlier send, and that wait for their
+    /// retry.
+    private let waitingRecords: Set<CKRecord.ID>
+    let waiting: [PendingRecordMark]
+    /// The pending changes that were sent.
+    var sent: [PendingRecordMark] = []
     /// Whether the service has accepted or refused a change in this send.
     var hasAnswer = false
 
-    func hasFailed(_ id: AnyHashable) -> Bool {
-      failures[id] != nil || (id.base as? CKRecord.ID).map(waiting.contains) == true
+    init(waiting: [PendingRecordMark]) {
+      self.waiting = waiting
+      waitingRecords = Set(waiting.map(\.change.recordID))
     }
 
-    /// The records at whose changes the service itself failed.
-    var broken: Set<CKRecord.ID> {
-      Set(
-        failures.compactMap { id, error in
-          (error as? CKError)?.isParkable == true ? id.base as? CKRecord.ID : nil
-        }
-      )
+    func hasFailed(_ id: AnyHashable) -> Bool {
+      failures[id] != nil || (id.base as? CKRecord.ID).map(waitingRecords.contains) == true
+    }
+
+    /// The changes at which the service itself failed.
+    var broken: [PendingRecordMark] {
+      sent.filter { (failures[$0.change.recordID] as? CKError)?.isParkable == true }
     }
   }
 
@@ -53,8 +58,7 @@ extension CKSyncEngine {
     _ context: SendChangesContext,
     to database: CKDatabase
   ) async throws(CKError) -> Offered? {
-    var progress = Progress()
-    progress.waiting = waitingChanges(context.reason)
+    var progress = Progress(waiting: waitingChanges(context.reason))
     defer { planSendRetry(of: progress.broken, still: progress.waiting) }
     var offered: Offered?
     while true {
@@ -184,6 +188,7 @@ extension CKSyncEngine {
       batch.recordsToSave.map { PendingRecordZoneChange.saveRecord($0.recordID) }
       + batch.recordIDsToDelete.map { PendingRecordZoneChange.deleteRecord($0) }
     let marks = pendingBefore.marks(of: changes)
+    progress.sent += marks
     let outcome = await SyncEngineBatch(batch, to: database)
     let errors = Self.errors(outcome.saves).merging(Self.errors(outcome.deletes)) { first, _ in
       first

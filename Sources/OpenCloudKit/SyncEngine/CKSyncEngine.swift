@@ -35,6 +35,9 @@ import Synchronization
 /// every quarter of an hour. Apple does not document what its engine does after a reply that is not the
 /// service's, or with a batch of its own that the service finds too large.
 public final class CKSyncEngine: Sendable {
+  /// A change of a record as it was pending at a moment.
+  typealias PendingRecordMark = PendingChanges<CKRecord.ID, PendingRecordZoneChange>.Mark
+
   /// The database to synchronize with.
   public final let database: CKDatabase
   /// The engine's state.
@@ -63,8 +66,8 @@ public final class CKSyncEngine: Sendable {
     /// Whether the service was asked for the subscription since the engine was created.
     var hasCheckedSubscription = false
     var parkedRetries = ParkedRecordRetries()
-    /// The records at whose changes the service fails, although it accepts others.
-    var parkedChanges: Set<CKRecord.ID> = []
+    /// The changes at which the service fails, although it accepts others.
+    var parkedChanges: [PendingRecordMark] = []
     var sendRetries = ParkedRecordRetries()
     var nextNumber = 0
     var operations: [Int: SpawnedTask] = [:]
@@ -358,21 +361,22 @@ public final class CKSyncEngine: Sendable {
     }
   }
 
-  /// The parked changes that a send leaves out.
-  package func waitingChanges(_ reason: SyncReason) -> Set<CKRecord.ID> {
-    let time = effects.clock.uptime
+  /// The parked changes that a send leaves out; one that the app has added again is sent.
+  package func waitingChanges(_ reason: SyncReason) -> [PendingRecordMark] {
+    let (time, pending) = (effects.clock.uptime, state.value.recordChanges)
     return activity.withLock { activity in
-      activity.sendRetries.areDue(at: time, reason) ? [] : activity.parkedChanges
+      activity.sendRetries.areDue(at: time, reason)
+        ? [] : activity.parkedChanges.filter { pending.contains($0) }
     }
   }
 
   /// Schedules another send if changes are parked: those at which the service failed in this send, and
   /// those that it left out.
-  func planSendRetry(of broken: Set<CKRecord.ID>, still waiting: Set<CKRecord.ID>) {
-    let pending = Set(state.pendingRecordZoneChanges.map(\.recordID))
+  func planSendRetry(of broken: [PendingRecordMark], still waiting: [PendingRecordMark]) {
+    let pending = state.value.recordChanges
     let (time, jitter) = (effects.clock.uptime, effects.randomness.fraction())
     activity.withLock { activity in
-      activity.parkedChanges = broken.union(waiting).intersection(pending)
+      activity.parkedChanges = (broken + waiting).filter { pending.contains($0) }
       guard !activity.parkedChanges.isEmpty else { return activity.sendRetries.succeed() }
       let next = activity.sendRetries.plan(at: time, haveTried: !broken.isEmpty, jitter: jitter)
       if automaticallySyncs { activity.schedule.requestSend(at: next) }

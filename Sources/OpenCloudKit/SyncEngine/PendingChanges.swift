@@ -68,6 +68,12 @@ package struct PendingChanges<Key: Hashable & Sendable, Change: Hashable & Senda
     changes.map { Mark(change: $0, moment: entries[key($0)]?.moment ?? 0) }
   }
 
+  /// Whether a marked change is pending and was not added again since.
+  package func contains(_ mark: Mark) -> Bool {
+    let entry = entries[key(mark.change)]
+    return entry?.change == mark.change && entry?.moment == mark.moment
+  }
+
   /// Whether a marked change was pending and was removed since.
   package func hasRemoved(_ mark: Mark) -> Bool {
     mark.moment != 0 && entries[key(mark.change)] == nil
