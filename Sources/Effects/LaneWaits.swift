@@ -13,6 +13,10 @@ import Synchronization
 /// the order runs first: it enters the lane of the thread that is waiting against the order, or the
 /// main thread runs its block in the middle of its own wait.
 ///
+/// Two contexts of which neither is above the other have no order. Where each one's block waits for the
+/// other, the thread that completes the cycle runs first. The owner of the lane that it enters is
+/// blocked in its own call: its block is interrupted there and nowhere else.
+///
 /// A thread of a cycle cannot proceed, so what was found stays true until one of them is granted its
 /// goal.
 final class LaneWaits: Sendable {
@@ -48,18 +52,41 @@ final class LaneWaits: Sendable {
     var isOwn = false
     /// The lane on whose condition the granted thread waits.
     var lane: SerialLane?
+    /// The lanes of a cycle without an order.
+    fileprivate var unordered: Set<String> = []
   }
 
   private let waits = Mutex<[ThreadKey: Wait]>([:])
+  /// The cycles without an order that have been reported.
+  private let reported = Mutex<Set<Set<String>>>([])
+
+  private static let reportLimit = 16
 
   /// Registers the calling thread; nil where its wait completes no cycle.
   func begin(_ wait: Wait) -> Resolution? {
     let thread = ThreadKey.current
-    return waits.withLock { waits in
+    let resolution = waits.withLock { waits -> Resolution? in
       waits[thread] = wait
       guard let cycle = Self.cycle(from: thread, waits) else { return nil }
       return Self.grant(in: cycle, &waits, caller: thread)
     }
+    if let lanes = resolution?.unordered, !lanes.isEmpty { report(lanes) }
+    return resolution
+  }
+
+  /// Reports contexts that wait for each other, once: with Core Data it is a deadlock.
+  private func report(_ lanes: Set<String>) {
+    let isNew = reported.withLock { reported in
+      reported.count < Self.reportLimit && reported.insert(lanes).inserted
+    }
+    guard isNew else { return }
+    let names = lanes.sorted().map { "'\($0)'" }.joined(separator: " and ")
+    StandardError.print(
+      """
+      CoreData: warning: the contexts \(names) wait for each other in performAndWait(_:). A block of \
+      one runs while a block of the other one waits. Use perform(_:) instead.
+      """
+    )
   }
 
   /// Ends the calling thread's registration, and returns what it was granted.
@@ -113,6 +140,16 @@ final class LaneWaits: Sendable {
       else { continue }
       waits[waiting]?.grant = .entry
       return Resolution(isOwn: waiting == caller, lane: lane)
+    }
+    // No wait has precedence; the first one is the caller's.
+    for waiting in cycle {
+      guard case .lane(let lane)? = waits[waiting]?.goal else { continue }
+      waits[waiting]?.grant = .entry
+      let labels = cycle.compactMap { thread -> String? in
+        guard case .lane(let lane)? = waits[thread]?.goal else { return nil }
+        return lane.label
+      }
+      return Resolution(isOwn: waiting == caller, lane: lane, unordered: Set(labels))
     }
     return nil
   }

@@ -8,7 +8,8 @@ import Synchronization
 /// may enter again. Jobs without a waiting caller are run by one spawned task at a time.
 ///
 /// A thread that has a child context's lane may wait for the parent's lane. If the parent's owner waits
-/// for the child in turn, the lane is lent for one body; see `LaneWaits`.
+/// for the child in turn, the lane is lent for one body; so it is where two contexts wait for each other of
+/// which neither is above the other. See `LaneWaits`.
 public final class SerialLane: @unchecked Sendable {
   // Unchecked: `condition` guards all mutable state.
   private enum Entry {

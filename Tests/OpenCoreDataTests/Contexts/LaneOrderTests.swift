@@ -7,17 +7,22 @@ import Testing
 /// Threads that wait for each other's lanes; where a cycle of waits is not resolved, a test never ends.
 @Suite("Waiting for contexts against their order")
 struct LaneOrderTests {
-  /// Returns from `attend` when both threads have arrived.
+  /// Returns from `attend` when all threads have arrived.
   private final class Meeting: Sendable {
     private let arrived = Mutex(0)
     private let begin = DispatchSemaphore(value: 0)
+    private let count: Int
+
+    init(of count: Int = 2) {
+      self.count = count
+    }
 
     func attend() {
       let isLast = arrived.withLock { arrived in
         arrived += 1
-        return arrived == 2
+        return arrived == count
       }
-      if isLast { for _ in 0..<2 { begin.signal() } }
+      if isLast { for _ in 0..<count { begin.signal() } }
       begin.wait()
     }
   }
@@ -163,6 +168,47 @@ struct LaneOrderTests {
     }
     #expect(found.withLock { $0 } == [0, 0, 7])
     withExtendedLifetime(container) {}
+  }
+
+  @Test(
+    "Contexts of which none is above another wait for each other in a ring, and all blocks run",
+    arguments: [2, 3]
+  )
+  func siblings(count: Int) async throws {
+    let (container, _) = try parent(onMainQueue: false)
+    let contexts = (0..<count).map { number in
+      let context = container.newBackgroundContext()
+      context.name = "sibling \(number)"
+      return context
+    }
+    let meeting = Meeting(of: count)
+    await withTaskGroup(of: Void.self) { group in
+      for number in 0..<count {
+        let (own, next) = (contexts[number], contexts[(number + 1) % count])
+        group.addTask {
+          await withCheckedContinuation { continuation in
+            Thread.detachNewThread {
+              own.performAndWait {
+                meeting.attend()
+                ItemModel.insert(code: "own \(number)", into: own)
+                next.performAndWait { _ = ItemModel.insert(code: "next \(number)", into: next) }
+                do { try own.save() } catch { Issue.record(error) }
+              }
+              continuation.resume()
+            }
+          }
+        }
+      }
+    }
+    for context in contexts {
+      try await context.perform { if context.hasChanges { try context.save() } }
+    }
+    let reader = container.newBackgroundContext()
+    let codes = try await reader.perform {
+      try reader.fetch(Self.request).compactMap { $0.value(forKey: "code") as? String }
+    }
+    let expected = (0..<count).flatMap { ["own \($0)", "next \($0)"] }
+    #expect(codes.sorted() == expected.sorted())
   }
 
   @Test("A block for the parent may use the child whose block waits for it")
