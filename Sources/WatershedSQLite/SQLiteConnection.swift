@@ -202,6 +202,20 @@ package final class SQLiteConnection: @unchecked Sendable {
   /// Whether a transaction is open.
   package var isInTransaction: Bool { sqlite3_get_autocommit(handle) == 0 }
 
+  /// Whether all connections that are reading, of this process and others, see the newest state.
+  ///
+  /// A checkpoint that does not wait copies the frames of the log that every reader sees. A database
+  /// without a log has no readers of an earlier state: they prevent commits. A log that another
+  /// connection is checkpointing gives no answer.
+  package var isReadAsNewest: Bool {
+    get throws {
+      let result = try query("PRAGMA wal_checkpoint(PASSIVE)") {
+        (isBusy: $0.int64(0) != 0, frames: $0.int64(1), copied: $0.int64(2))
+      }
+      return result.first.map { !$0.isBusy && $0.frames == $0.copied } ?? false
+    }
+  }
+
   // MARK: Copies
 
   /// Writes a copy of the database's current contents to a file that does not exist yet.

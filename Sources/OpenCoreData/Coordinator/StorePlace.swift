@@ -67,6 +67,11 @@ package enum StorePlace: Sendable {
     try logSuffixes.contains { try FileSystem.size(of: file.path + $0) > 0 }
   }
 
+  /// Whether a process has crashed and left a log: until that is read, no other connection may open it.
+  static func hasUnreadLog(at file: URL) throws -> Bool {
+    try FileSystem.size(of: file.path + "-wal") > 0 && !FileSystem.isThere(file.path + "-shm")
+  }
+
   /// Removes SQLite's log and index of a file; the log must be checkpointed or disposable.
   static func removeLog(of file: URL) throws {
     for suffix in logSuffixes { try FileSystem.remove(file.path + suffix) }

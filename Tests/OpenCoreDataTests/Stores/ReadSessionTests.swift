@@ -62,34 +62,84 @@ struct ReadSessionTests {
     return context
   }
 
-  @Test(
-    "A large value that another process replaces during a turn is read, and not as nil",
-    arguments: [false, true]
-  )
-  func replacedLargeValue(isPinned: Bool) throws {
+  private func files() throws -> Set<String> {
+    let path = folder.file(".cards_SUPPORT/_EXTERNAL_DATA").path
+    return Set(try FileManager.default.contentsOfDirectory(atPath: path))
+  }
+
+  /// Saves two cards, and replaces their pictures while the body of a turn of another coordinator, which
+  /// has read the first one, runs: as another process, which does not know of this one's readers.
+  private func replacingPictures(
+    isPinned: Bool,
+    _ body: (NSManagedObjectContext, [NSManagedObject], _ former: Set<String>) throws -> Void
+  ) throws {
     let place = folder.file("cards.sqlite")
-    let (mine, theirs) = (context(try cards(place)), context(try cards(place)))
-    let (old, new) = (Data(repeating: 1, count: 200_000), Data(repeating: 2, count: 200_000))
+    let theirCards = try cards(place)
+    let (mine, theirs) = (context(try cards(place)), context(theirCards))
     try theirs.performAndWait {
-      for _ in 0..<2 { _ = theirs.insert("Card", ["picture": old]) }
+      for _ in 0..<2 { _ = theirs.insert("Card", ["picture": Self.old]) }
       try theirs.save()
     }
     let request = NSFetchRequest<NSManagedObjectID>(entityName: "Card")
     request.resultType = .managedObjectIDResultType
+    let former = try files()
     try mine.performAndWait {
       if isPinned { try mine.setQueryGenerationFrom(.current) }
-      let found = try mine.fetch(request)
-      let objects = found.map { mine.object(with: $0) }
-      #expect(objects[0].value(forKey: "picture") as? Data == old)
-      // As another process, which does not know of this one's readers.
+      let objects = try mine.fetch(request).map { mine.object(with: $0) }
+      #expect(objects[0].value(forKey: "picture") as? Data == Self.old)
       try theirs.performAndWait {
-        for card in try theirs.all("Card") { card.setValue(new, forKey: "picture") }
+        for card in try theirs.all("Card") { card.setValue(Self.new, forKey: "picture") }
         try theirs.save()
       }
-      #expect(objects[1].value(forKey: "picture") as? Data == new)
-      #expect(objects[0].value(forKey: "picture") as? Data == old)
+      // Its process ends.
+      for store in theirCards.persistentStores { try theirCards.remove(store) }
+      try body(mine, objects, former)
+      if isPinned { try mine.setQueryGenerationFrom(nil) }
+    }
+  }
+
+  private static let old = Data(repeating: 1, count: 200_000)
+  private static let new = Data(repeating: 2, count: 200_000)
+
+  @Test("A pinned context reads large values that another process has replaced")
+  func replacedLargeValue() throws {
+    try replacingPictures(isPinned: true) { context, objects, _ in
+      #expect(objects[1].value(forKey: "picture") as? Data == Self.old)
+      let count = try context.count(for: NSFetchRequest<NSManagedObject>(entityName: "Card"))
+      let left = try files()
+      #expect(count == 2)
+      #expect(left.count == 4)
+    }
+    // The files are removed when the store is opened again without that reader.
+    let coordinator = try cards(folder.file("cards.sqlite"))
+    #expect(try files().count == 2)
+    let reader = context(coordinator)
+    try reader.performAndWait {
+      for card in try reader.all("Card") {
+        #expect(card.value(forKey: "picture") as? Data == Self.new)
+      }
+    }
+    let notes = folder.file(".cards_SUPPORT/_REPLACED_DATA").path
+    #expect(try FileManager.default.contentsOfDirectory(atPath: notes) == [])
+  }
+
+  @Test(
+    "A large value that another process replaces and removes during a turn is read, and not as nil",
+    arguments: [false, true]
+  )
+  func removedLargeValue(isPinned: Bool) throws {
+    try replacingPictures(isPinned: isPinned) { context, objects, former in
+      for name in former {
+        try FileManager.default.removeItem(
+          at: folder.file(".cards_SUPPORT/_EXTERNAL_DATA/\(name)")
+        )
+      }
+      #expect(objects[1].value(forKey: "picture") as? Data == Self.new)
+      #expect(objects[0].value(forKey: "picture") as? Data == Self.old)
       if isPinned {
-        #expect(throws: CocoaError.self) { try mine.fetch(request) }
+        #expect(throws: CocoaError.self) {
+          try context.count(for: NSFetchRequest<NSManagedObject>(entityName: "Card"))
+        }
       }
     }
   }

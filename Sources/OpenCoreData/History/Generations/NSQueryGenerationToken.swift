@@ -18,7 +18,7 @@ import Synchronization
 ///
 /// **Differs from Core Data:** an archived token names its generation within the process that made
 /// it and while that process holds it; anywhere else it has expired. A generation expires as well when a
-/// context needs a large value of it that another process has replaced, since its file is gone.
+/// context needs a large value of it whose file has been removed by another program.
 open class NSQueryGenerationToken: NSObject, NSCopying, NSSecureCoding, @unchecked Sendable {
   // Sendable: immutable; generations guard themselves.
 

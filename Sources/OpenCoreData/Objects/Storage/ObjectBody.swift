@@ -50,10 +50,6 @@ struct ObjectBody {
   @inline(__always)
   var hasSnapshot: Bool { row != nil }
 
-  /// Whether the object has values of its own, apart from the row's.
-  @inline(__always)
-  var hasOwnValues: Bool { work.map { !$0.pointee.ownValues.isEmpty } ?? false }
-
   /// The value of the row at an index; nil where there is no row.
   @inline(__always)
   func rowValue(at index: Int) -> RowValue? {

@@ -32,6 +32,11 @@ struct ExternalFolder {
 
   func file(_ name: String) -> URL { url.appendingPathComponent(name) }
 
+  /// The folder of notes on files that are to be removed; see ``ReplacedFiles``.
+  var replaced: URL {
+    url.deletingLastPathComponent().appendingPathComponent("_REPLACED_DATA", isDirectory: true)
+  }
+
   /// What belongs to the store alone, as its rows are now.
   ///
   /// Where the rows of a store cannot be read nothing does: a file too many costs disk space, and one too
@@ -64,7 +69,7 @@ struct ExternalFolder {
     case .everything: try FileSystem.removeFolder(folder)
     case .files(let names):
       for name in names { try FileSystem.remove(file(name).path) }
-      for path in [url.path, folder] { try FileSystem.removeEmptyFolder(path) }
+      for path in [url.path, replaced.path, folder] { try FileSystem.removeEmptyFolder(path) }
     }
   }
 

@@ -40,19 +40,11 @@ package final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendabl
   /// Whether the file still has the model with which the store was opened.
   let storedModel = StoredModelGuard()
   private let shared = Mutex(Shared())
-  private let abandoned = Mutex<[AbandonedFiles]>([])
-  private let hasAbandonedFiles = Atomic(false)
-
-  /// Files that no row refers to since a moment of the readers.
-  private struct AbandonedFiles: Sendable {
-    let moment: Int
-    let files: [URL]
-  }
+  private let replacedFiles: ReplacedFiles
 
   private struct Shared {
     var observers: [@Sendable (StoreCommit) -> Void] = []
     var historyWillBeDeleted: (@Sendable (StoreTransaction, Int64) throws -> Void)?
-    var remoteChangesAreWanted = false
     var isClosed = false
     /// The sessions that have a connection.
     var sessions: [ObjectIdentifier: StoreSession] = [:]
@@ -87,6 +79,7 @@ package final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendabl
     coding = RowCoding(
       external: ExternalData(storeURL: opener.isInMemory ? nil : url, effects: effects)
     )
+    replacedFiles = ReplacedFiles(store: url)
     let count = opened.schema.entities.count
     let mode = try opened.connection.scalar("PRAGMA journal_mode")
     keepsSessions = !opener.isInMemory && mode == .text("wal")
@@ -119,6 +112,7 @@ package final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendabl
       try noteOpenedFile(hashes: hashes ?? [:])
     }
     if postsRemoteChanges { watchFile() }
+    removeFilesLeftBehind()
   }
 
   package override var type: String { storeType }
@@ -165,12 +159,6 @@ package final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendabl
     set { shared.withLock { $0.historyWillBeDeleted = newValue } }
   }
 
-  /// Posts remote-change notifications regardless of the options; the mirroring needs them.
-  package func postRemoteChanges() {
-    shared.withLock { $0.remoteChangesAreWanted = true }
-    watchFile()
-  }
-
   /// Returns unused keys and closes the file.
   ///
   /// Later calls throw.
@@ -185,7 +173,8 @@ package final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendabl
     generations.expireAll()
     for session in shared.withLock({ Array($0.sessions.values) }) { session.expire() }
     readers?.close()
-    removeAbandonedFiles()
+    removeReplacedFiles(atOnce: true)
+    replacedFiles.close()
     writer.close { writer in
       guard !isReadOnly else { return }
       do {
@@ -226,7 +215,7 @@ package final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendabl
   func withReader<Result>(_ body: (StoreConnection) throws -> Result) throws -> Result {
     guard let readers else { return try withWriter(body) }
     return try translating("reading") {
-      defer { removeAbandonedFiles() }
+      defer { removeReplacedFiles() }
       try requireOpenedModel()
       guard let result = try readers.read(body) else { throw closedError }
       return result
@@ -241,41 +230,35 @@ package final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendabl
 
   func giveBack(reader: StoreConnection) {
     readers?.giveBack(reader)
-    removeAbandonedFiles()
+    removeReplacedFiles()
   }
 
   func lose(reader: StoreConnection) {
     readers?.lose(reader)
-    removeAbandonedFiles()
+    removeReplacedFiles()
   }
 
-  /// Removes files of large values once no reader of this process can see the rows that named them:
-  /// query generations, turns of contexts, and reads in progress.
+  /// Removes files of large values once no reader, of this process or another one, can see the rows
+  /// that named them.
   func abandon(_ files: [URL]) {
     guard !files.isEmpty else { return }
-    let moment = readers?.moment ?? 0
-    abandoned.withLock { $0.append(AbandonedFiles(moment: moment, files: files)) }
-    hasAbandonedFiles.store(true, ordering: .releasing)
-    removeAbandonedFiles()
+    replacedFiles.add(files, at: readers?.moment ?? 0)
+    removeReplacedFiles()
   }
 
-  private func removeAbandonedFiles() {
-    guard hasAbandonedFiles.load(ordering: .acquiring) else { return }
-    let due = abandoned.withLock { abandoned in
-      var due: [URL] = []
-      var kept: [AbandonedFiles] = []
-      for files in abandoned {
-        if readers?.isDone(before: files.moment) ?? true {
-          due += files.files
-        } else {
-          kept.append(files)
-        }
-      }
-      abandoned = kept
-      hasAbandonedFiles.store(!abandoned.isEmpty, ordering: .releasing)
-      return due
+  private func removeReplacedFiles(atOnce: Bool = false) {
+    guard !replacedFiles.isEmpty else { return }
+    replacedFiles.remove(atOnce: atOnce, where: { readers?.isDone(before: $0) ?? true }) {
+      tryWriter { try $0.connection.isReadAsNewest } ?? false
     }
-    ExternalData.remove(due)
+  }
+
+  /// Removes files that an earlier opening of the store could not remove.
+  private func removeFilesLeftBehind() {
+    guard !isInMemory, !isReadOnly else { return }
+    // What cannot be read now is left for the next opening.
+    let files = tryWriter { try replacedFiles.left(by: $0.connection) } ?? []
+    abandon(files)
   }
 
   /// Lends the writing connection if no thread holds it; nil also if the body throws.
@@ -400,11 +383,11 @@ package final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendabl
   /// queue. Where the program has no main thread to run the main queue, the saving thread may be
   /// running it: posting there would deadlock.
   func announce(_ commit: StoreCommit) {
-    let (observers, isWanted) = shared.withLock { ($0.observers, $0.remoteChangesAreWanted) }
+    let observers = shared.withLock { $0.observers }
     for observer in observers { observer(commit) }
     generations.enforceLimit(self)
     releaseIdleSessions()
-    guard postsRemoteChanges || isWanted else { return }
+    guard postsRemoteChanges else { return }
     let (identifier, url, number) = (identifier ?? "", url, commit.transactionNumber)
     notices.async { [weak coordinator = persistentStoreCoordinator] in
       var userInfo: [AnyHashable: Any] = [NSStoreUUIDKey: identifier]

@@ -81,9 +81,7 @@ extension SQLiteStore {
   ) throws {
     // The log of a crashed process is read by one connection alone, and so is a file that cannot be
     // written.
-    let isLogLeft =
-      try FileSystem.size(of: source.path + "-wal") > 0
-      && !FileSystem.isThere(source.path + "-shm")
+    let isLogLeft = try StorePlace.hasUnreadLog(at: source)
     let canLock =
       try FileSystem.isWritable(source.path)
       && FileSystem.isWritable(source.deletingLastPathComponent().path)
