@@ -157,3 +157,51 @@ func withTemporaryFolder(_ body: (URL) async throws -> Void) async throws {
   defer { try? FileManager.default.removeItem(at: folder) }
   try await body(folder)
 }
+
+/// A running server of a test.
+struct RunningServer {
+  /// The temporary folder that contains the data folder.
+  var folder: URL
+  var data: String
+  var url: String
+
+  /// Runs a command on the server's data folder.
+  func run(_ arguments: String...) async throws -> CommandProcess.Outcome {
+    try await CommandProcess(arguments + ["--data", data]).finish()
+  }
+}
+
+/// Runs a server with the container `iCloud.a`, and stops it after the body, even if that throws.
+func withServer(
+  _ flags: [String] = [],
+  _ body: (RunningServer) async throws -> Void
+) async throws {
+  try await withTemporaryFolder { folder in
+    let data = folder.appendingPathComponent("data").path
+    let server = try CommandProcess(
+      ["serve", "--json", "--port", "0", "--data", data, "--container", "iCloud.a"] + flags
+    )
+    let outcome: Result<Void, any Error>
+    do {
+      let line = try #require(try await server.nextLine())
+      let banner = try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any]
+      try await body(
+        RunningServer(folder: folder, data: data, url: try #require(banner?["url"] as? String))
+      )
+      outcome = .success(())
+    } catch {
+      outcome = .failure(error)
+    }
+    server.terminate()
+    let end = try await server.finish()
+    try outcome.get()
+    #expect(end.exitCode == 0, "\(end.errors)")
+  }
+}
+
+extension CommandProcess.Outcome {
+  /// The output as a JSON object.
+  func object() throws -> [String: Any] {
+    try #require(try JSONSerialization.jsonObject(with: Data(output.utf8)) as? [String: Any])
+  }
+}

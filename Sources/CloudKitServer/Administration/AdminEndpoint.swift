@@ -4,6 +4,8 @@
 /// and the tests of rights iterate over ``all``: a new call cannot compile unhandled, and is tested
 /// with every kind of caller.
 package enum AdminEndpoint: Hashable, Sendable {
+  package enum Assets: String, CaseIterable, Sendable { case check }
+
   package enum Audit: String, CaseIterable, Sendable { case list }
 
   package enum Backup: String, CaseIterable, Sendable { case create, stream }
@@ -45,6 +47,7 @@ package enum AdminEndpoint: Hashable, Sendable {
 
   package enum Usage: String, CaseIterable, Sendable { case list }
 
+  case assets(Assets)
   case audit(Audit)
   case backup(Backup)
   case containers(Containers)
@@ -64,6 +67,7 @@ package enum AdminEndpoint: Hashable, Sendable {
     }
     let found: AdminEndpoint? =
       switch noun {
+      case "assets": read(AdminEndpoint.assets)
       case "audit": read(AdminEndpoint.audit)
       case "backup": read(AdminEndpoint.backup)
       case "containers": read(AdminEndpoint.containers)
@@ -83,6 +87,7 @@ package enum AdminEndpoint: Hashable, Sendable {
 
   package var noun: String {
     switch self {
+    case .assets: "assets"
     case .audit: "audit"
     case .backup: "backup"
     case .containers: "containers"
@@ -99,6 +104,7 @@ package enum AdminEndpoint: Hashable, Sendable {
 
   package var verb: String {
     switch self {
+    case .assets(let verb): verb.rawValue
     case .audit(let verb): verb.rawValue
     case .backup(let verb): verb.rawValue
     case .containers(let verb): verb.rawValue
@@ -116,7 +122,8 @@ package enum AdminEndpoint: Hashable, Sendable {
   package var path: String { "\(Route.Section.admin.path)/1/\(noun)/\(verb)" }
 
   package static let all: [AdminEndpoint] =
-    Audit.allCases.map(Self.audit) + Backup.allCases.map(Self.backup)
+    Assets.allCases.map(Self.assets) + Audit.allCases.map(Self.audit)
+    + Backup.allCases.map(Self.backup)
     + Containers.allCases.map(Self.containers) + Invitations.allCases.map(Self.invitations)
     + Keys.allCases.map(Self.keys) + Schema.allCases.map(Self.schema)
     + Server.allCases.map(Self.server) + Session.allCases.map(Self.session)

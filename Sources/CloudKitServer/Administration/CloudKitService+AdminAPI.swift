@@ -51,6 +51,7 @@ extension CloudKitService {
     _ request: WebServiceRequest
   ) async throws -> Data {
     switch endpoint {
+    case .assets(.check): return try call.write(try await assets.check())
     case .audit(.list): return try await listAudit(call)
     case .backup(.create): return try await createBackup(call)
     // A route of its own, since its reply is streamed.

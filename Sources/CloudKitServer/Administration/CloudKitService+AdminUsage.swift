@@ -10,9 +10,11 @@ package struct DatabaseUsage: Codable, Hashable, Sendable {
   package var userName: String?
   /// What counts against the quota: records, indexes and files.
   package var bytes: Int64
-  /// Of these, the files.
+  /// The number of files.
   package var files: Int
+  /// The bytes of the files, which `bytes` includes.
   package var fileBytes: Int64
+  /// Nil: no limit.
   package var quota: Int64?
 }
 
@@ -35,8 +37,8 @@ extension CloudKitService {
         found += try await usage(container: container, owner: "", userName: nil)
       }
     }
-    let accounts = try storage.read { try $0.accounts(after: page.after, limit: page.size) }
-    for account in accounts {
+    let owners = try storage.read { try $0.accounts(after: page.after, limit: page.size) }
+    for account in owners {
       for user in try storage.read({ try $0.users(account: account.id) }) {
         found += try await usage(
           container: user.container,
@@ -49,7 +51,7 @@ extension CloudKitService {
     return try call.write(
       UsagePage(
         databases: found,
-        next: accounts.count == page.size ? accounts.last?.userName : nil
+        next: owners.count == page.size ? owners.last?.userName : nil
       )
     )
   }

@@ -6,9 +6,9 @@ import Foundation
 struct UsersCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "users",
-    abstract: "The accounts of users: list, add, change, delete, sign in and out.",
+    abstract: "The accounts of users: list, show, add, change, delete, sign in and out.",
     subcommands: [
-      List.self, Add.self, Update.self, Delete.self, Restore.self, ResetPassword.self,
+      List.self, Show.self, Add.self, Update.self, Delete.self, Restore.self, ResetPassword.self,
       RemoveFactor.self, Invite.self, SignIn.self, SignOut.self, Devices.self, Revoke.self,
     ]
   )
@@ -53,7 +53,7 @@ struct UsersCommand: AsyncParsableCommand {
     /// The largest page that the server sends.
     private static let pageSize = 1000
 
-    private static func allAccounts(
+    static func allAccounts(
       _ server: AdminConnection
     ) async throws -> [AccountDescription] {
       var users: [AccountDescription] = []
@@ -138,6 +138,12 @@ struct UsersCommand: AsyncParsableCommand {
     private struct Body: Encodable {
       var userName: String
       var changes: AccountChanges
+    }
+
+    func validate() throws {
+      let texts = [givenName, familyName, email, phone]
+      guard texts.allSatisfy({ $0 == nil }), administrator == nil, account == nil else { return }
+      throw ValidationError("Name what to change, such as --email or --disable-account.")
     }
 
     func run() async throws {

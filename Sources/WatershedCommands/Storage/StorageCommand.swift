@@ -7,7 +7,7 @@ struct StorageCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "storage",
     abstract: "Maintain the database of servers.",
-    subcommands: [Distribute.self, Adopt.self]
+    subcommands: [Distribute.self, Adopt.self, Vacuum.self]
   )
 
   /// `watershed storage adopt`.

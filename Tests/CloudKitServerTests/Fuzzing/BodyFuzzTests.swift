@@ -83,7 +83,8 @@ struct BodyFuzzTests {
     let people = try await FuzzedWorld(.people)
     let names = Set(people.targets.filter { !$0.isGuess }.map(\.name))
     let bare: Set<String> = [
-      "backup/stream", "containers/list", "keys/list", "tokens/list", "server/status",
+      "assets/check", "backup/stream", "containers/list", "keys/list", "tokens/list",
+      "server/status",
       "server/housekeep", "server/new-incarnation", "server/renew-token",
     ]
     for call in AdminEndpoint.all where !bare.contains("\(call.noun)/\(call.verb)") {

@@ -1,0 +1,72 @@
+import ArgumentParser
+import CloudKitWebServices
+
+/// `watershed shares`: the shares in a database.
+struct SharesCommand: AsyncParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "shares",
+    abstract: "The shares in a user's private or shared database: list.",
+    subcommands: [List.self]
+  )
+
+  struct List: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "List the shares of all zones, with their rights and the number of participants."
+    )
+
+    @OptionGroup var server: ServerOptions
+    @OptionGroup var output: OutputOptions
+    @OptionGroup var database: DatabaseOptions
+
+    func run() async throws {
+      try await perform("the shares cannot be listed") {
+        let shares = try await server.connect {
+          try await Self.shares(in: try await database.open($0))
+        }
+        try output.write(
+          "shares",
+          shares,
+          columns: shares.map { share in
+            [
+              share.recordName ?? "", share.zoneID?.zoneName ?? "",
+              share.zoneID?.ownerRecordName ?? "",
+              share.sharing?.publicPermission?.rawValue ?? "",
+              "\(share.sharing?.participants?.count ?? 0)", share.shortGUID ?? "",
+            ]
+          },
+          titles: ["share", "zone", "owner", "public", "participants", "link"]
+        )
+      }
+    }
+
+    private static func shares(
+      in connection: DatabaseConnection
+    ) async throws -> [RecordDictionary] {
+      let reply: ZonesResponse = try await connection.call(.listZones, NoReply())
+      var found: [RecordDictionary] = []
+      // The default zone has neither changes nor shares.
+      for zone in reply.zones.compactMap(\.item?.zoneID) where zone.zoneName != "_defaultZone" {
+        var token: String?
+        var isComplete = false
+        while !isComplete {
+          let feed = FeedOptions(desiredRecordTypes: [ShareDictionary.recordType])
+          let page: ZoneChangesResponse = try await connection.patiently(
+            .zoneChanges,
+            ZoneChangesRequest(
+              zones: [ZoneChangesOptions(zoneID: zone, syncToken: token, feed: feed)]
+            )
+          )
+          guard let changes = try page.zones.first?.get() else { break }
+          for var record in try changes.records.map({ try $0.get() })
+          where record.deleted != true && record.sharing != nil {
+            record.zoneID = record.zoneID ?? zone
+            found.append(record)
+          }
+          isComplete = changes.moreComing != true || changes.syncToken == token
+          token = changes.syncToken
+        }
+      }
+      return found
+    }
+  }
+}
