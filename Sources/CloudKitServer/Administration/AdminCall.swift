@@ -13,11 +13,15 @@ struct AdminCall: Sendable {
   var isOperator = false
 
   func read<Body: Decodable>(_ type: Body.Type = Body.self) throws -> Body {
-    try ClientBody.decode(
-      type,
-      from: body.isEmpty ? Data("{}".utf8) : body,
-      within: bounds
-    )
+    let body = body.isEmpty ? Data("{}".utf8) : body
+    let value = try ClientBody.decode(type, from: body, within: bounds)
+    // A misspelt member that is ignored reads as success: an account would stay enabled.
+    if let object = try? JSONSerialization.jsonObject(with: body),
+      let unknown = UnknownMember(in: object, of: value)
+    {
+      throw AdministrationError(description: unknown.description)
+    }
+    return value
   }
 
   func write(_ reply: some Encodable) throws -> Data { try WireCoding.encode(reply) }

@@ -297,6 +297,34 @@ struct AccountLifeTests {
 
   // MARK: The admin API
 
+  @Test("A request of the admin API with an unknown member is refused and changes nothing")
+  func unknownMembers() async throws {
+    let administrator = try await administrator()
+    let user = #"{"userName":"ada","password":"correct horse battery"}"#
+    _ = try await administrator.call("users/create", user)
+    for (path, body, name) in [
+      ("users/update", #"{"userName":"ada","changes":{"isDisable":true}}"#, "isDisable"),
+      ("users/update", #"{"userName":"ada","change":{},"changes":{}}"#, "change"),
+      ("users/delete", #"{"userName":"ada","purged":false}"#, "purged"),
+      ("users/list", #"{"limits":10}"#, "limits"),
+      ("audit/list", #"{"kinds":"sign-in"}"#, "kinds"),
+    ] {
+      let refused = await administrator.send(path, body)
+      #expect(refused.status == 400, "\(path) \(body)")
+      let error = try WireCoding.decode(ErrorDictionary.self, from: refused.body)
+      #expect(error.reason?.contains("'\(name)'") == true, "\(error.reason ?? "")")
+    }
+    let changed = await administrator.send(
+      "users/update",
+      #"{"userName":"ada","changes":{"familyName":"Lovelace","isDisabled":null}}"#
+    )
+    #expect(changed.status == 200)
+    let list = try await administrator.call("users/list")
+    let users = try #require(list["users"] as? [[String: Any]])
+    #expect(users.first?["isDisabled"] as? Bool == false)
+    #expect(users.first?["familyName"] as? String == "Lovelace")
+  }
+
   @Test("The admin API accepts the operator's token or an administrator's session, nothing else")
   func bearerTokens() async throws {
     let admin = try await administrator()
