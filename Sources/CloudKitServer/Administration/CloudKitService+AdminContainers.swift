@@ -15,9 +15,10 @@ extension CloudKitService {
     case .list: return try call.write(["containers": try containers()])
     case .create:
       let name = try call.read(NamedContainer.self).container
-      guard NameRules.isContainerName(name, limits) else {
+      guard NameRules.isContainerName(name, limits), NameRules.isIdentifier(name) else {
         throw AdministrationError(
-          description: "A container has a name such as iCloud.org.example.app."
+          description: "A container has a name such as iCloud.org.example.app: letters, digits, "
+            + "hyphens, underscores and points."
         )
       }
       guard try !containers().contains(name) else {

@@ -114,8 +114,10 @@ package final class FolderAssetStore: AssetStore {
       .map(\.file)
   }
 
+  static let identityName = "identity"
+
   private static func identityFile(of folder: URL) -> URL {
-    folder.appendingPathComponent("identity")
+    folder.appendingPathComponent(identityName)
   }
 
   package func identity() async throws -> String? { try Self.identity(of: folder) }

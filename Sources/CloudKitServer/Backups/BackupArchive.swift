@@ -37,7 +37,11 @@ struct BackupArchive: Sendable {
       }
     }
     let keys = folder.appendingPathComponent(CloudKitService.keyFileName)
-    try service.vault.export(to: keys)
+    do {
+      try service.vault.export(to: keys)
+    } catch let error as KeyRingMismatch {
+      throw BackupError(description: error.description)
+    }
     files.append(try await send(keys, to: sink))
     let manifest = try WireCoding.encode(
       BackupManifest(
@@ -137,7 +141,7 @@ struct BackupArchive: Sendable {
       group.addTask { [self] in
         while true {
           do { try await service.effects.clock.sleep(seconds: Self.pause) } catch { return }
-          // A sink completes its piece although this task is cancelled meanwhile.
+          // A sink completes its piece even if this task is cancelled concurrently.
           try await sink(comment)
         }
       }

@@ -12,7 +12,9 @@ package struct BackupFolder: Sendable {
   }
 
   package func manifest() throws -> BackupManifest {
+    try UnreadablePlace.check(url)
     let file = url.appendingPathComponent(BackupManifest.fileName)
+    try UnreadablePlace.check(file)
     guard FileManager.default.fileExists(atPath: file.path) else {
       throw BackupError(description: "\(url.path) is not a backup: it has no manifest.")
     }
@@ -153,7 +155,7 @@ package struct BackupFolder: Sendable {
         try? manager.removeItem(at: folder.appendingPathComponent(name))
       }
       if let keys = configuration.keyFile { try? manager.removeItem(at: keys) }
-      // Last: until everything is gone, nothing may be opened.
+      // Removed last: an interrupted removal keeps the folder unusable.
       try? manager.removeItem(at: folder.appendingPathComponent(UnfinishedRestore.fileName))
       throw error
     }

@@ -1,7 +1,14 @@
 import CloudKitWebServices
 import Effects
 import Foundation
-import Synchronization
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
 
 /// Backups of a running server: a snapshot of the database, the files it refers to, the keys.
 extension CloudKitService {
@@ -41,7 +48,10 @@ extension CloudKitService {
     }
     do {
       let manifest = try await write(backup: partial)
+      // Once the backup has its name, a power failure must leave it complete.
+      sync()
       try manager.moveItem(at: partial, to: folder)
+      try DurableFolder.synchronize(folder.deletingLastPathComponent())
       noteBackup()
       return manifest
     } catch {
@@ -112,7 +122,7 @@ extension CloudKitService {
     }
     // An administrator's password must not allow writing files of the machine.
     guard call.isOperator else {
-      throw AdministrationError(description: Self.backupRight)
+      throw ErrorDictionary(.accessDenied, Self.backupRight)
     }
     do {
       let manifest = try await backUp(to: URL(fileURLWithPath: path, isDirectory: true))

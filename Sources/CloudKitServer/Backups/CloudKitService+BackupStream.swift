@@ -33,7 +33,7 @@ extension CloudKitService {
     }
     guard request.method == "POST" else { throw ErrorDictionary.noHandler }
     let caller = try await administrator(request)
-    guard caller.isOperator else { throw ErrorDictionary(.badRequest, Self.backupRight) }
+    guard caller.isOperator else { throw ErrorDictionary(.accessDenied, Self.backupRight) }
     // The call has no members.
     try await body { _ in }
     do {
@@ -76,10 +76,10 @@ extension CloudKitService {
   }
 
   /// Why an administrator's session is refused: a backup holds the keys.
-  static let backupRight =
+  package static let backupRight =
     "A backup needs the operator's token, which is in the server's data folder."
 
-  /// Keeps the time for the metrics; a backup without it is as good.
+  /// Stores the time for the metrics; a failure does not invalidate the backup.
   func noteBackup() {
     guard let folder = configuration.dataFolder else { return }
     try? LastBackup.note(in: folder, now: now)

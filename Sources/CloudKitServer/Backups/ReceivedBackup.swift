@@ -239,18 +239,7 @@ package struct ReceivedBackup {
     do {
       return try body()
     } catch {
-      throw BackupError(description: "\(path) cannot be written: \(reason(error))")
+      throw BackupError(description: "\(path) cannot be written: \(error.systemReason)")
     }
-  }
-
-  /// The system's words for an error.
-  private static func reason(_ error: any Error) -> String {
-    var underlying: any Error = error
-    while let inner = (underlying as NSError).userInfo[NSUnderlyingErrorKey] as? any Error {
-      underlying = inner
-    }
-    let last = underlying as NSError
-    return last.domain == NSPOSIXErrorDomain
-      ? String(cString: strerror(Int32(last.code))) : error.localizedDescription
   }
 }

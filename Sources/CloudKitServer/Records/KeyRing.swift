@@ -95,7 +95,11 @@ struct KeyRing: Codable, Sendable {
   /// The ring in a file; nil if there is no file.
   static func read(_ file: URL) throws -> KeyRing? {
     guard FileManager.default.fileExists(atPath: file.path) else { return nil }
-    return try WireCoding.decode(KeyRing.self, from: try Data(contentsOf: file))
+    do {
+      return try WireCoding.decode(KeyRing.self, from: try Data(contentsOf: file))
+    } catch is MalformedBody {
+      throw DamagedKeyFile(file: file.path)
+    }
   }
 
   /// Writes the ring atomically, readable only for its owner.
@@ -128,6 +132,16 @@ struct KeyRing: Codable, Sendable {
     var id: String
 
     var description: String { "the key \(id) is not in the server's key file" }
+  }
+}
+
+/// The content of a key file is not a key ring.
+package struct DamagedKeyFile: Error, Hashable, CustomStringConvertible {
+  var file: String
+
+  package var description: String {
+    "The key file \(file) is damaged. Put it back from a backup, where it is "
+      + "\(CloudKitService.keyFileName)."
   }
 }
 

@@ -25,6 +25,12 @@ enum NameRules {
       && name.unicodeScalars.allSatisfy { !PersonName.isHidden($0) }
   }
 
+  /// Whether the name has the characters of a bundle identifier; CloudKit's containers have no
+  /// others.
+  static func isIdentifier(_ name: String) -> Bool {
+    name.wholeMatch(of: /[A-Za-z0-9._-]+/) != nil
+  }
+
   /// Whether a reference may name a record: of any database, also a user's.
   static func isTarget(_ name: String, _ zone: ZoneID?, _ limits: ServiceLimits) -> Bool {
     isPrintable(name, limits)

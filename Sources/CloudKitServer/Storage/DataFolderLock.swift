@@ -20,6 +20,8 @@ package final class DataFolderLock: Sendable {
     case unwritable(String)
   }
 
+  private static let fileName = "lock"
+
   private let descriptor: Int32
 
   /// Creates the folder, if there is none, for its owner alone, and takes its lock.
@@ -32,9 +34,9 @@ package final class DataFolderLock: Sendable {
         attributes: [.posixPermissions: 0o700]
       )
     } catch {
-      throw .unwritable(Self.reason(of: error))
+      throw .unwritable(error.systemReason)
     }
-    let lock = folder.appendingPathComponent("lock").path
+    let lock = folder.appendingPathComponent(Self.fileName).path
     descriptor = open(lock, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
     guard descriptor >= 0 else { throw .unwritable(String(cString: strerror(errno))) }
     guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
@@ -49,13 +51,13 @@ package final class DataFolderLock: Sendable {
     _ = close(descriptor)
   }
 
-  /// The system's message, without Foundation's text around it.
-  private static func reason(of error: any Error) -> String {
-    let underlying = (error as NSError).userInfo[NSUnderlyingErrorKey] as? NSError
-    if let underlying, underlying.domain == NSPOSIXErrorDomain {
-      return String(cString: strerror(Int32(underlying.code)))
-    }
-    let text = (error as NSError).localizedDescription
-    return text.hasSuffix(".") ? String(text.dropLast()) : text
+  /// Whether another process holds the lock; creates nothing.
+  package static func isHeld(in folder: URL) -> Bool {
+    let path = folder.appendingPathComponent(fileName).path
+    let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+    guard descriptor >= 0 else { return false }
+    // Closing releases the shared lock, which is held for this one question.
+    defer { _ = close(descriptor) }
+    return flock(descriptor, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK
   }
 }

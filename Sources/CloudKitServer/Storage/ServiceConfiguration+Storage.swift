@@ -7,6 +7,7 @@ extension ServiceConfiguration {
   package func openStorage() throws -> any Storage {
     if let dataFolder { try UnfinishedRestore.check(dataFolder) }
     if let database { return try PostgreSQLStorage(url: database, effects: effects) }
+    if let dataFolder { try OrphanedFolder.check(dataFolder) }
     return try StorageFailure.converting {
       try SQLiteStorage(folder: dataFolder, effects: effects)
     }
@@ -16,6 +17,7 @@ extension ServiceConfiguration {
   package func hasData() throws -> Bool {
     if let database { return try PostgreSQLStorage.hasTables(database) }
     guard let dataFolder else { return false }
+    try UnreadablePlace.check(dataFolder)
     let file = dataFolder.appendingPathComponent(CloudKitService.databaseFileName)
     return FileManager.default.fileExists(atPath: file.path)
   }

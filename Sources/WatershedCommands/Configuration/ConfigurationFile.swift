@@ -14,8 +14,11 @@ struct ConfigurationFile {
 
   init(path: String) throws(ConfigurationSource.Unreadable) {
     name = (path as NSString).lastPathComponent
-    guard let data = FileManager.default.contents(atPath: path) else {
-      throw .init(problems: ["the file \(path) cannot be read"])
+    let data: Data
+    do {
+      data = try Data(contentsOf: URL(fileURLWithPath: path))
+    } catch {
+      throw .init(problems: ["the file \(path) cannot be read: \(error.systemReason)"])
     }
     text = String(decoding: data, as: UTF8.self)
     let object: Any

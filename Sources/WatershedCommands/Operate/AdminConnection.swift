@@ -26,7 +26,16 @@ struct AdminConnection: Sendable {
     _ endpoint: AdminEndpoint,
     _ body: Data = Data("{}".utf8)
   ) async throws -> Data {
-    try await send(request(endpoint, body))
+    guard !token.isEmpty || endpoint == .session(.start) else {
+      throw CommandFailure(
+        "NO_TOKEN",
+        what: "nothing was sent to the server",
+        why: "its admin API takes an administrator's token, and none was given or saved",
+        next: "watershed login NAME --server URL, or give --token",
+        exit: ExitCodes.notAuthorised
+      )
+    }
+    return try await send(request(endpoint, body))
   }
 
   /// The request of a call.

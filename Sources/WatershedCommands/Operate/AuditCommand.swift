@@ -2,6 +2,14 @@ import ArgumentParser
 import CloudKitServer
 import Foundation
 
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
 /// `watershed audit`: prints the audit log.
 struct AuditCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
@@ -28,11 +36,31 @@ struct AuditCommand: AsyncParsableCommand {
 
   func validate() throws {
     guard limit > 0 else { throw ValidationError("--limit has to be above zero.") }
+    if let kind, !Self.kinds.contains(String(kind.prefix { $0 != "." })) {
+      throw ValidationError(
+        "There is no kind \(kind); the kinds are \(Self.kinds.joined(separator: ", "))."
+      )
+    }
+    if let address, !Self.isAddress(address) {
+      throw ValidationError("\(address) is not an IPv4 or IPv6 address.")
+    }
     if let since, Self.time(since, before: Date()) == nil {
       throw ValidationError(
         "--since takes 2026-11-22T10:00:00Z, 2026-11-22, 30m, 24h or 7d, and not \(since)."
       )
     }
+  }
+
+  /// The part of an action before its point.
+  static let kinds = [
+    "account", "admin", "backup", "container", "device", "encryption", "invitation", "key",
+    "schema", "second-factor", "server", "sign-in", "sign-out", "token", "usage", "user",
+  ]
+
+  private static func isAddress(_ text: String) -> Bool {
+    var four = in_addr()
+    var six = in6_addr()
+    return inet_pton(AF_INET, text, &four) == 1 || inet_pton(AF_INET6, text, &six) == 1
   }
 
   /// The time in an option, in milliseconds since 1970.

@@ -120,12 +120,12 @@ struct KeptBackups {
       return name.wholeMatch(of: /\d{4}-\d\d-\d\dT\d{6}Z/) != nil
         && FileManager.default.fileExists(atPath: manifest.path)
     }.sorted()
-    // What killed commands left, if it is older than all that stays.
+    // Incomplete backups of killed commands that are older than every backup to keep.
     let oldest = backups.suffix(count).first ?? ""
-    let halves = names.filter {
+    let incomplete = names.filter {
       $0.wholeMatch(of: /\d{4}-\d\d-\d\dT\d{6}Z\.partial/) != nil && $0 < oldest
     }
-    return try (backups.dropLast(count) + halves.sorted()).map { name in
+    return try (backups.dropLast(count) + incomplete.sorted()).map { name in
       let old = parent.appendingPathComponent(name)
       try FileManager.default.removeItem(at: old)
       return old.path

@@ -61,6 +61,14 @@ extension CommandFailure {
         next: "name the user with --user, or give --user-token",
         exit: ExitCodes.notAuthorised
       )
+    case .accessDenied where why == CloudKitService.backupRight:
+      self.init(
+        code,
+        what: what,
+        why: why,
+        next: "give the content of the file admin-token of the server's data folder with --token",
+        exit: ExitCodes.notAuthorised
+      )
     case .authenticationFailed, .accessDenied:
       self.init(
         code,
@@ -71,7 +79,9 @@ extension CommandFailure {
         exit: ExitCodes.notAuthorised
       )
     case .throttled, .tryAgainLater:
-      let wait = error.retryAfter.map { " in \(Int($0.rounded(.up))) seconds" } ?? " later"
+      let wait =
+        error.retryAfter.map { " in " + Count.of(Int($0.rounded(.up)), "second") }
+        ?? " later"
       self.init(code, what: what, why: why, next: "try again\(wait)", exit: ExitCodes.retry)
     case .internalError:
       self.init(
@@ -93,6 +103,9 @@ extension CommandFailure {
     if why.hasPrefix("There is no account") { return "watershed users list" }
     if why.hasPrefix("Did not find record type") { return "watershed schema export" }
     if why.hasPrefix("There is no such API token") { return "watershed tokens list" }
+    if why.contains("defined to be: ENCRYPTED_") {
+      return #"add "isEncrypted": true to the field, beside its type and value"#
+    }
     let addIndex = "watershed schema add-index --record-type TYPE --field "
     if why.contains("Type is not marked indexable") {
       return addIndex + "recordName --index QUERYABLE"
@@ -112,9 +125,11 @@ extension CommandFailure {
     if let known = words.first(where: { reason.contains($0.key) }) { return known.value }
     guard reason.contains("handshakeFailed") else { return reason }
     return reason.contains("CERTIFICATE_VERIFY_FAILED")
-      ? "this machine does not trust the server's certificate"
+      ? untrusted
       : "the server does not speak https at this address"
   }
+
+  private static let untrusted = "this machine does not trust the server's certificate"
 
   /// The failure of a command that reads a model.
   init(unreadableModel error: any Error) {
@@ -136,12 +151,22 @@ extension CommandFailure {
     case let failure as CommandFailure: self = failure
     case let error as ErrorDictionary: self.init(error, doing: what)
     case let error as TransportError:
+      let why = Self.plain(error.reason)
       self.init(
         "SERVER_UNREACHABLE",
         what: what,
-        why: Self.plain(error.reason),
-        next: "is the server running? watershed doctor",
+        why: why,
+        next: why == Self.untrusted
+          ? "check the name in --server, and install the certificate's issuer on this machine"
+          : "is the server running? watershed doctor",
         exit: ExitCodes.unreachable
+      )
+    case let error as UnreadablePlace:
+      self.init(
+        "UNUSABLE_DATA",
+        what: what,
+        why: error.description,
+        next: "run the command as root or as the server's user: sudo watershed …"
       )
     case let error as AdministrationError:
       self.init("BAD_REQUEST", what: what, why: error.description, next: "watershed --help")
@@ -151,8 +176,7 @@ extension CommandFailure {
     case let error as ServeError:
       self.init("UNUSABLE_DATA", what: what, why: error.description, next: Self.doctor)
     case let error as CocoaError:
-      // The system's message, without Foundation's text around it.
-      self.init("FAILED", what: what, why: error.localizedDescription, next: Self.doctor)
+      self.init("FAILED", what: what, why: error.systemReason, next: Self.doctor)
     default:
       self.init("FAILED", what: what, why: "\(error)", next: Self.doctor)
     }

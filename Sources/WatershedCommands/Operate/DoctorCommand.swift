@@ -78,14 +78,24 @@ struct DoctorCommand: AsyncParsableCommand {
         )
       ]
     }
+    do {
+      try UnreadablePlace.check(place)
+    } catch {
+      return [
+        Finding(
+          check: "data folder",
+          isGood: false,
+          detail: error.description,
+          remedy: "run it as root or as the server's user: sudo watershed doctor"
+        )
+      ]
+    }
+    let running = RunningServerNote.read(in: place)
     var findings = [
       privacy("data folder", place.path, remedy: "chmod 700"),
-      Finding(
-        check: "server",
-        isGood: true,
-        detail: RunningServerNote.read(in: place).map { "runs at \($0.url)" } ?? "does not run"
-      ),
+      state(of: running, in: place),
     ]
+    if running == nil, let port = port(settings) { findings.append(port) }
     findings.append(room(place.path))
     for name in ["field-keys.json", "admin-token"] {
       let path = place.appendingPathComponent(name).path
@@ -93,12 +103,44 @@ struct DoctorCommand: AsyncParsableCommand {
       findings.append(privacy(name, path, remedy: "chmod 600"))
     }
     // A running server has checked its data at its start.
-    if RunningServerNote.read(in: place) == nil {
+    if running == nil {
       findings += await data(settings)
     } else {
       findings.append(await admin())
     }
     return findings
+  }
+
+  private func state(of running: RunningServerNote?, in place: URL) -> Finding {
+    if let running {
+      return Finding(check: "server", isGood: true, detail: "runs at \(running.url)")
+    }
+    guard DataFolderLock.isHeld(in: place) else {
+      return Finding(check: "server", isGood: true, detail: "does not run")
+    }
+    return Finding(
+      check: "server",
+      isGood: false,
+      detail: "a process without an address has the data folder locked: a server that starts, or a "
+        + "command at work",
+      remedy: "wait for it, or find it: fuser \(place.path)/lock"
+    )
+  }
+
+  /// Whether a server could listen; nil if no configuration names the port.
+  private func port(_ settings: ServerConfiguration) -> Finding? {
+    let source = ConfigurationSource(file: server.config)
+    guard source.file != nil || source.environment["WATERSHED_PORT"] != nil, settings.port != 0
+    else { return nil }
+    guard let reason = ListeningCheck.problem(host: settings.host, port: settings.port) else {
+      return Finding(check: "port", isGood: true, detail: "\(settings.port) is free")
+    }
+    return Finding(
+      check: "port",
+      isGood: false,
+      detail: "a server cannot listen on \(settings.host):\(settings.port): \(reason)",
+      remedy: "stop the program that uses the port, or change port: ss -ltnp"
+    )
   }
 
   private func data(_ settings: ServerConfiguration) async -> [Finding] {
@@ -119,14 +161,13 @@ struct DoctorCommand: AsyncParsableCommand {
         ]
       }
     } catch {
-      let failure = CommandFailure(error, doing: "")
-      return [Finding(check: "database", isGood: false, detail: failure.why, remedy: failure.next)]
+      return [finding("database", CommandFailure(error, doing: ""))]
     }
     return await StorageInspection(configuration).findings.map { finding in
       Finding(
         check: finding.subject,
         isGood: finding.problem == nil,
-        detail: finding.problem ?? "good",
+        detail: finding.problem.map(Self.firstLine) ?? "good",
         remedy: finding.isDamage
           ? "restore a backup: watershed backup restore BACKUP --data NEW" : nil
       )
@@ -176,13 +217,22 @@ struct DoctorCommand: AsyncParsableCommand {
           ? nil : "no account is an administrator: watershed users add NAME --administrator"
       )
     } catch {
-      let failure = CommandFailure(error, doing: "")
-      return Finding(
-        check: "admin API",
-        isGood: false,
-        detail: failure.why,
-        remedy: failure.next == CommandFailure.doctor ? nil : failure.next
-      )
+      return finding("admin API", CommandFailure(error, doing: ""))
     }
+  }
+
+  /// The finding of a failure; a remedy that is this command is left out.
+  private func finding(_ check: String, _ failure: CommandFailure) -> Finding {
+    Finding(
+      check: check,
+      isGood: false,
+      detail: Self.firstLine(failure.why),
+      remedy: failure.next.contains(CommandFailure.doctor) ? nil : failure.next
+    )
+  }
+
+  /// PostgreSQL's messages have further lines with advice of their own.
+  private static func firstLine(_ text: String) -> String {
+    text.split(whereSeparator: \.isNewline).first.map(String.init) ?? text
   }
 }

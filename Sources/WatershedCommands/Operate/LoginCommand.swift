@@ -1,5 +1,6 @@
 import ArgumentParser
 import CloudKitServer
+import CloudKitWebServices
 import Effects
 import Foundation
 
@@ -30,13 +31,23 @@ struct LoginCommand: AsyncParsableCommand {
     var code: String?
   }
 
+  private func signIn(_ password: String) async throws -> AdminSession {
+    do {
+      return try await server.connect {
+        try await $0.call(.session(.start), Body(userName: name, password: password, code: code))
+      }
+    } catch let error as ErrorDictionary where error.serverErrorCode == .authenticationFailed {
+      var failure = CommandFailure(error, doing: "\(name) was not signed in")
+      failure.next = "check the name and the password; --code takes a code of the second factor"
+      throw failure
+    }
+  }
+
   func run() async throws {
     try await perform("\(name) was not signed in") {
       guard let password = try PasswordPrompt.read(fromInput: passwordStdin), !password.isEmpty
       else { throw ValidationError("There is no password to sign in with.") }
-      let session: AdminSession = try await server.connect {
-        try await $0.call(.session(.start), Body(userName: name, password: password, code: code))
-      }
+      let session = try await signIn(password)
       var saved = SavedTokens.read()
       saved[.management] = session.token
       try saved.write()

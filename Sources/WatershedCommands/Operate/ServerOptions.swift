@@ -101,6 +101,7 @@ struct ServerOptions: ParsableArguments {
     }
     let settings = try settings()
     let place = settings.dataURL
+    try UnreadablePlace.check(place)
     if let running = RunningServerNote.read(in: place) {
       return try await body(
         AdminConnection(

@@ -65,7 +65,9 @@ struct TokensCommand: AsyncParsableCommand {
       try await perform("the token cannot be shown") {
         let body = Body(container: containerId, environment: environment)
         let reply: [String: String] = try await server.connect {
-          try await $0.call(.tokens(.own), body)
+          // The token would create it.
+          try await $0.requireContainer(containerId)
+          return try await $0.call(.tokens(.own), body)
         }
         try output.write(reply, text: reply["token"] ?? "")
       }
@@ -112,9 +114,13 @@ struct TokensCommand: AsyncParsableCommand {
           allowedOrigins: origins,
           redirectURL: redirectURL
         )
-        let reply: [String: String] = try await server.connect {
-          try await $0.call(.tokens(.create), body)
+        let (reply, isNew) = try await server.connect { connection in
+          var isNew = false
+          if let containerId { isNew = try await !connection.containers().contains(containerId) }
+          let reply: [String: String] = try await connection.call(.tokens(.create), body)
+          return (reply, isNew)
         }
+        if isNew, let containerId { output.remark("Created the container \(containerId).") }
         try output.write(reply, text: reply["token"] ?? "")
       }
     }

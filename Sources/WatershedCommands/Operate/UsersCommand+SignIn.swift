@@ -97,7 +97,9 @@ extension UsersCommand {
       try await perform("\(person.name) was not signed in") {
         let body = Body(userName: person.name, container: containerId, device: device, isKept: keep)
         let reply: Reply = try await person.server.connect {
-          try await $0.call(.users(.signIn), body)
+          // The first sign-in would create it.
+          try await $0.requireContainer(containerId)
+          return try await $0.call(.users(.signIn), body)
         }
         let lines = [reply.webAuthToken, reply.refreshToken].compactMap(\.self)
         try person.output.write(reply, text: lines.joined(separator: "\n"))

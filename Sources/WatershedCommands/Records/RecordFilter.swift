@@ -9,6 +9,11 @@ enum RecordFilter {
     ">": "GREATER_THAN", ">=": "GREATER_THAN_OR_EQUALS",
   ]
 
+  /// For the help and for the error of an unknown operator.
+  static let operators =
+    "The operators are ==, !=, <, <=, >, >= and, in words, "
+    + QueryComparator.allCases.map(\.rawValue).joined(separator: ", ") + "."
+
   /// `FIELD OP VALUE`; for `NEAR` the value is `LATITUDE,LONGITUDE,METRES`, and for operators on lists
   /// `A,B,C` or a list in JSON.
   static func filter(_ text: String) throws -> QueryFilter {
@@ -18,7 +23,7 @@ enum RecordFilter {
     }
     let name = comparators[parts[1]] ?? parts[1].uppercased()
     guard let comparator = QueryComparator(name: name) else {
-      throw ValidationError("There is no operator \(parts[1]).")
+      throw ValidationError("There is no operator \(parts[1]). \(operators)")
     }
     var filter = QueryFilter(comparator: comparator, fieldName: parts[0])
     switch comparator {

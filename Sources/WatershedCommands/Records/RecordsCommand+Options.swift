@@ -55,7 +55,10 @@ extension RecordsCommand {
     @Option(
       help: ArgumentHelp(
         "The fields as JSON: {\"title\":{\"type\":\"stringType\",\"value\":\"x\"}}.",
-        discussion: "A whole record as `records get` prints it is read too, in all three places."
+        discussion: """
+          A whole record as `records get` prints it is read too, in all three places. A field that the \
+          schema encrypts takes "isEncrypted": true beside its type.
+          """
       )
     )
     var fieldsJson: String?

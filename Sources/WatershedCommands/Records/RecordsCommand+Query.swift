@@ -15,7 +15,16 @@ extension RecordsCommand {
 
     @OptionGroup var place: Place
     @Option(help: "The record type; without it all.") var recordType: String?
-    @Option(parsing: .upToNextOption, help: "\"FIELD OPERATOR VALUE\" …, all of them must hold.")
+    @Option(
+      parsing: .upToNextOption,
+      help: ArgumentHelp(
+        "\"FIELD OPERATOR VALUE\" …, all of them must hold.",
+        discussion: RecordFilter.operators
+          + " IN, NOT_IN and the operators with ANY or ALL take a list: 4,5 or [\"a\",\"z\"]. NEAR takes"
+          + " LATITUDE,LONGITUDE,METRES. A value has the type of its field, or one before it:"
+          + " stringType:5."
+      )
+    )
     var filters: [String] = []
     @Option(parsing: .upToNextOption, help: "\"FIELD ASC\" or \"FIELD DESC\" …")
     var sortBy: [String] = []

@@ -44,6 +44,8 @@ struct PathMatrixTests {
       // An allowed call is routed and fails because of its empty body.
       let isRight =
         bearer.refusal.map { $0 == response.status } ?? [200, 400].contains(response.status)
+        // A backup has the keys, so it takes the operator's token.
+        || bearer == .administrator && call == .backup(.stream) && response.status == 403
       if !isRight { wrong.append("\(call.path): \(response.status)") }
       #expect(response.headers["access-control-allow-origin"] == nil)
     }

@@ -174,7 +174,7 @@ struct BackupStreamTests {
       )
       let token = try WireCoding.decode(AdminSession.self, from: session.body).token
       let refused = await server.service.respond(to: request(token))
-      #expect(refused.status == 400)
+      #expect(refused.status == 403)
       #expect(String(decoding: refused.body, as: UTF8.self).contains("operator's token"))
       // The turn is taken with the head of the reply, and ends with its body.
       var first: StreamedResponse? = await server.service.respondToTransfer(request()) { _ in }

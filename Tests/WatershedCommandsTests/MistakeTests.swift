@@ -1,0 +1,209 @@
+import Foundation
+import Testing
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#endif
+
+/// What commands answer to an operator's mistakes: the cause and the next step, and no side effect.
+@Suite("Mistakes of operators")
+struct MistakeTests {
+  /// Runs a command as a user without access to the folder.
+  private func runWithoutRights(
+    _ arguments: [String],
+    on folder: URL
+  ) async throws -> CommandProcess.Outcome {
+    // Superusers may read everything, so the command is run as another user.
+    guard geteuid() == 0 else { return try await CommandProcess(arguments).finish() }
+    let program = URL(fileURLWithPath: "/usr/bin/setpriv")
+    let user = ["--reuid", "65534", "--regid", "65534", "--clear-groups"]
+    return try await CommandProcess(
+      user + [Watershed.program.path] + arguments,
+      program: program
+    ).finish()
+  }
+
+  @Test("A folder that the user may not read is reported as such, and not as missing data")
+  func rights() async throws {
+    try await withTemporaryFolder { folder in
+      try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: folder.path)
+      let data = folder.appendingPathComponent("data")
+      try await makeData(in: data.path)
+      let copy = folder.appendingPathComponent("copy")
+      let made = try await CommandProcess.run("backup", "create", copy.path, "--data", data.path)
+      try #require(made.exitCode == 0, "\(made.errors)")
+      let file = folder.appendingPathComponent("watershed.json")
+      try Data("{}".utf8).write(to: file)
+      for place in [data, copy, file] {
+        try FileManager.default.setAttributes([.posixPermissions: 0], ofItemAtPath: place.path)
+      }
+      let commands = [
+        ["users", "list", "--data", data.path], ["doctor", "--data", data.path],
+        ["backup", "verify", copy.path], ["config", "check", "--config", file.path],
+      ]
+      for command in commands {
+        let refused = try await runWithoutRights(command, on: folder)
+        let text = refused.output + refused.errors
+        #expect(refused.exitCode != 0, "\(command)")
+        #expect(text.contains("Permission denied"), "\(command): \(text)")
+        #expect(!text.contains("no server"), "\(command): \(text)")
+        #expect(!text.contains("not a backup"), "\(command): \(text)")
+      }
+      for place in [data, copy, file] {
+        try FileManager.default.setAttributes([.posixPermissions: 0o700], ofItemAtPath: place.path)
+      }
+    }
+  }
+
+  @Test("A server makes no new database beside the keys or the files of another one")
+  func orphanedFolder() async throws {
+    try await withTemporaryFolder { folder in
+      let data = folder.appendingPathComponent("data")
+      try await makeData(in: data.path)
+      let database = data.appendingPathComponent("watershed.sqlite")
+      for suffix in ["", "-wal", "-shm"] {
+        try? FileManager.default.removeItem(atPath: database.path + suffix)
+      }
+      let refused = try await CommandProcess.run("serve", "--port", "0", "--data", data.path)
+      #expect(refused.exitCode == 1)
+      #expect(refused.errors.contains("--database"), "\(refused.errors)")
+      #expect(!FileManager.default.fileExists(atPath: database.path))
+    }
+  }
+
+  @Test("Signing in and printing a token create no container with a misspelt name")
+  func misspeltContainer() async throws {
+    try await withServer { server in
+      let signedIn = try await server.run(
+        "users",
+        "sign-in",
+        "demo",
+        "--container-id",
+        "iCloud.typo"
+      )
+      #expect(signedIn.exitCode == 1)
+      #expect(signedIn.errors.contains("NO_CONTAINER"), "\(signedIn.errors)")
+      let own = try await server.run("tokens", "own", "--container-id", "iCloud.typo")
+      #expect(own.errors.contains("NO_CONTAINER"), "\(own.errors)")
+      let invalid = try await server.run("containers", "create", "bad name")
+      #expect(invalid.exitCode == 1)
+      #expect(invalid.errors.contains("letters, digits"), "\(invalid.errors)")
+      let added = try await server.run("tokens", "add", "--container-id", "iCloud.b")
+      #expect(added.errors.contains("Created the container iCloud.b."), "\(added.errors)")
+      let again = try await server.run("tokens", "add", "--container-id", "iCloud.b")
+      #expect(again.errors.isEmpty)
+      let names = try await server.run("containers", "list", "--output", "text").output
+      #expect(names == "CONTAINER\niCloud.a\niCloud.b\n")
+    }
+  }
+
+  @Test("A change of nothing, an unknown kind and a malformed address are wrong usage")
+  func usage() async throws {
+    try await withServer { server in
+      #expect(try await server.run("users", "update", "demo").exitCode == 64)
+      let kind = try await server.run("audit", "--kind", "sign-inn.failure")
+      #expect(kind.exitCode == 64)
+      #expect(kind.errors.contains("sign-in, "), "\(kind.errors)")
+      #expect(try await server.run("audit", "--kind", "sign-in.failure").exitCode == 0)
+      #expect(try await server.run("audit", "--address", "nope").exitCode == 64)
+      #expect(try await server.run("audit", "--address", "2001:db8::1").exitCode == 0)
+      let filter = try await server.run(
+        "records",
+        "query",
+        "--container-id",
+        "iCloud.a",
+        "--user",
+        "demo",
+        "--record-type",
+        "Note",
+        "--filters",
+        "n BEGINSWITH x"
+      )
+      #expect(filter.exitCode == 64)
+      #expect(filter.errors.contains("BEGINS_WITH"), "\(filter.errors)")
+    }
+  }
+
+  @Test("Each failure of a sign-in or a token names the step that helps")
+  func tokens() async throws {
+    try await withServer { server in
+      let home = ["HOME": server.folder.path, "XDG_CONFIG_HOME": ""]
+      let none = try await CommandProcess(
+        ["users", "list", "--server", server.url],
+        environment: home
+      ).finish()
+      #expect(none.exitCode == 77)
+      #expect(none.errors.contains("NO_TOKEN"), "\(none.errors)")
+      let wrong = try await CommandProcess(
+        ["login", "demo", "--password-stdin", "--server", server.url],
+        environment: home,
+        input: "wrong\n"
+      ).finish()
+      #expect(wrong.exitCode == 77)
+      #expect(wrong.errors.contains("check the name and the password"), "\(wrong.errors)")
+      let secret = "correct horse battery"
+      let added = try await CommandProcess(
+        ["users", "add", "ada", "--administrator", "--password-stdin", "--data", server.data],
+        input: secret + "\n"
+      ).finish()
+      try #require(added.exitCode == 0, "\(added.errors)")
+      let login = try await CommandProcess(
+        ["login", "ada", "--password-stdin", "--server", server.url],
+        environment: home,
+        input: secret + "\n"
+      ).finish()
+      try #require(login.exitCode == 0, "\(login.errors)")
+      let copy = server.folder.appendingPathComponent("copy").path
+      let backup = try await CommandProcess(
+        ["backup", "create", copy, "--server", server.url],
+        environment: home
+      ).finish()
+      #expect(backup.exitCode == 77)
+      #expect(backup.errors.contains("ACCESS_DENIED"), "\(backup.errors)")
+      #expect(backup.errors.contains("admin-token"), "\(backup.errors)")
+    }
+  }
+
+  @Test("A text for an encrypted field is refused with the member that encrypts it")
+  func encryptedField() async throws {
+    try await withServer { server in
+      let place = [
+        "--container-id", "iCloud.a", "--user", "demo", "--record-type", "Note", "--data",
+        server.data, "--fields-json",
+      ]
+      func create(_ json: String) async throws -> CommandProcess.Outcome {
+        try await CommandProcess(["records", "create"] + place + [json]).finish()
+      }
+      let first = #"{"s":{"type":"stringType","value":"x","isEncrypted":true}}"#
+      #expect(try await create(first).exitCode == 0)
+      let plain = try await create(#"{"s":{"type":"stringType","value":"x"}}"#)
+      #expect(plain.exitCode == 1)
+      #expect(plain.errors.contains(#"add "isEncrypted": true"#), "\(plain.errors)")
+    }
+  }
+
+  @Test("The doctor finds a port in use, a folder in use and a damaged key file")
+  func doctor() async throws {
+    try await withServer { server in
+      let port = try #require(URL(string: server.url)?.port)
+      let other = server.folder.appendingPathComponent("other")
+      try await makeData(in: other.path)
+      let file = server.folder.appendingPathComponent("c.json")
+      try Data(#"{"data":"\#(other.path)","port":\#(port)}"#.utf8).write(to: file)
+      let taken = try await CommandProcess.run("doctor", "--config", file.path)
+      #expect(taken.exitCode == 2)
+      #expect(taken.output.contains("cannot listen on 127.0.0.1:\(port)"), "\(taken.output)")
+      try Data("not JSON".utf8).write(to: other.appendingPathComponent("field-keys.json"))
+      let damaged = try await CommandProcess.run("doctor", "--data", other.path)
+      #expect(damaged.output.contains("field-keys.json is damaged"), "\(damaged.output)")
+      // The lock without the note, as while a server starts.
+      let note = URL(fileURLWithPath: server.data).appendingPathComponent("server.json")
+      try FileManager.default.removeItem(at: note)
+      let held = try await server.run("doctor")
+      #expect(held.exitCode == 2)
+      #expect(held.output.contains("has the data folder locked"), "\(held.output)")
+    }
+  }
+}
