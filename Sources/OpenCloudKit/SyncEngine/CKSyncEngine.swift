@@ -36,7 +36,7 @@ import Synchronization
 /// service's, or with a batch of its own that the service finds too large.
 public final class CKSyncEngine: Sendable {
   /// A change of a record as it was pending at a moment.
-  typealias PendingRecordMark = PendingChanges<CKRecord.ID, PendingRecordZoneChange>.Mark
+  package typealias PendingRecordMark = PendingChanges<CKRecord.ID, PendingRecordZoneChange>.Mark
 
   /// The database to synchronize with.
   public final let database: CKDatabase
@@ -45,11 +45,11 @@ public final class CKSyncEngine: Sendable {
 
   let effects: Effects
   let configuredSubscriptionID: CKSubscription.ID?
-  private let automaticallySyncs: Bool
+  let automaticallySyncs: Bool
   private let link: Mutex<DelegateLink>
   private let turnstile = OperationTurnstile()
-  private let activity: Mutex<Activity>
-  private let signals: AsyncStream<Void>.Continuation
+  let activity: Mutex<Activity>
+  let signals: AsyncStream<Void>.Continuation
 
   /// The weak reference to the delegate, as CloudKit's engine has one.
   private struct DelegateLink: @unchecked Sendable {
@@ -57,7 +57,7 @@ public final class CKSyncEngine: Sendable {
     weak var delegate: (any CKSyncEngineDelegate)?
   }
 
-  private struct Activity: Sendable {
+  struct Activity: Sendable {
     var schedule = SyncSchedule()
     /// The account that the service last confirmed.
     var account: AccountPin?
@@ -80,10 +80,6 @@ public final class CKSyncEngine: Sendable {
     var timer: SpawnedTask?
     var accountObserver: AccountObserver?
   }
-
-  /// The delay that collects state changes before the delegate is notified, and pending changes
-  /// before they are sent: enough for a burst of changes, too short for users to notice.
-  private static let collectingTime = 0.1
 
   // MARK: Creating engines
 
@@ -138,7 +134,7 @@ public final class CKSyncEngine: Sendable {
   }
 
   /// Starts a listener for notifications; it replaces the previous one.
-  private func listen() {
+  func listen() {
     let listener = SyncEngineListener(engine: self).start()
     let old = activity.withLock { activity in
       let old = activity.listener
@@ -194,7 +190,7 @@ public final class CKSyncEngine: Sendable {
   // MARK: Operations
 
   /// Runs the body when all earlier operations have ended.
-  private func operate(
+  func operate(
     _ body: @escaping @Sendable (CKSyncEngine) async throws(CKError) -> Void
   ) async throws(CKError) {
     guard !isOwnTask else {
@@ -231,7 +227,7 @@ public final class CKSyncEngine: Sendable {
     func set(_ value: Result<Void, CKError>) { outcome.withLock { $0 = value } }
   }
 
-  private func runInTurn(
+  func runInTurn(
     _ body: @Sendable (CKSyncEngine) async throws(CKError) -> Void
   ) async -> Result<Void, CKError> {
     guard await turnstile.enter() else {
@@ -249,237 +245,6 @@ public final class CKSyncEngine: Sendable {
     } catch {
       return .failure(error)
     }
-  }
-
-  // MARK: Automatic syncing
-
-  /// Runs the schedule until no work is due.
-  private func runSchedule() async {
-    while !Task.isCancelled {
-      let step = activity.withLock { activity in
-        let step = activity.schedule.step(at: effects.clock.uptime)
-        if case .run(let work) = step { activity.schedule.begin(work) }
-        return step
-      }
-      switch step {
-      case .rest: return
-      case .wait(let seconds): return setTimer(seconds)
-      case .run(let work): await run(work)
-      }
-    }
-  }
-
-  private func run(_ work: SyncSchedule.Work) async {
-    do throws(CKError) {
-      try await operate { engine throws(CKError) in
-        switch work {
-        case .fetch:
-          try await engine.ensureSubscription()
-          try await engine.fetch(FetchChangesContext(reason: .scheduled, options: .init()))
-        case .send:
-          try await engine.send(SendChangesContext(reason: .scheduled, options: .init()))
-        }
-      }
-      activity.withLock { $0.schedule.succeed() }
-    } catch {
-      if work == .fetch ? error.isOfRecordsOnly : error.isOfParkedChangesOnly {
-        // Parked records have their own retry delays, so the schedule counts this as a success.
-        return activity.withLock { $0.schedule.succeed() }
-      }
-      // A zone with an expired token waits until its pending changes were sent; one at which the service
-      // failed is tried again.
-      let hasMore =
-        work == .send
-        ? state.value.hasChangesToSend
-        : error.withPartialErrors.contains {
-          $0.code == .changeTokenExpired || $0.isServiceFailure
-        }
-      let jitter = effects.randomness.fraction()
-      activity.withLock { activity in
-        let time = effects.clock.uptime
-        activity.schedule.fail(work, error, at: time, jitter: jitter)
-        if hasMore { activity.schedule.request(work) }
-      }
-    }
-  }
-
-  private func setTimer(_ seconds: Double) {
-    let clock = effects.clock
-    let signals = self.signals
-    let timer = effects.tasks.spawn {
-      // A cancelled timer was replaced by another one.
-      guard (try? await clock.sleep(seconds: seconds)) != nil else { return }
-      signals.yield()
-    }
-    let old = activity.withLock { activity in
-      let old = activity.timer
-      activity.timer = timer
-      return old
-    }
-    old?.cancel()
-  }
-
-  /// Adds work to the schedule, if the engine syncs automatically.
-  func request(_ work: SyncSchedule.Work) {
-    guard automaticallySyncs else { return }
-    activity.withLock { $0.schedule.request(work) }
-    signals.yield()
-  }
-
-  /// Schedules a fetch in a number of seconds, if the engine syncs automatically.
-  func requestFetch(after seconds: Double) {
-    guard automaticallySyncs else { return }
-    let time = effects.clock.uptime + seconds
-    activity.withLock { $0.schedule.requestFetch(at: time) }
-    signals.yield()
-  }
-
-  /// Whether the service was asked for the subscription since the engine was created.
-  var hasCheckedSubscription: Bool {
-    get { activity.withLock { $0.hasCheckedSubscription } }
-    set { activity.withLock { $0.hasCheckedSubscription = newValue } }
-  }
-
-  /// The parked records that a fetch tries again.
-  func parkedRecords(_ context: FetchChangesContext) -> [CKRecord.ID] {
-    let recordIDs = state.value.parkedRecords.filter {
-      context.options.scope.contains($0.zoneID)
-    }
-    let time = effects.clock.uptime
-    let areDue = activity.withLock { $0.parkedRetries.areDue(at: time, context.reason) }
-    return areDue ? recordIDs : []
-  }
-
-  /// Schedules another fetch if records are parked.
-  func planParkedRetry(haveTried: Bool) {
-    let isEmpty = state.value.parkedRecords.isEmpty
-    let (time, jitter) = (effects.clock.uptime, effects.randomness.fraction())
-    activity.withLock { activity in
-      guard !isEmpty else { return activity.parkedRetries.succeed() }
-      let next = activity.parkedRetries.plan(at: time, haveTried: haveTried, jitter: jitter)
-      if automaticallySyncs { activity.schedule.requestFetch(at: next) }
-    }
-  }
-
-  /// The parked changes that a send leaves out; one that the app has added again is sent.
-  package func waitingChanges(_ reason: SyncReason) -> [PendingRecordMark] {
-    let (time, pending) = (effects.clock.uptime, state.value.recordChanges)
-    return activity.withLock { activity in
-      activity.sendRetries.areDue(at: time, reason)
-        ? [] : activity.parkedChanges.filter { pending.contains($0) }
-    }
-  }
-
-  /// Schedules another send if changes are parked: those at which the service failed in this send, and
-  /// those that it left out.
-  func planSendRetry(of broken: [PendingRecordMark], still waiting: [PendingRecordMark]) {
-    let pending = state.value.recordChanges
-    let (time, jitter) = (effects.clock.uptime, effects.randomness.fraction())
-    activity.withLock { activity in
-      activity.parkedChanges = (broken + waiting).filter { pending.contains($0) }
-      guard !activity.parkedChanges.isEmpty else { return activity.sendRetries.succeed() }
-      let next = activity.sendRetries.plan(at: time, haveTried: !broken.isEmpty, jitter: jitter)
-      if automaticallySyncs { activity.schedule.requestSend(at: next) }
-    }
-  }
-
-  private func stateWasTouched(_ touch: State.Touch) {
-    let isFirst = activity.withLock { activity in
-      if touch == .added, automaticallySyncs { activity.schedule.request(.send) }
-      defer { activity.isUpdateDue = true }
-      return !activity.isUpdateDue
-    }
-    guard isFirst else { return }
-    let clock = effects.clock
-    effects.tasks.spawn { [weak self] in
-      // This task is never cancelled; if sleeping fails, the delegate is notified at once.
-      try? await clock.sleep(seconds: Self.collectingTime)
-      await self?.deliverChangedState()
-    }
-  }
-
-  private func deliverChangedState() async {
-    activity.withLock { $0.isUpdateDue = false }
-    signals.yield()
-    // Reports the state, unless an operation reported it meanwhile.
-    _ = await runInTurn { engine in await engine.deliverState() }
-  }
-
-  // MARK: Accounts
-
-  private func accountMayHaveChanged() {
-    activity.withLock { activity in
-      activity.account = nil
-      activity.schedule.wake()
-    }
-    if automaticallySyncs {
-      listen()
-      request(.fetch)
-      request(.send)
-    } else {
-      askForAccount()
-    }
-  }
-
-  private func askForAccount() {
-    effects.tasks.spawn { [weak self] in
-      // If the service can't be reached now, the next operation tries again.
-      try? await self?.operate { engine throws(CKError) in _ = try await engine.ensureAccount() }
-    }
-  }
-
-  /// Asks the service for the user, unless the user is known, and reports a change to the delegate.
-  ///
-  /// An operation makes all its requests for the returned account, so that it fails if another user
-  /// signs in while it runs. Throws if no user is signed in, or if the service does not name the
-  /// user.
-  ///
-  /// The state is reset only if the app signed the user out or the service confirmed another user.
-  /// An expired session, a token that the service refuses or a missing token file say nothing about
-  /// the user's intention: the engine keeps pending changes and tokens for when the same user signs
-  /// in again.
-  func ensureAccount() async throws(CKError) -> AccountPin {
-    let container = database.container
-    if let account = activity.withLock({ $0.account }), container.isCurrent(account) {
-      return account
-    }
-    do {
-      let account = try await container.confirmedAccount()
-      await take(account.userRecordName.map { CKRecord.ID(recordName: $0) })
-      activity.withLock { $0.account = account }
-      return account
-    } catch {
-      let error = CKError(transport: error)
-      guard error.code == .notAuthenticated else { throw error }
-      if container.isSignedOut { await take(nil) }
-      throw Self.withoutAccount(error, hasToken: container.hasToken)
-    }
-  }
-
-  private func take(_ user: CKRecord.ID?) async {
-    guard let change = state.update({ $0.signIn(user) }) else { return }
-    await deliver(.accountChange(Event.AccountChange(changeType: change)))
-    await deliverState()
-  }
-
-  /// The error of an operation for which the service confirmed no user.
-  private static func withoutAccount(_ error: CKError, hasToken: Bool) -> CKError {
-    guard hasToken else {
-      return CKError(
-        .notAuthenticated,
-        "No user is signed in.",
-        remedy: "The engine continues when a user signs in."
-      )
-    }
-    var userInfo: [String: Any] = [:]
-    userInfo[CKError.signInURLKey] = error.signInURL
-    return CKError(
-      .accountTemporarilyUnavailable,
-      "The service does not accept the user's session.",
-      remedy: "Sign in again. The engine keeps its pending changes until then.",
-      underlying: error,
-      userInfo: userInfo
-    )
   }
 
   // MARK: The delegate
