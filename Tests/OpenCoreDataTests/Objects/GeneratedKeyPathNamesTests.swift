@@ -58,6 +58,20 @@ final class GlassShelf: Shelf {
   override class var keyPathNames: [AnyKeyPath: String] { [\GlassShelf.tint: "tint"] }
 }
 
+/// The base class of an entity's class; no entity names it.
+class Placed: NSManagedObject {
+  private static let placeProperty = ManagedProperty<String?>("place")
+
+  var place: String? {
+    get { self[Self.placeProperty] }
+    set { self[Self.placeProperty] = newValue }
+  }
+
+  override class var keyPathNames: [AnyKeyPath: String] { [\Placed.place: "place"] }
+}
+
+final class PlacedVase: Placed {}
+
 @Suite("Names of key paths without a model")
 struct GeneratedKeyPathNamesTests {
   @Test("A property has its name in the code generated for its module")
@@ -78,6 +92,34 @@ struct GeneratedKeyPathNamesTests {
   @Test("A key path to no property has no name")
   func unknown() {
     #expect(KeyPathNames.name(of: \String.count) == nil)
+  }
+
+  @Test("A fetch is sorted by a property that its class has from a base class without an entity")
+  func base() throws {
+    let place = NSAttributeDescription()
+    place.name = "place"
+    place.attributeType = .stringAttributeType
+    let vase = NSEntityDescription()
+    vase.name = "Vase"
+    vase.managedObjectClassName = NSStringFromClass(PlacedVase.self)
+    vase.properties = [place]
+    let model = NSManagedObjectModel()
+    model.entities = [vase]
+    let container = NSPersistentContainer(name: "Vases", managedObjectModel: model)
+    container.persistentStoreDescriptions = [
+      NSPersistentStoreDescription(url: URL(fileURLWithPath: "/dev/null"))
+    ]
+    container.loadPersistentStores { _, error in #expect(error == nil) }
+    let context = container.newBackgroundContext()
+    try context.performAndWait {
+      for place in ["hall", "attic", "yard"] { PlacedVase(context: context).place = place }
+      try context.save()
+      let request = NSFetchRequest<PlacedVase>(entityName: "Vase")
+      request.sortDescriptors = [NSSortDescriptor(keyPath: \Placed.place, ascending: true)]
+      try #expect(context.fetch(request).map(\.place) == ["attic", "hall", "yard"])
+    }
+    #expect(NSSortDescriptor(keyPath: \Placed.place, ascending: true).key == "place")
+    #expect(NSSortDescriptor(keyPath: \Placed.place?.count, ascending: true).key == nil)
   }
 }
 

@@ -23,11 +23,18 @@ extension KeyPathNames {
   /// then the entity of the class in the models that are in use.
   package static func name(of keyPath: AnyKeyPath) -> String? {
     guard let root = type(of: keyPath).rootType as? NSManagedObject.Type else { return nil }
-    if let name = GeneratedKeyPathNames.names(of: root)[keyPath] { return name }
+    if let name = generatedName(of: keyPath) { return name }
     guard let layout = ManagedObjectModels.entity(of: root)?.layout else {
       return stateName(of: keyPath)
     }
     return name(of: keyPath, from: layout)
+  }
+
+  /// The name that was generated with the class; nil for other key paths, and for those that cross
+  /// a relationship.
+  static func generatedName(of keyPath: AnyKeyPath) -> String? {
+    guard let root = type(of: keyPath).rootType as? NSManagedObject.Type else { return nil }
+    return GeneratedKeyPathNames.names(of: root)[keyPath]
   }
 }
 

@@ -18,10 +18,13 @@ enum PropertyKeyPaths {
   /// The keys of the path; empty for the object itself, nil if they are unknown.
   static func keys(of keyPath: AnyKeyPath) -> [String]? {
     if let keys = known.withLock({ $0.keys[keyPath] }) { return keys }
-    guard let type = type(of: keyPath).rootType as? NSManagedObject.Type,
-      let entity = ManagedObjectModels.entity(of: type),
-      let keys = found(keyPath, from: entity)
-    else { return nil }
+    guard let type = type(of: keyPath).rootType as? NSManagedObject.Type else { return nil }
+    guard let entity = ManagedObjectModels.entity(of: type) else {
+      // The base class of several entities' classes, or a model that is not in use yet. Generated
+      // names are of modeled properties alone, and need no probe.
+      return KeyPathNames.generatedName(of: keyPath).map { [$0] }
+    }
+    guard let keys = found(keyPath, from: entity) else { return nil }
     known.withLock { $0.keys[keyPath] = keys }
     return keys
   }
