@@ -97,6 +97,26 @@ struct KeyValueCodingTests {
     }
   }
 
+  @Test("Setting the set of mutableSetValue(forKey:) sets its members, on its own object too")
+  func setsMutableSet() throws {
+    let library = try Library(inMemory: true)
+    let context = library.context()
+    try context.performAndWait {
+      let reader = Reader(context: context)
+      let other = Reader(context: context)
+      let book = Book(context: context)
+      let loans = reader.mutableSetValue(forKey: "loans")
+      loans.add(book)
+      reader.setValue(loans, forKey: "loans")
+      #expect(reader.loans == [book])
+      reader.setPrimitiveValue(loans, forKey: "loans")
+      #expect(reader.loans == [book])
+      try context.save()
+      other.setValue(loans, forKey: "loans")
+      #expect(other.loans == [book])
+    }
+  }
+
   private func insert(_ name: String, _ context: NSManagedObjectContext) -> NSManagedObject {
     NSEntityDescription.insertNewObject(forEntityName: name, into: context)
   }

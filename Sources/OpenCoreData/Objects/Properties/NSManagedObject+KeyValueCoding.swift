@@ -306,6 +306,8 @@ extension NSManagedObject {
   final func destinations(_ value: Any?, _ key: String) -> [NSManagedObject] {
     switch value {
     case nil, is NSNull: return []
+    // A cast to Set reads the storage of NSSet, which a subclass need not use.
+    case let set as RelationshipSet: return set.allObjects.compactMap { $0 as? NSManagedObject }
     case let set as Set<NSManagedObject>: return Array(set)
     case let set as NSOrderedSet: return set.array.compactMap { $0 as? NSManagedObject }
     case let set as NSSet: return set.allObjects.compactMap { $0 as? NSManagedObject }
