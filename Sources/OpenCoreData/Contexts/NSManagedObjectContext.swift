@@ -59,6 +59,8 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   var reinserted: [NSManagedObject] = []
   /// The deleted objects that the rule of another one has deleted; see ``revokeDeletion(of:onto:)``.
   var deletedByCascade: Set<ObjectIdentifier> = []
+  /// The objects that a revoked deletion had removed from fetched results or cleared a reference of.
+  var revoked: [NSManagedObject] = []
   /// The read failure that keeps delete rules from being applied.
   var deletionFailure: ReadFailure?
   /// The first read that failed since the last save.

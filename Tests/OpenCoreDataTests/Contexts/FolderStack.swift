@@ -11,11 +11,12 @@ final class FolderStack {
   init(
     rule: NSDeleteRule = .cascadeDeleteRule,
     isFolderRequired: Bool = false,
+    hasRelatedPosts: Bool = false,
     type: String = NSSQLiteStoreType
   ) throws {
     folder = try StoreFolder()
     coordinator = NSPersistentStoreCoordinator(
-      managedObjectModel: Self.model(rule, isFolderRequired)
+      managedObjectModel: Self.model(rule, isFolderRequired, hasRelatedPosts)
     )
     try coordinator.addPersistentStore(
       ofType: type,
@@ -29,7 +30,11 @@ final class FolderStack {
     second.persistentStoreCoordinator = coordinator
   }
 
-  private static func model(_ rule: NSDeleteRule, _ isRequired: Bool) -> NSManagedObjectModel {
+  private static func model(
+    _ rule: NSDeleteRule,
+    _ isRequired: Bool,
+    _ hasRelatedPosts: Bool
+  ) -> NSManagedObjectModel {
     func optionalText(_ name: String) -> NSAttributeDescription {
       ModelParts.text(name) { $0.isOptional = true }
     }
@@ -50,6 +55,9 @@ final class FolderStack {
     covers.isOptional = true
     covers.inverseRelationship?.isOptional = true
     covers.inverseRelationship?.deleteRule = .nullifyDeleteRule
+    if hasRelatedPosts {
+      ModelParts.relate(post, "related", toMany: true, rule: .cascadeDeleteRule, post, "related")
+    }
     return MigrationBench.model(folder, post, cover)
   }
 
@@ -67,6 +75,17 @@ final class FolderStack {
   func one(_ entity: String, _ context: NSManagedObjectContext) throws -> NSManagedObject {
     guard let found = try context.all(entity).first else { throw CocoaError(.coreData) }
     return found
+  }
+
+  /// Renames the only folder of a name in the second context, and saves it.
+  func rename(_ name: String, to newName: String) throws {
+    try second.performAndWait {
+      for folder in try second.all("Folder")
+      where folder.value(forKey: "name") as? String == name {
+        folder.setValue(newName, forKey: "name")
+      }
+      try second.save()
+    }
   }
 
   /// "title in folder" of each post, as a new context reads them.

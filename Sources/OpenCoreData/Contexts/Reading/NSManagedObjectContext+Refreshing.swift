@@ -65,6 +65,7 @@ extension NSManagedObjectContext {
     conflictChecks = []
     reinserted = []
     deletedByCascade = []
+    revoked = []
     readFailure = nil
     for object in fresh {
       forget(object)
@@ -131,6 +132,7 @@ extension NSManagedObjectContext {
     conflictChecks = []
     reinserted = []
     deletedByCascade = []
+    revoked = []
     readFailure = nil
     formerKeys.removeAll()
     incrementalRows = [:]

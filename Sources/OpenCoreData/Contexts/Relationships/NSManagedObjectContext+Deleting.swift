@@ -123,12 +123,40 @@ extension NSManagedObjectContext {
       guard link.hasInverse else { return }
       if link.slot.inverseIsToMany {
         destination.inverseRemoved(object, from: link.inverseIndex)
-      } else if destination.toOne(at: link.inverseIndex) === object {
+      } else if destination.toOne(at: link.inverseIndex) === object
+        || isSaving && takesNewerReference(destination, to: object, at: link.inverseIndex)
+      {
         destination.storeToOne(nil, at: link.inverseIndex)
       }
     case .denyDeleteRule, .noActionDeleteRule:
       // Deny is checked by validation, when all deletions are known.
       break
+    }
+  }
+
+  /// Gives a member its newest row if that refers to an object and the row that is known here, which
+  /// is older, does not; returns whether it did.
+  ///
+  /// Another context has added the member to the object since.
+  private func takesNewerReference(
+    _ member: NSManagedObject,
+    to object: NSManagedObject,
+    at index: Int
+  ) -> Bool {
+    guard !isChild, let rowIndex = member.template.toOnes[index].slot.rowIndex,
+      !member.changed.contains(rowIndex), !member.state.contains(.inserted),
+      let binding = member.binding, let rows = newestRows(of: binding)
+    else { return false }
+    do {
+      rows.forget([member.key.reference])
+      guard case .row(let row) = try rows.row(member.key.reference),
+        row[rowIndex] == object.rowReference
+      else { return false }
+      untracked { member.rebase(onto: row) }
+      return true
+    } catch {
+      couldNotRead("read the newest values of '\(member.objectID)'", error)
+      return false
     }
   }
 }

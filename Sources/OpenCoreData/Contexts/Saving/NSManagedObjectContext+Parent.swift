@@ -141,6 +141,7 @@ extension NSManagedObjectContext {
   /// Passes the changes to the parent, which keeps them until it is saved.
   func save(into parent: NSManagedObjectContext) throws {
     try validateChanges()
+    let cleared = ClearedReferences(deleted.objects)
     try parent.performForChild {
       var own: [ObjectIdentifier: NSManagedObject] = [:]
       // The parent cannot change objects that it cannot read: everything that the changes need is
@@ -148,7 +149,7 @@ extension NSManagedObjectContext {
       try parent.reportingReadFailure {
         for object in updated.objects {
           guard let target = parent.ownObject(object.key) else { throw missingInParent(object) }
-          prepare(target, for: object) { parent.ownObject($0.key) }
+          prepare(target, for: object, cleared) { parent.ownObject($0.key) }
           own[ObjectIdentifier(object)] = target
         }
       }
@@ -165,11 +166,9 @@ extension NSManagedObjectContext {
       }
       for object in inserted.objects + updated.objects {
         guard let target = own[ObjectIdentifier(object)] else { continue }
-        push(object, into: target, counterpart)
+        push(object, into: target, cleared, counterpart)
       }
-      for object in deleted.objects where !object.state.contains(.vanished) {
-        if let target = parent.ownObject(object.key) { parent.delete(target) }
-      }
+      deleteObjects(of: parent)
       parent.processPendingChanges()
     }
     let changes = clearSavedChanges()
@@ -181,6 +180,27 @@ extension NSManagedObjectContext {
     notifyChildren(changes)
     parent.performForChild { parent.notifyChildren(changes, except: self) }
     for object in changes.deleted { forgetDeleted(object) }
+  }
+
+  /// Deletes the parent's objects of those that are deleted here.
+  ///
+  /// What a rule has deleted here counts as deleted by a rule there too, and comes back with its owner
+  /// if a merge policy revokes that deletion.
+  private func deleteObjects(of parent: NSManagedObjectContext) {
+    var cascaded: [NSManagedObject] = []
+    for object in deleted.objects where !object.state.contains(.vanished) {
+      guard let target = parent.ownObject(object.key) else { continue }
+      if deletedByCascade.contains(ObjectIdentifier(object)) {
+        cascaded.append(target)
+      } else {
+        parent.delete(target)
+      }
+    }
+    for target in cascaded where !target.state.contains(.deleted) {
+      parent.delete(target)
+      guard target.context === parent, target.state.contains(.deleted) else { continue }
+      parent.deletedByCascade.insert(ObjectIdentifier(target))
+    }
   }
 
   /// The error of a change whose object the parent no longer has, because it was reset or undid the
@@ -198,6 +218,7 @@ extension NSManagedObjectContext {
   private func prepare(
     _ target: NSManagedObject,
     for object: NSManagedObject,
+    _ cleared: ClearedReferences,
     _ counterpart: (NSManagedObject) -> NSManagedObject?
   ) {
     let attributes = object.template.layout.attributes.count
@@ -206,7 +227,8 @@ extension NSManagedObjectContext {
       let index = slot - attributes
       let link = target.template.toOnes[index]
       guard link.hasInverse else { continue }
-      let ends = [target.toOne(at: index), object.toOne(at: index).flatMap(counterpart)]
+      let destination = cleared.destination(of: object, at: index)
+      let ends = [target.toOne(at: index), destination.flatMap(counterpart)]
       for case let end? in ends {
         if link.slot.inverseIsToMany {
           prepareMembers(of: end, at: link.inverseIndex)
@@ -239,6 +261,7 @@ extension NSManagedObjectContext {
   private func push(
     _ object: NSManagedObject,
     into target: NSManagedObject,
+    _ cleared: ClearedReferences,
     _ counterpart: (NSManagedObject) -> NSManagedObject?
   ) {
     let layout = object.template.layout
@@ -254,7 +277,7 @@ extension NSManagedObjectContext {
         }
       } else {
         let index = slot - layout.attributes.count
-        let destination = object.toOne(at: index).flatMap(counterpart)
+        let destination = cleared.destination(of: object, at: index).flatMap(counterpart)
         // An object that the parent is about to delete is no destination, as its delete rule
         // demands.
         let isGone = destination?.state.contains(.deleted) ?? false

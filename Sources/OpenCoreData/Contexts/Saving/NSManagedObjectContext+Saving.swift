@@ -236,8 +236,13 @@ extension NSManagedObjectContext {
     isSaving = false
     let beside = commits.map { rowsBeside($0, $1) }
     changes.refreshed = refreshRows(zip(commits, beside).map { ($0.0.binding, $1) })
+    let back = takeRevoked(besides: changes)
+    changes.refreshed += back
     postSave(changes, generation: moved)
-    notifyChildren(changes)
+    // A child may have no object of what its own save had deleted.
+    var unannounced = UnannouncedRows()
+    unannounced.inserted = back
+    notifyChildren(changes, unannounced)
     for ((plan, _), rows) in zip(commits, beside) {
       coordinator.contextDidSave(self, plan.binding, plan.changes, and: rows)
     }

@@ -23,7 +23,10 @@ public enum NSMergePolicyType: UInt, Sendable, Hashable {
 /// ```
 ///
 /// **Differs from Core Data:** where the store wins against a deletion, what the delete rules did is
-/// taken back with it. An object whose row is written again loses its references to objects without a
+/// taken back with it: in this context, in its children, and by redoing. The objects are in
+/// `NSRefreshedObjectsKey` of the notifications. A member that was moved to the owner is its member. New
+/// objects that were never saved stay deleted: they left the context when the turn of their deletion
+/// ended. An object whose row is written again loses its references to objects without a
 /// row; the partner of a one-to-one refers to it again unless it has got another one since.
 open class NSMergePolicy: NSObject, @unchecked Sendable {
   // Sendable: immutable; subclasses that add state guard it.

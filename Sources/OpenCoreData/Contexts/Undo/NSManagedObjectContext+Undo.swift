@@ -32,11 +32,59 @@ extension NSManagedObjectContext {
   }
 
   /// Removes an object; references to it are restored by their own undo actions.
-  func removeForUndo(_ object: NSManagedObject) {
+  ///
+  /// If it counts as deleted by a delete rule, it comes back where a merge policy revokes the deletion
+  /// of its owner.
+  func removeForUndo(_ object: NSManagedObject, isCascaded: Bool) {
     guard object.context === self, !object.state.contains(.deleted) else { return }
     moveToDeleted(object)
     // Its relationships are undone by their own actions.
     object.state.insert(.propagated)
+    if isCascaded { deletedByCascade.insert(ObjectIdentifier(object)) }
     scheduleTurn()
+  }
+
+  /// Those of the objects that are gone: another context may have deleted them since.
+  func lost(among objects: [NSManagedObject]) -> Set<ObjectIdentifier> {
+    var gone: Set<ObjectIdentifier> = []
+    var stored: [NSManagedObject] = []
+    for object in objects {
+      if object.context !== self || object.state.contains(.vanished) {
+        gone.insert(ObjectIdentifier(object))
+      } else if !object.state.contains(.inserted) {
+        stored.append(object)
+      }
+    }
+    guard !stored.isEmpty else { return gone }
+    do {
+      let areThere = try haveRowsNow(stored)
+      for (object, isThere) in zip(stored, areThere) where !isThere {
+        gone.insert(ObjectIdentifier(object))
+      }
+    } catch {
+      // What could not be read may be there.
+      couldNotRead("look for the members of a relationship", error)
+    }
+    return gone
+  }
+
+  /// Whether each object has a row in the stores, or an object in the parent; values that are
+  /// loaded here prove neither.
+  private func haveRowsNow(_ objects: [NSManagedObject]) throws -> [Bool] {
+    var absent: Set<ObjectIdentifier> = []
+    let isSingle = { (object: NSManagedObject) in
+      self.isChild || object.binding?.isContextual ?? true
+    }
+    for object in objects where isSingle(object) {
+      if case .absent = try row(for: object) { absent.insert(ObjectIdentifier(object)) }
+    }
+    for (binding, objects) in groupedByBinding(objects.filter { !isSingle($0) }) {
+      guard let rows = rows(of: binding) else { throw removedStoreError }
+      forgetStale(objects, in: rows)
+      for (object, row) in zip(objects, try rows.orderedRows(objects.references)) where row == nil {
+        absent.insert(ObjectIdentifier(object))
+      }
+    }
+    return objects.map { !absent.contains(ObjectIdentifier($0)) }
   }
 }

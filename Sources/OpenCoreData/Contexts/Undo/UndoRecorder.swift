@@ -136,6 +136,9 @@ final class UndoRecorder {
         // The values are loaded before the row is deleted.
         object.fireIfFault()
         step.deleted.append(object)
+        if context.deletedByCascade.contains(ObjectIdentifier(object)) {
+          step.cascaded.insert(ObjectIdentifier(object))
+        }
       } else if isNew {
         step.inserted.append(object)
         continue
@@ -218,10 +221,14 @@ final class UndoRecorder {
       context.processPendingChanges()
       for object in revived { context.revive(object) }
       for object in revived { object.dropLostToOnes() }
+      context.dropLostMembers(of: revived)
       for change in step.changes where change.object.context === context {
         change.apply(direction)
       }
-      for object in removed { context.removeForUndo(object) }
+      for object in removed {
+        let isCascaded = direction == .forward && step.cascaded.contains(ObjectIdentifier(object))
+        context.removeForUndo(object, isCascaded: isCascaded)
+      }
       context.untracked {
         for object in revived { object.awake(fromSnapshotEvents: .undoDeletion) }
         for change in step.changes where change.object.context === context {

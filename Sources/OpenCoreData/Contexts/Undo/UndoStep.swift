@@ -43,6 +43,8 @@ final class UndoStep {
 
   var inserted: [NSManagedObject] = []
   var deleted: [NSManagedObject] = []
+  /// Those of the deleted objects that the rule of another one has deleted.
+  var cascaded: Set<ObjectIdentifier> = []
   var changes: [Change] = []
   private var holders: UndoHolders?
 
@@ -146,6 +148,7 @@ extension NSManagedObject {
     }
   }
 
+  /// Restores the members of a to-many, without those that were deleted in the meantime.
   final func restore(
     _ index: Int,
     adding added: [NSManagedObject],
@@ -156,7 +159,8 @@ extension NSManagedObject {
     defer { announceDid(.toMany(index)) }
     let storage = toManyStorage(at: index)
     for member in removed { storage.remove(member) }
-    for member in added { storage.add(member) }
+    let gone = context?.lost(among: added) ?? []
+    for member in added where !gone.contains(ObjectIdentifier(member)) { storage.add(member) }
     if let order, storage.isLoaded, !storage.members.items.elementsEqual(order, by: ===) {
       // Members that were added by other changes are kept, at the end.
       let known = order.filter { storage.contains($0) }
@@ -166,5 +170,21 @@ extension NSManagedObject {
       )
     }
     noteChange(ofToMany: index)
+  }
+}
+
+extension NSManagedObjectContext {
+  /// Removes the members of revived objects that were deleted in the meantime.
+  func dropLostMembers(of revived: [NSManagedObject]) {
+    var members: [NSManagedObject] = []
+    for object in revived where object.context === self {
+      object.forEachToMany { members += $0.members.items }
+    }
+    guard !members.isEmpty else { return }
+    let gone = lost(among: members)
+    guard !gone.isEmpty else { return }
+    for object in revived where object.context === self {
+      object.forEachToMany { $0.forget(gone) }
+    }
   }
 }
