@@ -184,6 +184,26 @@ struct TombstoneTests {
     }
   }
 
+  @Test("An object that is restored while its deletion has no reply outlives its tombstone")
+  func deletionWithoutReply() async throws {
+    try await with { phone, names in
+      try phone.mirror.write(MirrorAuthor.importing) { session in
+        var record = try #require(try session.metadata.record(named: names.post))
+        record.pending = .save
+        record.properties = ["title"]
+        record.sentKind = .delete
+        record.sequence = 7
+        try session.metadata.update(record)
+        try session.metadata.keepGoneRecord(names.post)
+        var effect = ImportEffect()
+        _ = try session.applyGoneRecords(after: "", limit: 10, generation: 0, &effect)
+        #expect(try session.metadata.record(named: names.post)?.pending == .save)
+        #expect(try session.metadata.isGoneRecord(names.post) == false)
+      }
+      #expect(try phone.titles() == ["a"])
+    }
+  }
+
   @Test("A tombstone of a link in a new zone is not taken for one of the lost zone")
   func newZone() async throws {
     try await with { phone, names in

@@ -28,6 +28,9 @@ extension MirrorSession {
   /// store has never sent by another copy of the store; they were deleted since. One that is sent again,
   /// because its zone or the server's data was lost, was sent again by another device.
   func isOnServer(_ record: RecordMetadata) throws -> Bool {
+    // Restored here while its deletion is being sent: the tombstone is that of this deletion, whose reply makes
+    // the record a creation.
+    if record.sentKind == .delete, record.pending == .save, record.key != nil { return false }
     if record.tag != nil || record.sequence != nil || record.isNeverSent || record.isDoubtful {
       return true
     }

@@ -109,7 +109,7 @@ struct SyncEngineBatch {
 
   /// Notes the error of a request; returns whether its changes may be the cause of a service's failure.
   private mutating func note(_ error: CKError) -> Bool {
-    guard error.isServiceFailure, error.isInconclusive else { return false }
+    guard error.isParkable else { return false }
     serviceFailure = error
     failuresInRow += 1
     return failuresInRow < Self.mostFailuresInRow

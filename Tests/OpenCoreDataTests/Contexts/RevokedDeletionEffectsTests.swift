@@ -79,6 +79,26 @@ struct RevokedDeletionEffectsTests {
     try #expect(stack.posts() == ["b in renamed"])
   }
 
+  @Test("A member that a child moved to an owner whose deletion is revoked is its member")
+  func moveInChild() throws {
+    let stack = try movable()
+    let first = stack.first
+    let child = child(of: first)
+    try first.performAndWait { _ = try folder("new", first).value(forKey: "name") }
+    try stack.rename("new", to: "renamed")
+    try child.performAndWait {
+      let post = try #require(try child.all("Post").first)
+      let new = try #require(
+        try child.all("Folder").first { $0 != post.value(forKey: "folder") as? NSManagedObject }
+      )
+      post.setValue(new, forKey: "folder")
+      child.delete(new)
+      try child.save()
+    }
+    try first.performAndWait { try first.save() }
+    try #expect(stack.posts() == ["a in renamed"])
+  }
+
   // MARK: Redo
 
   @Test("A deletion that was redone is taken back with its effects", arguments: rules)
@@ -114,6 +134,8 @@ struct RevokedDeletionEffectsTests {
     try stack.fill("a")
     let first = stack.first
     first.mergePolicy = NSMergePolicy.mergeByPropertyStoreTrump
+    // The conflicts need the folders' rows as they were before the renames.
+    first.retainsRegisteredObjects = true
     try first.performAndWait {
       _ = first.insert("Folder", ["name": "new"])
       try first.save()
