@@ -178,9 +178,7 @@ extension MirrorSession {
   ///
   /// Other devices have the object: only a deletion in the history is exported as one.
   private func holdBack(_ record: RecordMetadata) throws {
-    guard record.tag != nil else {
-      return try forget(record, group: record.group, isDeletedHere: false)
-    }
+    guard record.tag != nil else { return try forgetWithoutName(record, group: record.group) }
     var record = record
     record.key = nil
     record.parked =

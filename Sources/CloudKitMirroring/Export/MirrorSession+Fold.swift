@@ -151,14 +151,13 @@ extension MirrorSession {
     try metadata.update(known)
   }
 
-  /// Marks the record and the edges of an object that is missing here for deletion, as far as they were sent.
+  /// Marks the record and the edges of an object for deletion that this device's app has not deleted, as far as
+  /// they were sent: a migration dropped it, or it went with another device's object.
   ///
-  /// An object that was not deleted by this device's app, but dropped by a migration or deleted with another
-  /// device's object, leaves no name behind: what another device sends under that name is imported.
-  func forget(_ record: RecordMetadata, group: Int64, isDeletedHere: Bool) throws {
-    let edges = try isDeletedHere ? [] : metadata.edges(touching: record.name)
+  /// It leaves no name behind: what another device sends under that name is imported.
+  func forgetWithoutName(_ record: RecordMetadata, group: Int64) throws {
+    let edges = try metadata.edges(touching: record.name)
     try forget(record, group: group)
-    guard !isDeletedHere else { return }
     for name in [record.name] + edges.map(\.name) { _ = try metadata.takeUnsent(name) }
   }
 

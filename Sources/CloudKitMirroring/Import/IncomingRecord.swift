@@ -1,12 +1,14 @@
 /// A record of the feed or of a look-up that this store knows, as an import reads it.
 package struct IncomingRecord: Sendable {
   /// The metadata before the import.
-  package var known: RecordMetadata
+  package let known: RecordMetadata
   /// The server's copy, with the property names of this model.
   package var record: CloudRecord
   /// The fields that the server has, as the base of later merges.
   package var newBase: FieldBag
-  package var entity: EntityMapping
+  package let entity: EntityMapping
+  /// The last copy that both sides agreed on, with the property names of this model.
+  package let base: FieldBag?
   package var generation: Int64
   /// The update that the record conflicts with, if its batch has no known reply.
   package var repeated: RepeatedUpdate?
@@ -28,13 +30,11 @@ package struct IncomingRecord: Sendable {
     self.record = record
     self.newBase = newBase
     self.entity = entity
+    base = known.base.map { entity.reading($0).fields }
     self.generation = generation
     self.repeated = repeated
     self.isOtherServer = isOtherServer
   }
-
-  /// The last copy that both sides agreed on, with the property names of this model.
-  package var base: FieldBag? { known.base.map { entity.reading($0).fields } }
 
   /// Whether the zone of an agreed record was deleted since: a record that was never confirmed has no times.
   package var isForgotten: Bool { known.tag == nil && known.stamps.created != nil }

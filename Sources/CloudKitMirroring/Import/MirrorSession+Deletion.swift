@@ -171,9 +171,7 @@ extension MirrorSession {
       for gone in gone where gone != reference {
         // Objects that a delete rule deleted are deleted on the server too; if the other device
         // sent that deletion as well, it arrives first and none is left to send.
-        if let other = try recordMetadata(of: gone) {
-          try forget(other, group: group, isDeletedHere: false)
-        }
+        if let other = try recordMetadata(of: gone) { try forgetWithoutName(other, group: group) }
       }
     }
     for edge in try metadata.edges(touching: record.name) {
