@@ -136,6 +136,8 @@ struct LostFileTests {
       let asset = try #require(record["CD_content_ckAsset"] as? CKAsset)
       let file = try #require(asset.fileURL)
       #expect(FileManager.default.fileExists(atPath: file.path))
+      let again = try #require(phone.container.record(for: id))
+      #expect((again["CD_content_ckAsset"] as? CKAsset)?.fileURL == file)
       phone.container.storeMirrors[0].accountMayHaveChanged()
       try await phone.sync()
       #expect(FileManager.default.fileExists(atPath: file.path))

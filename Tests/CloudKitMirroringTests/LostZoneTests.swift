@@ -3,10 +3,36 @@ import CloudKitTesting
 import Foundation
 import OpenCloudKit
 import OpenCoreData
+import Synchronization
 import Testing
 
 @Suite("Objects and links that are sent again after their zone was lost")
 struct LostZoneTests {
+  @Test("A zone that a batch did not find is read before anything is sent into the new one")
+  func readsBeforeSending() async throws {
+    let world = try await World()
+    let phone = try await ScriptedDevice("phone", in: world)
+    try phone.save { _ = $0.make("Post", ["title": "a"]) }
+    try await phone.sync()
+    let losses = Mutex(1)
+    phone.cloud.onModify { _ in
+      let isLost = losses.withLock { count in
+        defer { count -= 1 }
+        return count > 0
+      }
+      if isLost { throw CloudFailure.zoneMissing }
+      return nil
+    }
+    try phone.save { _ = $0.make("Post", ["title": "b"]) }
+    phone.cloud.forgetCalls()
+    try await phone.sync()
+    let calls = phone.cloud.calls
+    let lost = try #require(calls.firstIndex(of: "saveZone"))
+    let sent = try #require(calls[lost...].firstIndex { $0.hasPrefix("modify") })
+    #expect(calls[lost..<sent].contains("zoneChanges"))
+    try await phone.quit()
+  }
+
   @Test("A link that waits for its object is not sent as removed")
   func waitingLink() async throws {
     try await World.with("phone", "pad") { world, devices in

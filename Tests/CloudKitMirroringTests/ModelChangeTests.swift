@@ -128,6 +128,41 @@ struct ModelChangeTests {
     for device in [phone, pad, fresh] { try await device.quit() }
   }
 
+  @Test("Values of an attribute that was not mirrored before are sent, and not emptied")
+  func mirroredLater() async throws {
+    func model(ignoring: Bool) -> NSManagedObjectModel {
+      let note = BlogModel.entity(
+        "Note",
+        [
+          BlogModel.attribute("title", .stringAttributeType),
+          BlogModel.attribute("text", .stringAttributeType) {
+            if ignoring { $0.userInfo = [MirrorNames.ignoredKey: true] }
+          },
+        ]
+      )
+      let model = NSManagedObjectModel()
+      model.entities = [note]
+      return model
+    }
+    let world = try await World(model: model(ignoring: true))
+    let (old, pad) = (
+      try await world.device("phone"), try await world.device("pad", model: model(ignoring: false))
+    )
+    try old.save { _ = $0.make("Note", ["title": "a", "text": "kept"]) }
+    try await world.settle(old, pad)
+    #expect(try values(pad, "Note", "text") == ["nil"])
+    try pad.save { try $0.all("Note").first?.setValue("b", forKey: "title") }
+    try await pad.sync()
+    try await old.quit()
+    let phone = try await world.device("phone", model: model(ignoring: false))
+    try await world.settle(phone, pad)
+    for device in [phone, pad] {
+      #expect(try values(device, "Note", "title") == ["b"])
+      #expect(try values(device, "Note", "text") == ["kept"])
+      try await device.quit()
+    }
+  }
+
   @Test("Versions of an app with two names of an attribute exchange their edits of it")
   func sideBySide() async throws {
     let world = try await World(model: Self.model(1))

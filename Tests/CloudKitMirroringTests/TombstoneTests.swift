@@ -5,60 +5,7 @@ import OpenCoreData
 import Testing
 
 @Suite("Deletions in the feed of what this device is still sending")
-struct TombstoneTests {
-  /// A stopped mirror of a store with a synced post, which has an attachment and a tag.
-  private func with(
-    _ body: (_ phone: ScriptedDevice, _ names: Names) throws -> Void
-  ) async throws {
-    let world = try await World()
-    let phone = try await ScriptedDevice("phone", in: world)
-    try phone.save { context in
-      let tag = context.make("Tag", ["name": "t"])
-      let post = context.make("Post", ["title": "a"])
-      post.setValue(NSSet(object: tag), forKey: "tags")
-      context.make("Attachment", ["name": "file"]).setValue(post, forKey: "post")
-    }
-    try await phone.sync()
-    await phone.mirror.stopAndFinish()
-    let names = try phone.mirror.read { metadata in
-      let post = try #require(try metadata.record(entity: "Post", key: 1))
-      let attachment = try #require(try metadata.record(entity: "Attachment", key: 1))
-      let edge = try #require(try metadata.edges(touching: post.name).first)
-      return Names(post: post.name, attachment: attachment.name, edge: edge.name)
-    }
-    try body(phone, names)
-    try await phone.quit()
-  }
-
-  private struct Names {
-    var post: String
-    var attachment: String
-    var edge: String
-  }
-
-  /// The record that another device has sent for an object of this store.
-  private func sent(
-    _ record: RecordMetadata,
-    _ changes: [String: MirrorValue] = [:]
-  ) throws -> CloudRecord {
-    var fields = try #require(record.base)
-    for (key, value) in changes { fields.values[key] = value }
-    return CloudRecord(
-      name: record.name,
-      recordType: record.recordType,
-      tag: "other",
-      fields: fields
-    )
-  }
-
-  private func tagCount(_ phone: ScriptedDevice) throws -> Int {
-    var count = 0
-    try phone.save { context in
-      count = (try context.all("Post").first?.value(forKey: "tags") as? NSSet)?.count ?? 0
-    }
-    return count
-  }
-
+struct TombstoneTests: SyncedPostTests {
   private func attachmentCount(_ phone: ScriptedDevice) throws -> Int {
     var count = 0
     try phone.save { count = try $0.all("Attachment").count }
@@ -184,26 +131,6 @@ struct TombstoneTests {
     }
   }
 
-  @Test("An object that is restored while its deletion has no reply outlives its tombstone")
-  func deletionWithoutReply() async throws {
-    try await with { phone, names in
-      try phone.mirror.write(MirrorAuthor.importing) { session in
-        var record = try #require(try session.metadata.record(named: names.post))
-        record.pending = .save
-        record.properties = ["title"]
-        record.sentKind = .delete
-        record.sequence = 7
-        try session.metadata.update(record)
-        try session.metadata.keepGoneRecord(names.post)
-        var effect = ImportEffect()
-        _ = try session.applyGoneRecords(after: "", limit: 10, generation: 0, &effect)
-        #expect(try session.metadata.record(named: names.post)?.pending == .save)
-        #expect(try session.metadata.isGoneRecord(names.post) == false)
-      }
-      #expect(try phone.titles() == ["a"])
-    }
-  }
-
   @Test("A tombstone of a link in a new zone is not taken for one of the lost zone")
   func newZone() async throws {
     try await with { phone, names in
@@ -234,26 +161,58 @@ struct TombstoneTests {
     }
   }
 
-  @Test("A restored object's batch in doubt does not make its values agreed ones")
-  func restoredInDoubt() async throws {
+  @Test("An edit that was not folded yet is kept where a lost zone's tombstone deletes its object")
+  func editBeforeLoss() async throws {
+    try await with { phone, names in
+      try phone.mirror.write(MirrorAuthor.importing) {
+        for name in [names.post, names.attachment] { try $0.metadata.keepGoneRecord(name) }
+      }
+      try phone.save { try $0.first("Post", "title", "a").setValue("b", forKey: "title") }
+      let kept = try phone.mirror.write(MirrorAuthor.reset) { session in
+        try session.forgetZone()
+        return try session.metadata.recoveredEdits().map { $0.fields.values["CD_title"] }
+      }
+      #expect(try phone.titles() == [])
+      #expect(kept.contains(.string("b")))
+    }
+  }
+
+  @Test("A link that a restored server lists as removed, which may have been made again, is kept")
+  func madeAgainSinceBackup() async throws {
+    try await with { phone, names in
+      let kept = try phone.mirror.write(MirrorAuthor.importing) { session in
+        try session.startRereading(.otherServer)
+        try session.metadata.keepGoneEdge(names.edge)
+        _ = try session.applyGoneEdges(after: "", limit: 10)
+        return try session.metadata.recoveredEdits().count
+      }
+      #expect(try tagCount(phone) == 0)
+      #expect(kept == 1)
+    }
+  }
+
+  @Test("A link that was made again stays where another device made it too before the refusal")
+  func linkedBeforeRefusal() async throws {
     try await with { phone, names in
       try phone.mirror.write(MirrorAuthor.importing) { session in
-        var record = try #require(try session.metadata.record(named: names.post))
-        let other = try sent(record, ["CD_title": .string("restored there")])
-        // As a restoration leaves it.
-        record.tag = nil
-        record.stamps = RecordStamps()
-        record.base = FieldBag()
-        record.pending = .save
-        record.properties = ["title"]
-        try session.metadata.update(record)
+        var edge = try #require(try session.metadata.edge(named: names.edge))
+        edge.pending = .delete
+        try session.metadata.update(edge)
         let batch = try #require(try session.assembleBatch(limits: .init()))
-        try session.abandonInDoubt(batch)
+        edge = try #require(try session.metadata.edge(named: names.edge))
+        edge.pending = .save
+        try session.metadata.update(edge)
+        let other = CloudRecord(
+          name: edge.name,
+          recordType: MirrorNames.edgeType,
+          tag: "other",
+          fields: edge.edge.fields
+        )
         try session.apply(records: [other], generation: 0)
-        let kept = try session.metadata.recoveredEdits().map { $0.fields.values["title"] }
-        let known = try #require(try session.metadata.record(named: names.post))
-        #expect(known.pending == .save || kept.contains(.string("a")))
+        _ = try session.settle(batch, batch.operations.map { _ in .conflict(other) }, fetched: [:])
+        #expect(try session.metadata.edge(named: names.edge)?.pending != .delete)
       }
+      #expect(try tagCount(phone) == 1)
     }
   }
 

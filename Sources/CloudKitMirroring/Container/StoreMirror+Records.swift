@@ -76,7 +76,7 @@ extension StoreMirror {
     case .asset(var asset):
       guard let contents = present?.fileContents[key],
         MirrorFingerprint(of: contents) == asset.fingerprint,
-        let file = try? context.assets.write(contents)
+        let file = try? context.assets.write(contents, once: asset.fingerprint)
       else { return nil }
       asset.file = context.assets.path(file)
       return .asset(asset)

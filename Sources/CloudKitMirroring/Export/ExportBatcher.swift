@@ -9,12 +9,21 @@ package struct ExportBatcher: Sendable {
     /// Core Data's own limit, below the service's 2 MB.
     package static let byteLimit = 1_572_864
 
+    /// More is not read at once for one request: the files are in memory while the store is locked.
+    package static let fileByteLimit = 16 << 20
+
     package var operations: Int
     package var bytes: Int
+    package var fileBytes: Int
 
-    package init(operations: Int = operationLimit, bytes: Int = byteLimit) {
+    package init(
+      operations: Int = operationLimit,
+      bytes: Int = byteLimit,
+      fileBytes: Int = fileByteLimit
+    ) {
       self.operations = operations
       self.bytes = bytes
+      self.fileBytes = fileBytes
     }
   }
 

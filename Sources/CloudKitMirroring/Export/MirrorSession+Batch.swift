@@ -57,16 +57,27 @@ extension MirrorSession {
       guard !records.isEmpty || !edges.isEmpty else { return nil }
       var candidates: [Candidate] = []
       let kinds = try fieldKinds()
+      // Of this save and of later ones there may be more objects than were read.
+      var cut = records.count < window ? nil : records.last?.group
+      var inlineBytes = 0
+      var fileBytes = 0
       for record in records {
-        if let candidate = try candidate(record, kinds) { candidates.append(candidate) }
+        if inlineBytes > limits.bytes || fileBytes > limits.fileBytes {
+          cut = record.group
+          break
+        }
+        guard let candidate = try candidate(record, kinds) else { continue }
+        inlineBytes += candidate.operation.byteCount
+        fileBytes += candidate.fileContents.values.reduce(0) { $0 + $1.count }
+        candidates.append(candidate)
       }
       candidates = behind(moves, candidates)
-      for edge in edges {
+      for edge in edges where cut.map({ edge.group < $0 }) ?? true {
         if let candidate = try candidate(edge) { candidates.append(candidate) }
       }
       // None of the changes read so far needs an operation; read more.
       guard !candidates.isEmpty else { continue }
-      let isComplete = records.count < window && edges.count < window
+      let isComplete = cut == nil && edges.count < window
       return try commit(choose(candidates, isComplete: isComplete, limits: limits))
     }
   }

@@ -18,7 +18,8 @@ extension StoreMirror {
       try await resolveOpenBatch(&total)
       try createVanishedAgain()
       var idle = 0
-      while total.vanished.isEmpty, total.outdated.isEmpty, let batch = try nextBatch(after: &total)
+      while total.vanished.isEmpty, total.outdated.isEmpty, try hasReadZone(),
+        let batch = try nextBatch(after: &total)
       {
         log.detail(2, "Found \(batch.operations.count) objects needing export.")
         let isProgress = try await send(batch, isRepeat: false, &total)
@@ -45,6 +46,19 @@ extension StoreMirror {
         problem: refusalError(total)
       )
     }
+  }
+
+  /// Whether the zone was read since it was made; otherwise the next round reads it before anything is sent.
+  ///
+  /// The token of that reading alone shows later that the server was restored from a backup.
+  private func hasReadZone() throws -> Bool {
+    let zone = try read { try $0.zone(options.zone) }
+    guard zone.token == nil, zone.rereading == nil else { return true }
+    state.withLock { state in
+      state.wantsImport = true
+      state.wantsExport = true
+    }
+    return false
   }
 
   /// Makes the next round read the feed before more is sent: it shows whether these records were

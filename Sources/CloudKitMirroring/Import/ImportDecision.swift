@@ -76,7 +76,10 @@ package struct ImportDecision: Hashable, Sendable {
       metadata.pending = .save
       metadata.properties.formUnion(resent)
     }
-    if metadata.pending == .save, metadata.properties.isEmpty { metadata.pending = .nothing }
+    // Restored while its deletion is on its way: the mark says so when the reply arrives.
+    if metadata.pending == .save, metadata.properties.isEmpty, metadata.sentKind != .delete {
+      metadata.pending = .nothing
+    }
     metadata.parked = nil
   }
 }

@@ -30,12 +30,13 @@ extension MirrorSession {
   func isOnServer(_ record: RecordMetadata) throws -> Bool {
     // Restored here while its deletion is being sent: the tombstone is that of this deletion, whose reply makes
     // the record a creation.
-    if record.sentKind == .delete, record.pending == .save, record.key != nil { return false }
+    if record.isRestoredDuringDeletion { return false }
+    // Without agreed values it was restored after its deletion, whose tombstone this may be.
+    if record.tag == nil, record.base?.values.isEmpty == true { return false }
     if record.tag != nil || record.sequence != nil || record.isNeverSent || record.isDoubtful {
       return true
     }
-    // Without values it was restored here after its deletion, whose own tombstone this may be.
-    guard record.stamps.created != nil, record.base?.values.isEmpty == false else { return false }
+    guard record.stamps.created != nil, record.base != nil else { return false }
     return try isListedSinceLoss()
   }
 
@@ -108,6 +109,8 @@ extension MirrorSession {
       // A tombstone of an earlier record of the same name says nothing about one being made now.
       let isMade = edge.tag == nil && (edge.pending == .save || edge.sentKind == .save)
       guard try !isMade || isSentAgain(edge) else { return }
+      // A restored server may have lost that it was made again.
+      if try isOtherServer() { try keepLink(edge) }
     }
     if edge.isLinked { try unlink(edge) }
     try metadata.remove(edge)

@@ -132,7 +132,10 @@ extension MirrorSession {
     edgeMetadata.tag = record.tag
     edgeMetadata.stamps = record.stamps
     edgeMetadata.generation = generation
-    if edgeMetadata.pending == .save { edgeMetadata.pending = .nothing }
+    // Made again while its removal is on its way: the mark says so when the reply arrives.
+    if edgeMetadata.pending == .save, edgeMetadata.sentKind != .delete {
+      edgeMetadata.pending = .nothing
+    }
     if known == nil {
       edgeMetadata = try metadata.insert(edgeMetadata)
     } else {

@@ -33,7 +33,12 @@ extension MirrorSession {
     for record in records {
       // A cascade may have deleted it already.
       guard let record = try metadata.record(named: record.name) else { continue }
-      if record.pending == .delete {
+      if record.isRestoredDuringDeletion {
+        // The reply to the deletion makes it a creation.
+        var record = record
+        record.generation = generation
+        try metadata.update(record)
+      } else if record.pending == .delete {
         try metadata.remove(record)
       } else if try deletionCascadesToPresent(record, generation: generation) {
         try sendAgain(record, generation: generation, group: group)

@@ -48,6 +48,17 @@ package struct AssetFolder: Sendable {
     return name
   }
 
+  /// Writes a file that the app reads, unless there is one of the same content, and returns its name.
+  package func write(_ contents: Data, once fingerprint: MirrorFingerprint) throws -> String {
+    let digest = fingerprint.digest.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }
+    let name = "record-" + digest.joined() + ".fxd"
+    let path = url.appendingPathComponent(name).path
+    if try FileSystem.isThere(path) { return name }
+    try open()
+    try FileSystem.save(contents, to: path)
+    return name
+  }
+
   /// The absolute path of a file; a downloaded one already has it.
   package func path(_ file: String) -> String {
     file.hasPrefix("/") ? file : url.appendingPathComponent(file).path

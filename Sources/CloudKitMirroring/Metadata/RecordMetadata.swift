@@ -112,6 +112,9 @@ package struct RecordMetadata: ChangeMetadata, Hashable, Sendable {
       && base.map { !$0.values.isEmpty } ?? true
   }
 
+  /// Whether its object was restored while its deletion is on its way.
+  var isRestoredDuringDeletion: Bool { sentKind == .delete && pending == .save && key != nil }
+
   /// Whether the batch that was to create the record was abandoned without a reply.
   var isDoubtful: Bool { tag == nil && sequence == nil && sentKind == .save }
 

@@ -8,6 +8,8 @@ extension MirrorSession {
   /// device's copies are matched with them. Returns the files of the open batch, which are no longer needed.
   @discardableResult
   package func forgetZone() throws -> [String] {
+    // An edit that is in the history alone would go with its object, without an entry for recovery.
+    try foldHistory()
     try applyDeletionsOfLostZone()
     let group = try rows.lastTransactionNumber()
     // Bases are kept: if another device creates the zone first, they distinguish its edits from

@@ -216,13 +216,25 @@ package final class StoreMirror: Sendable {
   private func compareModel(_ session: MirrorSession) throws {
     let versions = store.schema.model.entityVersionHashesByName.sorted { $0.key < $1.key }
       .map { "\($0.key) \($0.value.base64EncodedString())" }
-    // User info is not part of a version hash.
-    let hashes = (versions + context.mapping.exactFields).joined(separator: "\n")
+    let hashes = (versions + mirroringSettings).joined(separator: "\n")
     let known = try session.metadata.text(.modelHashes)
     guard known != hashes else { return }
     try session.metadata.setMeta(.modelHashes, .text(hashes))
     guard known != nil else { return }
     try session.adoptModel()
+  }
+
+  /// What decides, besides the versions of the entities, which values are mirrored: user info and a
+  /// configuration are no part of a version hash.
+  private var mirroringSettings: [String] {
+    let (mapping, entities) = (context.mapping, store.schema.model.entities)
+    let ignored = entities.flatMap { entity in
+      entity.properties.filter(MirrorFlags.isIgnored).map { "\(entity.name ?? "").\($0.name)" }
+    }
+    let isPart = mapping.entityNames.count < entities.count
+    return mapping.exactFields
+      + (ignored.isEmpty ? [] : ["ignored " + ignored.sorted().joined(separator: " ")])
+      + (isPart ? ["entities " + mapping.entityNames.sorted().joined(separator: " ")] : [])
   }
 
   // MARK: Waking
