@@ -59,6 +59,100 @@ struct RevokedDeletionEffectsTests {
     }
   }
 
+  @Test("What a child edited and its cascade deleted comes back with the edit", arguments: [1, 2])
+  func editInChild(depth: Int) throws {
+    let stack = try FolderStack()
+    try stack.fill("a", "b")
+    let first = stack.first
+    first.mergePolicy = NSMergePolicy.mergeByPropertyStoreTrump
+    try first.performAndWait { _ = try folder("old", first).value(forKey: "name") }
+    try stack.rename("old", to: "renamed")
+    let contexts = contexts(depth, below: first)
+    let leaf = contexts[0]
+    try leaf.performAndWait {
+      try leaf.all("Post", by: "title").first?.setValue("edited", forKey: "title")
+      leaf.processPendingChanges()
+      leaf.delete(try #require(try leaf.all("Folder").first))
+    }
+    for context in contexts { try context.performAndWait { try context.save() } }
+    try first.performAndWait {
+      try first.save()
+      #expect(!first.hasChanges)
+    }
+    try #expect(stack.posts() == ["b in renamed", "edited in renamed"])
+  }
+
+  @Test("What a child moved to an owner whose cascade deleted it comes back as its member")
+  func moveIntoCascadeInChild() throws {
+    let stack = try movable(.cascadeDeleteRule)
+    let first = stack.first
+    let child = child(of: first)
+    try first.performAndWait { _ = try folder("new", first).value(forKey: "name") }
+    try stack.rename("new", to: "renamed")
+    try child.performAndWait {
+      let new = try folder("new", child)
+      try child.all("Post").first?.setValue(new, forKey: "folder")
+      child.delete(new)
+      try child.save()
+    }
+    try first.performAndWait {
+      try first.save()
+      let old = try folder("old", first)
+      #expect((old.value(forKey: "posts") as? Set<NSManagedObject>)?.isEmpty == true)
+    }
+    try #expect(stack.posts() == ["a in renamed"])
+  }
+
+  @Test("A child's edit stays when the deletion after it is undone", arguments: [true, false])
+  func undoneDeletionInChild(isUndoneInParent: Bool) throws {
+    let stack = try FolderStack()
+    try stack.fill("a", "b")
+    let first = stack.first
+    let child = child(of: first)
+    let undone = isUndoneInParent ? first : child
+    let manager = UndoManager()
+    manager.groupsByEvent = false
+    try child.performAndWait {
+      try child.all("Post", by: "title").first?.setValue("edited", forKey: "title")
+      if isUndoneInParent { try child.save() } else { child.processPendingChanges() }
+    }
+    undone.performAndWait {
+      undone.undoManager = manager
+      manager.beginUndoGrouping()
+    }
+    try child.performAndWait {
+      child.delete(try #require(try child.all("Folder").first))
+      if isUndoneInParent { try child.save() } else { child.processPendingChanges() }
+    }
+    undone.performAndWait {
+      undone.processPendingChanges()
+      manager.endUndoGrouping()
+      undone.undo()
+    }
+    try child.performAndWait { if child.hasChanges { try child.save() } }
+    try first.performAndWait { try first.save() }
+    try #expect(stack.posts() == ["b in old", "edited in old"])
+  }
+
+  @Test("A child's edit of what its cascade deleted is rolled back with the deletion")
+  func rollbackInParent() throws {
+    let stack = try FolderStack()
+    try stack.fill("a")
+    let first = stack.first
+    let child = child(of: first)
+    try child.performAndWait {
+      try child.all("Post").first?.setValue("edited", forKey: "title")
+      child.delete(try #require(try child.all("Folder").first))
+      try child.save()
+    }
+    try first.performAndWait {
+      first.rollback()
+      #expect(!first.hasChanges)
+      try #expect(stack.one("Post", first).value(forKey: "title") as? String == "a")
+    }
+    try #expect(stack.posts() == ["a in old"])
+  }
+
   @Test("What the app deleted in a child stays deleted")
   func ownDeletionInChild() throws {
     let stack = try FolderStack()
@@ -128,9 +222,9 @@ struct RevokedDeletionEffectsTests {
 
   // MARK: Moved members
 
-  /// A folder "old" with a post "a", and a folder "new"; rule nullify, and the store wins.
-  private func movable() throws -> FolderStack {
-    let stack = try FolderStack(rule: .nullifyDeleteRule)
+  /// A folder "old" with a post "a", and a folder "new", where the store wins.
+  private func movable(_ rule: NSDeleteRule = .nullifyDeleteRule) throws -> FolderStack {
+    let stack = try FolderStack(rule: rule)
     try stack.fill("a")
     let first = stack.first
     first.mergePolicy = NSMergePolicy.mergeByPropertyStoreTrump

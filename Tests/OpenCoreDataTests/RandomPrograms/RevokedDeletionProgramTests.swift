@@ -25,6 +25,7 @@ struct RevokedDeletionProgramTests {
     case move(post: Int, folder: Int?)
     case insert(folder: Int)
     case delete(post: Int)
+    case edit(post: Int)
     case process
   }
 
@@ -63,14 +64,14 @@ struct RevokedDeletionProgramTests {
       switch dice.below(8) {
       case 0: .delete(post: dice.below(4))
       case 1: .process
+      case 3: .edit(post: dice.below(4))
       // A new object that is deleted by cascade leaves the context before the save.
       case 2 where rule == .nullifyDeleteRule: .insert(folder: dice.below(Self.folders))
       default: .move(post: dice.below(4), folder: home())
       }
     }
     program.steps = (0..<dice.below(4)).map { _ in step() }
-    // The changes of what a child deletes are not saved into its parent.
-    if way.depth > 0, rule == .nullifyDeleteRule {
+    if way.depth > 0 {
       program.stepsBelow = (0..<dice.below(4)).map { _ in step() }
     }
     program.deleted = (0..<Self.folders).filter { _ in dice.below(2) == 0 }
@@ -128,7 +129,9 @@ struct RevokedDeletionProgramTests {
   private func take(_ steps: [Step], _ context: NSManagedObjectContext) throws {
     let folders = try context.all("Folder", by: "name")
     let posts = try (0..<4).map { number in
-      try context.all("Post").first { $0.value(forKey: "title") as? String == "post \(number)" }
+      try context.all("Post").first {
+        ($0.value(forKey: "title") as? String)?.hasPrefix("post \(number)") == true
+      }
     }
     for (place, step) in steps.enumerated() {
       switch step {
@@ -139,6 +142,9 @@ struct RevokedDeletionProgramTests {
         let title = "new \(context.parent == nil) \(place)"
         _ = context.insert("Post", ["title": title, "folder": folders[folder]])
       case .delete(let post): if let post = posts[post] { context.delete(post) }
+      case .edit(let number):
+        guard let post = posts[number], !post.isDeleted else { continue }
+        post.setValue("post \(number) edited \(context.parent == nil) \(place)", forKey: "title")
       case .process: context.processPendingChanges()
       }
     }

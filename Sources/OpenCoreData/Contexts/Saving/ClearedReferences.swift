@@ -24,12 +24,14 @@ struct ClearedReferences {
   }
 
   /// Where the app itself has cleared the reference, the owner has the member no more.
+  ///
+  /// The member may be deleted too, by the cascade of another owner, and come back with that one.
   private mutating func note(
     _ member: NSManagedObject,
     _ link: ObjectTemplate.Link,
     _ owner: NSManagedObject
   ) {
-    guard member.state.isDisjoint(with: [.deleted, .fault]) else { return }
+    guard !member.state.contains(.fault) else { return }
     owners[ObjectIdentifier(member), default: [:]][link.inverseIndex] = owner
   }
 

@@ -10,6 +10,7 @@ extension NSManagedObjectContext {
   func save(into parent: NSManagedObjectContext) throws {
     try validateChanges()
     let cleared = ClearedReferences(deleted.objects)
+    let edited = editedAndCascaded()
     try parent.performForChild {
       var own: [ObjectIdentifier: NSManagedObject] = [:]
       // The parent cannot change objects that it cannot read: everything that the changes need is
@@ -18,6 +19,13 @@ extension NSManagedObjectContext {
         for object in updated.objects {
           guard let target = parent.ownObject(object.key) else { throw missingInParent(object) }
           prepare(target, for: object, cleared) { parent.ownObject($0.key) }
+          own[ObjectIdentifier(object)] = target
+        }
+        for object in edited {
+          guard let target = parent.ownObject(object.key) else { continue }
+          prepare(target, for: object, cleared) { parent.ownObject($0.key) }
+          // What the parent has deleted itself, or has no row of, takes no changes.
+          guard !target.state.contains(.deleted) else { continue }
           own[ObjectIdentifier(object)] = target
         }
       }
@@ -32,7 +40,7 @@ extension NSManagedObjectContext {
       func counterpart(_ object: NSManagedObject) -> NSManagedObject? {
         own[ObjectIdentifier(object)] ?? parent.ownObject(object.key)
       }
-      for object in inserted.objects + updated.objects {
+      for object in inserted.objects + updated.objects + edited {
         guard let target = own[ObjectIdentifier(object)] else { continue }
         push(object, into: target, cleared, counterpart)
       }
@@ -48,6 +56,19 @@ extension NSManagedObjectContext {
     notifyChildren(changes)
     parent.performForChild { parent.notifyChildren(changes, except: self) }
     for object in changes.deleted { forgetDeleted(object) }
+  }
+
+  /// The changed objects that a rule has deleted.
+  ///
+  /// Their changes are passed on before their deletion: they are pending in the parent again if a
+  /// merge policy revokes the deletion of their owner there.
+  private func editedAndCascaded() -> [NSManagedObject] {
+    guard !deletedByCascade.isEmpty else { return [] }
+    return deleted.objects.filter { object in
+      deletedByCascade.contains(ObjectIdentifier(object))
+        && object.state.isDisjoint(with: [.inserted, .vanished, .fault])
+        && (!object.changed.isEmpty || !object.changedToManys.isEmpty)
+    }
   }
 
   /// Deletes the parent's objects of those that are deleted here.
