@@ -107,6 +107,44 @@ struct MappingFileTests {
     )
   }
 
+  @Test("A mapping model is found after its destination was renamed, if it names all properties")
+  func renamedDestination() throws {
+    let folder = try ScratchFolder()
+    let models = try #require(Corpus.folder).appendingPathComponent("models")
+    let name = "carekit-apple__CareKit__2.0_2.1_Mapping.xcmappingmodel"
+    try FileManager.default.copyItem(
+      at: models.appendingPathComponent("_mapping/\(name)"),
+      to: folder.file("Mapping.xcmappingmodel")
+    )
+    let bundle = try #require(Bundle(path: folder.url.path))
+    let family = models.appendingPathComponent(
+      "carekit-apple__CareKit__CareKitStore.xcdatamodeld"
+    )
+    func version(_ name: String) throws -> NSManagedObjectModel {
+      try ModelFile.load(contentsOf: family.appendingPathComponent("\(name).xcdatamodel"))
+    }
+    let source = try version("CareKitStore2.0")
+    let destination = try version("CareKitStore2.1")
+    // The file says CareKitStore2.2, a version that the package does not have.
+    let found = NSMappingModel(
+      from: [bundle],
+      forSourceModel: source,
+      destinationModel: destination
+    )
+    #expect(found?.entityMappings.count == destination.entities.count)
+    #expect(
+      NSMappingModel(from: [bundle], forSourceModel: destination, destinationModel: source) == nil
+    )
+    let other = try version("CareKitStore2.1")
+    let attribute = NSAttributeDescription()
+    attribute.name = "later"
+    attribute.attributeType = .stringAttributeType
+    try #require(other.entitiesByName["OCKCDNote"]).properties.append(attribute)
+    #expect(
+      NSMappingModel(from: [bundle], forSourceModel: source, destinationModel: other) == nil
+    )
+  }
+
   @Test("The build plugin's form of a mapping model says the same")
   func compiling() throws {
     let folder = try ScratchFolder()

@@ -79,20 +79,22 @@ enum MappingFile {
         && matches(mapping.destinationEntityName, mapping.destinationEntityVersionHash, after)
     }
     let package = destination.sourceURL?.deletingLastPathComponent()
-    guard fits, isVersion(contents.sourceVersion, source, in: package),
+    guard fits, isVersion(contents.sourceVersion, source, in: package) ?? false,
       isVersion(contents.destinationVersion, destination, in: package)
+        ?? namesProperties(of: destination, in: contents.mappings)
     else { return false }
     let named = Set(contents.mappings.compactMap(\.destinationEntityName))
     let changed = after.filter { before[$0.key] != $0.value }.keys
     return changed.isEmpty || changed.contains { named.contains($0) }
   }
 
-  /// Whether the model is the version with a name, according to the file beside the app's model.
+  /// Whether the model is the version with a name, according to the file beside the app's model;
+  /// nil if there is no such file and the model's own file has another name.
   private static func isVersion(
     _ name: String?,
     _ model: NSManagedObjectModel,
     in package: URL?
-  ) -> Bool {
+  ) -> Bool? {
     guard let name else { return true }
     for kind in ["mom", "xcdatamodel"] {
       guard let file = package?.appendingPathComponent("\(name).\(kind)"),
@@ -102,7 +104,29 @@ enum MappingFile {
       return version.entityVersionHashesByName == model.entityVersionHashesByName
     }
     let own = model.sourceURL?.deletingPathExtension().lastPathComponent
-    return own == nil || own == name
+    return own == nil || own == name ? true : nil
+  }
+
+  /// Whether the mappings name each entity of the model, and of each all its properties.
+  ///
+  /// The mapping editor lists every property of a destination. A version that was renamed after its
+  /// mapping model was made is recognized by that: the file keeps the former name.
+  private static func namesProperties(
+    of model: NSManagedObjectModel,
+    in mappings: [NSEntityMapping]
+  ) -> Bool {
+    var unnamed = Set(model.entitiesByName.keys)
+    for mapping in mappings {
+      guard let name = mapping.destinationEntityName else { continue }
+      guard let entity = model.entitiesByName[name] else { return false }
+      let attributes = Set((mapping.attributeMappings ?? []).compactMap(\.name))
+      let relationships = Set((mapping.relationshipMappings ?? []).compactMap(\.name))
+      guard attributes == Set(entity.attributesByName.keys),
+        relationships == Set(entity.relationshipsByName.keys)
+      else { return false }
+      unnamed.remove(name)
+    }
+    return unnamed.isEmpty
   }
 
   private static func matches(_ name: String?, _ hash: Data?, _ hashes: [String: Data]) -> Bool {
