@@ -103,6 +103,8 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   /// The save on whose objects `didSave()` is being called.
   var saveAnnouncement: SaveAnnouncement?
   var isProcessing = false
+  /// How many objects are in their `awakeFromInsert()`.
+  var awakening = 0
   /// Whether delete rules are being applied.
   var isPropagating = false
   var isTurnScheduled = false

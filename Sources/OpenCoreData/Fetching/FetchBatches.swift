@@ -89,7 +89,7 @@ extension NSManagedObjectContext {
 
   /// The rows of a fetch, if it uses one store only and no pending changes affect it.
   func storedReferences(_ plan: FetchPlan) throws -> (StoreBinding, ReferenceList)? {
-    processPendingChanges()
+    processChangesForFetch()
     guard parent == nil else { return nil }
     let bindings = try requireCoordinator().bindings(of: plan.entity).filter(plan.isAffected)
     // An incremental store returns objects, not rows.

@@ -115,7 +115,7 @@ extension NSManagedObjectContext {
   // MARK: Objects
 
   func objects(_ plan: FetchPlan) throws -> [NSManagedObject] {
-    processPendingChanges()
+    processChangesForFetch()
     if let parent { return try objects(plan, from: parent) }
     let bindings = try requireCoordinator().bindings(of: plan.entity).filter(plan.isAffected)
     let pending = pendingChanges(plan)
@@ -268,7 +268,7 @@ extension NSManagedObjectContext {
   // MARK: Other results
 
   private func identifiers(_ plan: FetchPlan) throws -> [NSManagedObjectID] {
-    processPendingChanges()
+    processChangesForFetch()
     var plan = plan
     let bindings = try requireCoordinator().bindings(of: plan.entity).filter(plan.isAffected)
     guard parent == nil, bindings.count == 1, pendingChanges(plan).isEmpty,
@@ -292,7 +292,7 @@ extension NSManagedObjectContext {
   }
 
   private func count(_ plan: FetchPlan) throws -> Int {
-    processPendingChanges()
+    processChangesForFetch()
     guard parent == nil, pendingChanges(plan).isEmpty else { return try objects(plan).count }
     let bindings = try requireCoordinator().bindings(of: plan.entity).filter(plan.isAffected)
     var total = 0

@@ -21,7 +21,11 @@ extension NSManagedObjectContext {
       isChecked ? [.inserted, .needsWillSave, .guarded] : [.inserted, .needsWillSave]
     )
     touch(object, .touchedInsert)
-    if awakes { object.awakeFromInsert() }
+    if awakes {
+      awakening += 1
+      object.awakeFromInsert()
+      awakening -= 1
+    }
     noteState(of: object)
     scheduleTurn()
   }
@@ -140,6 +144,19 @@ extension NSManagedObjectContext {
     propagateDeletions()
     isProcessing = false
     postChanges()
+  }
+
+  /// Processes the changes that a fetch has to consider.
+  ///
+  /// A fetch in an `awakeFromInsert()` posts no notification: the handlers would read an object
+  /// whose initializer has not set its values yet.
+  func processChangesForFetch() {
+    guard awakening > 0 else { return processPendingChanges() }
+    requireLane()
+    guard !isProcessing else { return }
+    isProcessing = true
+    propagateDeletions()
+    isProcessing = false
   }
 
   private func postChanges() {
