@@ -117,6 +117,16 @@ open class NSExpression: NSObject, NSSecureCoding, NSCopying {
     self.init(tree: .keyPath(keyPath))
   }
 
+  /// Makes an expression of a Swift key path to a managed object's property.
+  ///
+  /// A key path that reads no property stops the process, as with Apple.
+  public convenience init<Root, Value>(forKeyPath keyPath: KeyPath<Root, Value>) {
+    guard let keys = PropertyKeyPaths.keys(of: keyPath) else {
+      InvalidArgument.stop("The key path \(keyPath) reads no property of a managed object")
+    }
+    self.init(tree: keys.isEmpty ? .evaluatedObject : .keyPath(keys.joined(separator: ".")))
+  }
+
   /// Makes an expression of a predefined function, such as `sum:` or `add:to:`.
   ///
   /// An unknown name stops the process, as with Apple.

@@ -38,14 +38,16 @@ package enum KeyPathNames {
   private static func path(of keyPath: AnyKeyPath, from layout: EntityLayout) -> [String]? {
     var prefix: [String] = []
     while prefix.count < limit {
-      let names = record(keyPath, from: layout, answering: prefix)
+      let (names, crossed) = record(keyPath, from: layout, answering: prefix)
       // An accessor that reads several properties stands for none of them.
-      guard names.starts(with: prefix), names.count <= prefix.count + 1 else { return nil }
-      guard let last = names.last, names.count > prefix.count else {
+      guard names.starts(with: prefix), names.count <= max(prefix.count, crossed) + 1 else {
+        return nil
+      }
+      guard names.count > prefix.count else {
         return prefix.isEmpty ? nil : prefix
       }
       guard leadsToOne(names, from: layout) else { return names }
-      prefix.append(last)
+      prefix = names
     }
     return prefix
   }
@@ -55,13 +57,27 @@ package enum KeyPathNames {
     _ keyPath: AnyKeyPath,
     from layout: EntityLayout,
     answering prefix: [String]
-  ) -> [String] {
+  ) -> (names: [String], crossed: Int) {
     let recorder = NameRecorder()
     let root = object(like: layout.entity, recorder, answering: prefix[...])
     recorder.names = []
+    recorder.crossed = prefix.count
     let value = (root as Any)[keyPath: keyPath]
     _ = value
-    return recorder.names
+    return (recorder.names, recorder.crossed)
+  }
+
+  /// The destination that an accessor reads which cannot return nil: it would stop the program.
+  static func destination(of name: String, in layout: EntityLayout) -> NSManagedObject? {
+    guard let recorder = layout.recorder,
+      let relationship = layout.entity.relationshipsByName[name], !relationship.isToMany,
+      let destination = relationship.destinationEntity
+    else { return nil }
+    if recorder.crossed == recorder.names.count - 1 { recorder.crossed += 1 }
+    let count = recorder.names.count
+    let object = object(like: destination, recorder, answering: [])
+    recorder.names.removeSubrange(count...)
+    return object
   }
 
   private static func object(
@@ -115,4 +131,6 @@ package enum KeyPathNames {
 final class NameRecorder: @unchecked Sendable {
   // Sendable: each is used within one call, on one thread.
   var names: [String] = []
+  /// How many of the first names are to-one relationships that were read from one another.
+  var crossed = 0
 }

@@ -47,6 +47,11 @@ extension NSManagedObject {
     get {
       let value = boxedValue(at: slot(named: property.named.key, property.named.cache))
       guard let typed = value as? Value ?? Self.bridged(value) as? Value else {
+        if let destination = KeyPathNames.destination(of: property.key, in: template.layout),
+          let typed = destination as? Value
+        {
+          return typed
+        }
         fatalError(
           "The property '\(property.key)' of \(template.layout.entityName) is "
             + "\(value.map { "\($0)" } ?? "nil"), which is no \(Value.self)."
