@@ -139,6 +139,22 @@ struct AdoptionTests {
     #expect(adopt("let a = b as! Post").notes.isEmpty)
   }
 
+  @Test("The remedy for a cast depends on the type of results and on what is cast")
+  func castRemedies() {
+    func note(_ source: String) -> String? { adopt("import CoreData\n" + source).notes.first?.text }
+    #expect(
+      note("let a = b as! NSFetchRequest<NSDictionary>")
+        == "a cast to NSFetchRequest<NSDictionary> fails on Linux; "
+        + "make NSFetchRequest<NSDictionary>(entityName: \"…\") and set its predicate"
+    )
+    #expect(
+      note("let a = b.copy() as! NSFetchRequest<Post>")
+        == "a cast to NSFetchRequest<Post> fails on Linux unless the copied request is one; "
+        + "make NSFetchRequest<Post>(entityName: Post.entity().name ?? \"Post\") "
+        + "and set its predicate"
+    )
+  }
+
   @Test("The Foundation prefix of a type that CoreData declares on Linux is removed")
   func qualifiedTypes() {
     let result = adopt(

@@ -43,6 +43,19 @@ struct PackageManifestTests {
     #expect(notes[4].text.contains(#".product(name: "AppleShims", package: "watershed""#))
   }
 
+  @Test("A target without classes needs the plugin for names that Foundation declares too")
+  func ambiguousNames() {
+    let imports = "import CoreData\nimport Foundation\n"
+    #expect(PackageManifest.hasAmbiguousName(imports + "let a: NSExpression"))
+    #expect(!PackageManifest.hasAmbiguousName(imports + "let a: NSExpressionDescription"))
+    #expect(!PackageManifest.hasAmbiguousName("import CoreData\nlet a: NSExpression"))
+    let notes = manifest(Self.plain).notes([
+      "Store": .init(coreData: true, cloudKit: false, models: false, ambiguousNames: true)
+    ])
+    #expect(notes.map(\.line) == [5, 5, 3])
+    #expect(notes[1].text.contains("resolves the names that Foundation and CoreData both declare"))
+  }
+
   @Test("A package that has all it needs gets no note")
   func complete() {
     let notes = manifest(

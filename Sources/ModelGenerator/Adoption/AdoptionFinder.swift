@@ -38,6 +38,11 @@ final class AdoptionFinder: SyntaxVisitor {
     "NSSecureUnarchiveFromDataTransformer", "NSValueTransformerName", "ValueTransformer",
   ]
 
+  /// Types of results that are of any entity.
+  private static let resultsWithoutEntity: Set<String> = [
+    "NSDictionary", "NSManagedObjectID", "NSNumber",
+  ]
+
   init(bytes: [UInt8], path: String, converter: SourceLocationConverter) {
     self.bytes = bytes
     self.path = path
@@ -235,13 +240,17 @@ final class AdoptionFinder: SyntaxVisitor {
       )
       return
     }
-    let request = "NSFetchRequest<\(name)>(entityName: \(name).entity().name ?? \"\(name)\")"
-    guard value.trimmedDescription.filter({ !$0.isWhitespace }) == "\(name).fetchRequest()",
-      type.hasSuffix(">")
-    else {
+    let hasEntity = !Self.resultsWithoutEntity.contains(name)
+    let entity = hasEntity ? "\(name).entity().name ?? \"\(name)\"" : "\"…\""
+    let request = "NSFetchRequest<\(name)>(entityName: \(entity))"
+    let cast = value.trimmedDescription.filter { !$0.isWhitespace }
+    guard hasEntity, cast == "\(name).fetchRequest()", type.hasSuffix(">") else {
+      // copy() keeps the type of results, which the copied request's declaration has.
+      let isCopy = cast.hasSuffix(".copy()")
       note(
         value,
-        "a cast to \(type) fails on Linux; make \(request) and set its predicate",
+        "a cast to \(type) fails on Linux\(isCopy ? " unless the copied request is one" : ""); "
+          + "make \(request) and set its predicate",
         isByHand: true
       )
       return

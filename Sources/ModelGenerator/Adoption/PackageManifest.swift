@@ -23,12 +23,21 @@ package struct PackageManifest {
     package var models: Bool
     /// The names of Apple's that `AppleShims` stands in for.
     package var shims: Bool
+    /// Names that Foundation and CoreData both declare on Linux, in a file that imports both.
+    package var ambiguousNames: Bool
 
-    package init(coreData: Bool, cloudKit: Bool, models: Bool, shims: Bool = false) {
+    package init(
+      coreData: Bool,
+      cloudKit: Bool,
+      models: Bool,
+      shims: Bool = false,
+      ambiguousNames: Bool = false
+    ) {
       self.coreData = coreData
       self.cloudKit = cloudKit
       self.models = models
       self.shims = shims
+      self.ambiguousNames = ambiguousNames
     }
   }
 
@@ -45,6 +54,12 @@ package struct PackageManifest {
     targets = finder.targets
     hasPackage = finder.hasPackage
     dependenciesLine = finder.dependenciesLine
+  }
+
+  /// Whether a source imports Foundation and CoreData and uses a name that both declare.
+  package static func hasAmbiguousName(_ text: String) -> Bool {
+    text.contains("import Foundation") && text.contains("import CoreData")
+      && text.contains(/\b(NSExpression|NSComparisonPredicate)\b/)
   }
 
   /// The changes to make in the manifest by hand: it is the package's contract with its users.
@@ -71,6 +86,13 @@ package struct PackageManifest {
           target.line,
           "\(target.name) needs plugins: [.plugin(name: \"CoreDataModels\", package: \"watershed\")], "
             + "which compiles models and finds classes"
+        )
+      }
+      if use.ambiguousNames, !use.models, !target.hasPlugin {
+        note(
+          target.line,
+          "\(target.name) needs plugins: [.plugin(name: \"CoreDataModels\", package: \"watershed\")], "
+            + "which resolves the names that Foundation and CoreData both declare"
         )
       }
     }

@@ -103,6 +103,7 @@ struct AdoptCommand: ParsableCommand {
       use.coreData = use.coreData || text.contains("import CoreData")
       use.cloudKit = use.cloudKit || text.contains("import CloudKit")
       use.models = use.models || text.contains("@NSManaged")
+      use.ambiguousNames = use.ambiguousNames || PackageManifest.hasAmbiguousName(text)
       use.shims = use.shims || text.contains("import AppleShims")
     }
     return use
