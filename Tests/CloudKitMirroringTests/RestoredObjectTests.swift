@@ -64,8 +64,6 @@ struct RestoredObjectTests: SyncedPostTests {
         _ = try restoreDuringDeletion(session, names.post)
         try session.startRereading(.expired)
         let generation = try session.metadata.zone(MirrorNames.zone).generation
-        let known = try #require(try session.metadata.record(named: names.attachment))
-        try session.apply(records: [sent(known)], generation: generation)
         var effect = ImportEffect()
         while try session.sweepMissing(generation: generation, limit: 10, guard: .init(), &effect) {
         }
