@@ -71,12 +71,13 @@ final class RecordService: Sendable {
       repliedBytes: bytes
     )
     let zones = call.namedZones
-    let id =
+    let (id, hasZones) =
       context.scope == .shared
-      ? try await sharedDatabase(of: zones, context) : try databases.partition(context)
+      ? try await sharedDatabase(of: zones, context) : (try databases.partition(context), true)
     let isSaving = request.operations.contains { !$0.operationType.isDelete }
     if isSaving {
-      try await quotas.check(context, id, adding: Int64(bodySize))
+      // Whether another person's database is full is for those alone who may see a zone of it.
+      if hasZones { try await quotas.check(context, id, adding: Int64(bodySize)) }
       try rates.checkLinkedRows(context)
     }
     let outcome = try await erasing.after(context.container) {
@@ -86,21 +87,25 @@ final class RecordService: Sendable {
       // A batch that was refused takes no room.
       if isSaving { quotas.add(Int64(bodySize), in: id) }
       if note.deletedCount > 0 { quotas.noteDeletion(context, id) }
-      // The notifications to the author's own devices are rows of the outbox, a hundred bytes each.
-      rates.countLinkedRows(outcome.linkedRows + note.bytesToAuthor / 100, context)
+      // Notifications are rows of the outbox, a hundred bytes each.
+      rates.countLinkedRows(outcome.linkedRows + note.notificationBytes / 100, context)
       delivery.announce(note)
     }
     return outcome.reply
   }
 
-  /// The database of zones that others share with the caller; its shares are not decoded on a thread
+  /// The database of zones that others share with the caller, and whether one of them is open to the
+  /// caller; its shares are not decoded on a thread
   /// of the pool.
   private func sharedDatabase(
     of zones: [ZoneID],
     _ context: RequestContext
-  ) async throws -> PartitionID {
+  ) async throws -> (id: PartitionID, hasZones: Bool) {
     try await reads.run(for: context) { [self] control in
-      try storage.read(control) { try databases.target(of: zones, context, $0).id }
+      try storage.read(control) { snapshot in
+        let target = try databases.target(of: zones, context, snapshot)
+        return (target.id, !target.rows.isEmpty)
+      }
     }
   }
 

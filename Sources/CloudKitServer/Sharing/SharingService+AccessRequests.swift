@@ -33,6 +33,9 @@ extension SharingService {
       guard let (located, state) = try storage.read({ try requested(guid, context, $0) }) else {
         return (nil, nil)
       }
+      // A purge finds requests by the links of their persons, which are as few as those of joined shares.
+      // Too many are no reason to reveal that the share exists.
+      guard try hasPlace(forLinkOf: user, to: located, context) else { return (nil, nil) }
       // A request changes nothing that participants can see.
       return try change(located, to: state, by: user, stamped: nil, context)
     }

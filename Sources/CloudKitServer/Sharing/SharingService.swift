@@ -250,21 +250,29 @@ final class SharingService: Sendable {
     adding located: LocatedShare,
     _ context: RequestContext
   ) throws {
-    let isFull = try storage.read { snapshot in
-      let count = try snapshot.shareLinkCount(
-        container: context.container,
-        environment: context.environment,
-        user: user
-      )
-      guard count >= limits.joinedSharesPerUser else { return false }
-      return try !snapshot.hasShareLink(link(of: user, to: located, context))
-    }
-    guard isFull else { return }
+    guard try !hasPlace(forLinkOf: user, to: located, context) else { return }
     throw ErrorDictionary(
       .badRequest,
       "a user joins at most \(limits.joinedSharesPerUser) shares",
       extension: ErrorExtension(code: .limitExceeded)
     )
+  }
+
+  /// Whether a user has fewer links than shares that one may have joined, or has this one.
+  func hasPlace(
+    forLinkOf user: String,
+    to located: LocatedShare,
+    _ context: RequestContext
+  ) throws -> Bool {
+    try storage.read { snapshot in
+      let count = try snapshot.shareLinkCount(
+        container: context.container,
+        environment: context.environment,
+        user: user
+      )
+      guard count >= limits.joinedSharesPerUser else { return true }
+      return try snapshot.hasShareLink(link(of: user, to: located, context))
+    }
   }
 
   /// The user's own list of shares, to find them; the rights are in the share.

@@ -41,9 +41,9 @@ struct CommitNotification: Codable, Hashable, Sendable {
   var savedCount = 0
   var deletedCount = 0
 
-  /// Bytes of the notifications to the author's own devices, which count for the author's rate.
-  var bytesToAuthor: Int {
-    fired.lazy.filter { $0.user == author }.reduce(0) { $0 + $1.notification.approximateSize }
+  /// Bytes of the notifications, which count for the author's rate: the outbox is in no quota.
+  var notificationBytes: Int {
+    fired.reduce(0) { $0 + $1.notification.approximateSize }
   }
 
   /// Whether only observers of this process are concerned.

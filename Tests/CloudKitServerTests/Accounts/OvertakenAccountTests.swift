@@ -109,6 +109,42 @@ struct OvertakenAccountTests {
     #expect(await !opens("secret"))
   }
 
+  @Test("Of two sign-ins at once that replace an old hash, both succeed")
+  func renewedTwice() async throws {
+    func secret(cost: PasswordCost) throws -> PasswordSecret {
+      PasswordSecret(
+        salt: Data(count: 16),
+        hash: try PasswordHash.make("secret", salt: Data(count: 16), cost: cost),
+        cost: cost
+      )
+    }
+    var old = account
+    old.set(try secret(cost: PasswordCost(stored: 2)))
+    var batch = WriteBatch()
+    batch.accounts = [old]
+    try server.service.storage.commit(batch)
+    old.set(try secret(cost: PasswordCost(stored: 4)))
+    batch.accounts = [old]
+    let commits = Mutex(0)
+    storage.interpose { [batch] _, storage in
+      // The second commit of a sign-in is after the password was compared.
+      let number = commits.withLock { count in
+        count += 1
+        return count
+      }
+      if number == 2 { try storage.commit(batch) }
+      return number == 2
+    }
+    let signedIn = try await server.service.passwords.check(
+      userName: "ada",
+      password: "secret",
+      from: nil
+    )
+    let stored = try server.service.storage.account(named: "ada")
+    #expect(commits.withLock { $0 } == 2)
+    #expect(signedIn.passwordHash == stored.passwordHash)
+  }
+
   /// The batch of another server that links the account to an issuer and takes its password away.
   private static func linking(
     _ service: CloudKitService,

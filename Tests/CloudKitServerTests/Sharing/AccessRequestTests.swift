@@ -123,6 +123,17 @@ struct AccessRequestTests {
     )
   }
 
+  @Test("A person with as many shares as one may join makes no further request")
+  func full() async throws {
+    let world = try await RequestableShare { $0.joinedSharesPerUser = 1 }
+    let tree = world.tree
+    try await tree.owner.save(.create, "open")
+    let other = try await tree.owner.share("open", "public", publicPermission: .readWrite)
+    try await world.asker.accept(other)
+    #expect(try await world.asker.ask(world.guid).status == 200)
+    #expect(try await world.requesters() == [])
+  }
+
   @Test("The reply is the same whether the share exists, accepts requests, or has blocked the user")
   func silence() async throws {
     let world = try await RequestableShare()

@@ -57,6 +57,28 @@ struct ShareBoundsTests {
     try await tree.guest.accept(share)
   }
 
+  @Test("A person who left a share does not learn whether the owner's database is full")
+  func quotaOfOthers() async throws {
+    let (tree, share) = try await world { $0.userQuota = 40_000 }
+    try await tree.guest.accept(share)
+    try await leave("public", tree)
+    _ = try await tree.owner.modify((0..<200).map { .make(.create, "r\($0)") })
+    tree.server.clock.advance(seconds: 61)
+    let full = await #expect(throws: ErrorDictionary.self) {
+      try await tree.owner.modify([.make(.create, "one-more")])
+    }
+    #expect(full?.serverErrorCode == .quotaExceeded)
+    let request = ModifyRecordsRequest(operations: [.make(.create, "x")], zoneID: tree.zone)
+    let reply = await tree.guest.send(
+      .modifyRecords,
+      try WireCoding.encode(request),
+      in: .shared
+    )
+    let text = String(decoding: reply.body, as: UTF8.self)
+    #expect(text.contains("ZONE_NOT_FOUND"))
+    #expect(!text.contains("QUOTA_EXCEEDED"))
+  }
+
   @Test("A participant uploads no more than a share to the owner's database")
   func uploads() async throws {
     let (tree, share) = try await world {

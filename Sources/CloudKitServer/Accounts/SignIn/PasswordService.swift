@@ -112,7 +112,10 @@ final class PasswordService: Sendable {
     let isKnown = try attempts.isKnown(attempt)
     return try await hashing.withPlace(of: sender, isKnown: isKnown, limits) { lane in
       try await attempts.reserve(attempt)
-      let known = try storage.read { try $0.account(userName: userName) }
+      let (known, revision) = try storage.read { snapshot in
+        let account = try snapshot.account(userName: userName)
+        return (account, try account.map { try snapshot.state(of: $0.id).revision } ?? nil)
+      }
       let cost = PasswordCost(limits)
       let isRight = try await lane.run { [self] in
         try Self.forms(of: password).contains { form in
@@ -143,7 +146,7 @@ final class PasswordService: Sendable {
       try await attempts.settle(attempt, of: known.id)
       if isNewNetwork { mails.notify(known, of: .newNetwork, from: sender) }
       guard !PasswordHash.isCurrent(known, cost) else { return known }
-      return try await renewHash(of: known, password, lane)
+      return try await renewHash(of: known, at: revision, password, lane)
     }
   }
 
@@ -154,10 +157,11 @@ final class PasswordService: Sendable {
     return normal.utf8.elementsEqual(password.utf8) ? [normal] : [normal, password]
   }
 
-  /// Replaces a hash of an earlier algorithm or a lower cost, unless the password has changed in
-  /// between.
+  /// Replaces a hash of an earlier algorithm or a lower cost, unless the password has changed since the
+  /// state of the account had a revision: each change of a password changes it.
   private func renewHash(
     of account: StoredAccount,
+    at known: Int64?,
     _ password: String,
     _ lane: Lane
   ) async throws -> StoredAccount {
@@ -169,15 +173,17 @@ final class PasswordService: Sendable {
     }
     return try await writer.write { [storage] in
       try storage.read { snapshot in
-        guard var renewed = try snapshot.account(id: account.id),
-          renewed.passwordHash == account.passwordHash
-        else { return (nil, account) }
+        let revision = try snapshot.state(of: account.id).revision
+        guard var renewed = try snapshot.account(id: account.id), revision == known else {
+          return (nil, account)
+        }
+        // Another sign-in has renewed it.
+        guard renewed.passwordHash == account.passwordHash else { return (nil, renewed) }
         renewed.set(secret)
         var batch = WriteBatch()
         batch.accounts = [renewed]
-        // Each change of a password changes the state: one that another server commits first stays.
-        batch.expectedEntries[AccountState.key(account.id)] =
-          .some(try snapshot.state(of: account.id).revision)
+        // A change that another server commits first stays.
+        batch.expectedEntries[AccountState.key(account.id)] = .some(revision)
         return (batch, renewed)
       }
     }
