@@ -45,15 +45,57 @@ struct PackageManifestTests {
 
   @Test("A target without classes needs the plugin for names that Foundation declares too")
   func ambiguousNames() {
+    func isAmbiguous(_ text: String) -> Bool {
+      var use = FrameworkUse()
+      use.add(text)
+      return use.ambiguousNames
+    }
     let imports = "import CoreData\nimport Foundation\n"
-    #expect(PackageManifest.hasAmbiguousName(imports + "let a: NSExpression"))
-    #expect(!PackageManifest.hasAmbiguousName(imports + "let a: NSExpressionDescription"))
-    #expect(!PackageManifest.hasAmbiguousName("import CoreData\nlet a: NSExpression"))
+    #expect(isAmbiguous(imports + "let a: NSExpression"))
+    #expect(!isAmbiguous(imports + "let a: NSExpressionDescription"))
+    #expect(!isAmbiguous("import CoreData\nlet a: NSExpression"))
     let notes = manifest(Self.plain).notes([
       "Store": .init(coreData: true, cloudKit: false, models: false, ambiguousNames: true)
     ])
     #expect(notes.map(\.line) == [5, 5, 3])
     #expect(notes[1].text.contains("resolves the names that Foundation and CoreData both declare"))
+  }
+
+  @Test("Imports and classes in strings and comments need nothing")
+  func strings() {
+    let quotes = "\"\"\""
+    var use = FrameworkUse()
+    use.add("let a = \(quotes)\nimport CoreData\n@NSManaged var b: Int\n\(quotes)\n")
+    use.add("// import CloudKit")
+    #expect(use == FrameworkUse())
+    use.add("#if os(Linux)\n@preconcurrency import CoreData\n#endif")
+    use.add("class A { @NSManaged var b: Int }")
+    #expect(use == FrameworkUse(coreData: true, models: true))
+  }
+
+  @Test("What a target excludes or copies is not compiled")
+  func uncompiled() {
+    let manifest = manifest(
+      """
+      let package = Package(
+        name: "app",
+        targets: [
+          .macro(name: "Macros", exclude: ["Old.swift"]),
+          .testTarget(
+            name: "MacroTests",
+            resources: [.copy("Samples"), .process("Models")],
+            exclude: ["__Snapshots__", "Fixtures"]
+          ),
+        ]
+      )
+      """
+    )
+    #expect(
+      manifest.uncompiled == [
+        "Sources/Macros/Old.swift", "Tests/MacroTests/__Snapshots__", "Tests/MacroTests/Fixtures",
+        "Tests/MacroTests/Samples",
+      ]
+    )
   }
 
   @Test("A package that has all it needs gets no note")

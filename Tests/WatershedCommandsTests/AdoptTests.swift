@@ -56,6 +56,28 @@ struct AdoptTests {
     }
   }
 
+  @Test("Files that the manifest excludes keep every byte")
+  func excluded() throws {
+    try withPackage { folder in
+      let manifest =
+        #"let package = Package(targets: [.target(name: "Blog", exclude: ["Expanded"])])"#
+      try Data(manifest.utf8).write(to: folder.appendingPathComponent("Package.swift"))
+      let sources = folder.appendingPathComponent("Sources/Blog")
+      let expanded = sources.appendingPathComponent("Expanded/Post.swift")
+      try FileManager.default.createDirectory(
+        at: expanded.deletingLastPathComponent(),
+        withIntermediateDirectories: true
+      )
+      let post = sources.appendingPathComponent("Post.swift")
+      try FileManager.default.copyItem(at: post, to: expanded)
+      let source = try Data(contentsOf: post)
+      let run = try Watershed.run("adopt", folder.path)
+      #expect(run.output.contains("Changed 1 file."), "\(run.output)")
+      #expect(try Data(contentsOf: expanded) == source)
+      #expect(try Data(contentsOf: post) != source)
+    }
+  }
+
   @Test("A missing file is refused with its name")
   func missing() throws {
     let outcome = try Watershed.run("adopt", "/nowhere/a.swift")

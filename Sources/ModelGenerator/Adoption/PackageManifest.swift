@@ -3,42 +3,18 @@ import SwiftSyntax
 
 /// The targets of a `Package.swift` and their dependencies on Watershed, read from its text.
 package struct PackageManifest {
-  /// A call of `.target(…)`, `.executableTarget(…)` or `.testTarget(…)`.
+  /// A call of `.target(…)`, `.executableTarget(…)`, `.macro(…)` or `.testTarget(…)`.
   package struct Target: Hashable {
     package var name: String
     /// The folder of its sources, relative to the package.
     package var folder: String
+    /// Files and folders in it that are not compiled: excluded ones, and resources that are copied.
+    package var uncompiled: [String] = []
     package var line: Int
     package var hasCoreData: Bool
     package var hasCloudKit: Bool
     package var hasPlugin: Bool
     package var hasShims = false
-  }
-
-  /// The frameworks that the sources of a target use.
-  package struct Use: Hashable {
-    package var coreData: Bool
-    package var cloudKit: Bool
-    /// A model, or classes with `@NSManaged`; both need the build plugin.
-    package var models: Bool
-    /// The names of Apple's that `AppleShims` stands in for.
-    package var shims: Bool
-    /// Names that Foundation and CoreData both declare on Linux, in a file that imports both.
-    package var ambiguousNames: Bool
-
-    package init(
-      coreData: Bool,
-      cloudKit: Bool,
-      models: Bool,
-      shims: Bool = false,
-      ambiguousNames: Bool = false
-    ) {
-      self.coreData = coreData
-      self.cloudKit = cloudKit
-      self.models = models
-      self.shims = shims
-      self.ambiguousNames = ambiguousNames
-    }
   }
 
   package let targets: [Target]
@@ -56,14 +32,13 @@ package struct PackageManifest {
     dependenciesLine = finder.dependenciesLine
   }
 
-  /// Whether a source imports Foundation and CoreData and uses a name that both declare.
-  package static func hasAmbiguousName(_ text: String) -> Bool {
-    text.contains("import Foundation") && text.contains("import CoreData")
-      && text.contains(/\b(NSExpression|NSComparisonPredicate)\b/)
+  /// The files and folders, relative to the package, that no target compiles.
+  package var uncompiled: [String] {
+    targets.flatMap { target in target.uncompiled.map { "\(target.folder)/\($0)" } }
   }
 
   /// The changes to make in the manifest by hand: it is the package's contract with its users.
-  package func notes(_ uses: [String: Use]) -> [SourceAdopter.Note] {
+  package func notes(_ uses: [String: FrameworkUse]) -> [SourceAdopter.Note] {
     var notes: [SourceAdopter.Note] = []
     func note(_ line: Int, _ text: String) {
       notes.append(SourceAdopter.Note(file: path, line: line, text: text, isByHand: true))
@@ -113,7 +88,7 @@ private final class TargetFinder: SyntaxVisitor {
   private(set) var dependenciesLine = 1
 
   private static let folders = [
-    "target": "Sources", "executableTarget": "Sources", "testTarget": "Tests",
+    "target": "Sources", "executableTarget": "Sources", "macro": "Sources", "testTarget": "Tests",
   ]
 
   init(converter: SourceLocationConverter) {
@@ -140,6 +115,7 @@ private final class TargetFinder: SyntaxVisitor {
       PackageManifest.Target(
         name: target,
         folder: text(of: "path", in: node) ?? "\(folder)/\(target)",
+        uncompiled: texts(of: "exclude", in: node) + copies(in: node),
         line: line(node),
         hasCoreData: has("CoreData"),
         hasCloudKit: has("CloudKit"),
@@ -159,6 +135,25 @@ private final class TargetFinder: SyntaxVisitor {
   private func text(of label: String, in node: FunctionCallExprSyntax) -> String? {
     let argument = node.arguments.first { $0.label?.text == label }?.expression
     return argument?.as(StringLiteralExprSyntax.self)?.representedLiteralValue
+  }
+
+  private func texts(of label: String, in node: FunctionCallExprSyntax) -> [String] {
+    let argument = node.arguments.first { $0.label?.text == label }?.expression
+    return argument?.as(ArrayExprSyntax.self)?.elements.compactMap {
+      $0.expression.as(StringLiteralExprSyntax.self)?.representedLiteralValue
+    } ?? []
+  }
+
+  /// The paths of `.copy("…")` among a target's resources.
+  private func copies(in node: FunctionCallExprSyntax) -> [String] {
+    let resources = node.arguments.first { $0.label?.text == "resources" }?.expression
+    return resources?.as(ArrayExprSyntax.self)?.elements.compactMap { element in
+      guard let call = element.expression.as(FunctionCallExprSyntax.self),
+        call.calledExpression.as(MemberAccessExprSyntax.self)?.declName.baseName.text == "copy"
+      else { return nil }
+      return call.arguments.first?.expression.as(StringLiteralExprSyntax.self)?
+        .representedLiteralValue
+    } ?? []
   }
 
   private func line(_ node: some SyntaxProtocol) -> Int {

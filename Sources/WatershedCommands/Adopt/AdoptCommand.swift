@@ -68,43 +68,54 @@ struct AdoptCommand: ParsableCommand {
     return files.sorted()
   }
 
-  /// The Swift files of a folder but manifests, which are changed by hand, and what was built or fetched.
-  private func sources(in folder: String) throws -> [String] {
-    try FileManager.default.subpathsOfDirectory(atPath: folder).filter { name in
+  /// The Swift files of a folder but manifests, which are changed by hand, what was built or fetched, and
+  /// what `uncompiled` names: a test may compare such files byte by byte.
+  private func sources(in folder: String, uncompiled: [String] = []) throws -> [String] {
+    let uncompiled = try uncompiled + (manifest(of: folder)?.uncompiled ?? [])
+    return try FileManager.default.subpathsOfDirectory(atPath: folder).filter { name in
       let parts = name.split(separator: "/")
       return name.hasSuffix(".swift")
         && !(parts.last?.hasPrefix("Package") == true && parts.count == 1)
         && !parts.dropLast().contains { $0.hasPrefix(".") || $0 == "Pods" || $0 == "Carthage" }
+        && !uncompiled.contains { name == $0 || name.hasPrefix($0 + "/") }
     }
-    .map { folder.hasSuffix("/") ? folder + $0 : folder + "/" + $0 }
+    .map { Self.path($0, in: folder) }
+  }
+
+  private static func path(_ name: String, in folder: String) -> String {
+    folder.hasSuffix("/") ? folder + name : folder + "/" + name
   }
 
   // MARK: The manifest
 
-  private func manifestNotes(_ folder: String) throws -> [SourceAdopter.Note] {
-    let path = (folder.hasSuffix("/") ? folder : folder + "/") + "Package.swift"
-    guard FileManager.default.fileExists(atPath: path) else { return [] }
+  /// The manifest of a package's folder, or `nil` where another folder was given.
+  private func manifest(of folder: String) throws -> PackageManifest? {
+    let path = Self.path("Package.swift", in: folder)
+    guard FileManager.default.fileExists(atPath: path) else { return nil }
     let text = try String(contentsOfFile: path, encoding: .utf8)
-    let manifest = PackageManifest(SourceFile(path: path, text: text))
-    var uses: [String: PackageManifest.Use] = [:]
-    for target in manifest.targets { uses[target.name] = try use(of: "\(folder)/\(target.folder)") }
+    return PackageManifest(SourceFile(path: path, text: text))
+  }
+
+  private func manifestNotes(_ folder: String) throws -> [SourceAdopter.Note] {
+    guard let manifest = try manifest(of: folder) else { return [] }
+    var uses: [String: FrameworkUse] = [:]
+    for target in manifest.targets { uses[target.name] = try use(by: target, of: folder) }
     return manifest.notes(uses)
   }
 
-  private func use(of folder: String) throws -> PackageManifest.Use? {
+  private func use(
+    by target: PackageManifest.Target,
+    of package: String
+  ) throws -> FrameworkUse? {
+    let folder = Self.path(target.folder, in: package)
     guard FileManager.default.fileExists(atPath: folder) else { return nil }
-    var use = PackageManifest.Use(coreData: false, cloudKit: false, models: false)
+    var use = FrameworkUse()
     for name in try FileManager.default.subpathsOfDirectory(atPath: folder)
     where name.hasSuffix(".xcdatamodeld") || name.hasSuffix(".xcdatamodel") {
       use.models = true
     }
-    for path in try sources(in: folder) {
-      let text = try String(contentsOfFile: path, encoding: .utf8)
-      use.coreData = use.coreData || text.contains("import CoreData")
-      use.cloudKit = use.cloudKit || text.contains("import CloudKit")
-      use.models = use.models || text.contains("@NSManaged")
-      use.ambiguousNames = use.ambiguousNames || PackageManifest.hasAmbiguousName(text)
-      use.shims = use.shims || text.contains("import AppleShims")
+    for path in try sources(in: folder, uncompiled: target.uncompiled) {
+      use.add(try String(contentsOfFile: path, encoding: .utf8))
     }
     return use
   }
