@@ -65,8 +65,14 @@ struct RestoredObjectTests: SyncedPostTests {
         try session.startRereading(.expired)
         let generation = try session.metadata.zone(MirrorNames.zone).generation
         var effect = ImportEffect()
-        while try session.sweepMissing(generation: generation, limit: 10, guard: .init(), &effect) {
-        }
+        var position = SweepPosition()
+        while try session.sweepMissing(
+          generation: generation,
+          limit: 10,
+          guard: .init(),
+          from: &position,
+          &effect
+        ) {}
       }
       #expect(try phone.titles() == ["a"])
     }
@@ -92,6 +98,27 @@ struct RestoredObjectTests: SyncedPostTests {
         try session.metadata.keepGoneRecord(names.post)
         var effect = ImportEffect()
         _ = try session.applyGoneRecords(after: "", limit: 10, generation: 0, &effect)
+      }
+      #expect(try phone.titles() == ["a"])
+    }
+  }
+
+  @Test("A restored object outlives its tombstone after the batch of its deletion was in doubt")
+  func restoredAfterDeletionInDoubt() async throws {
+    try await with { phone, names in
+      try phone.mirror.write(MirrorAuthor.importing) { session in
+        let batch = try restoreDuringDeletion(session, names.post)
+        try session.abandonInDoubt(batch)
+        // The server has executed it, which the feed shows.
+        try session.noteDeletion(of: names.post)
+        var effect = ImportEffect()
+        _ = try session.applyGoneRecords(after: "", limit: 10, generation: 0, &effect)
+        let known = try #require(try session.metadata.record(named: names.post))
+        #expect(known.pending == .save && known.tag == nil)
+        let next = try #require(try session.assembleBatch(limits: .init()))
+        let creation = try #require(next.operations.first { $0.name == names.post })
+        #expect(creation.kind == .create)
+        #expect(creation.set.values["CD_title"] == .string("a"))
       }
       #expect(try phone.titles() == ["a"])
     }

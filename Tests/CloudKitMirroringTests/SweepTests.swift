@@ -13,10 +13,12 @@ struct SweepTests {
     guard limits: SweepGuard = SweepGuard()
   ) throws -> ImportEffect {
     var effect = ImportEffect()
+    var position = SweepPosition()
     while try session.sweepMissing(
       generation: generation,
       limit: 100,
       guard: limits,
+      from: &position,
       &effect
     ) {}
     return effect

@@ -131,6 +131,28 @@ struct TombstoneTests: SyncedPostTests {
     }
   }
 
+  @Test("A link that is made again outlives the tombstone of a removal in doubt")
+  func removalInDoubt() async throws {
+    try await with { phone, names in
+      try phone.mirror.write(MirrorAuthor.importing) { session in
+        var edge = try #require(try session.metadata.edge(named: names.edge))
+        edge.pending = .delete
+        try session.metadata.update(edge)
+        let batch = try #require(try session.assembleBatch(limits: .init()))
+        edge = try #require(try session.metadata.edge(named: names.edge))
+        edge.pending = .save
+        try session.metadata.update(edge)
+        try session.abandonInDoubt(batch)
+        try session.noteDeletion(of: names.edge)
+        _ = try session.applyGoneEdges(after: "", limit: 10)
+        #expect(try session.metadata.edge(named: names.edge)?.pending == .save)
+        let next = try #require(try session.assembleBatch(limits: .init()))
+        #expect(next.operations.map(\.kind) == [.create])
+      }
+      #expect(try tagCount(phone) == 1)
+    }
+  }
+
   @Test("A tombstone of a link in a new zone is not taken for one of the lost zone")
   func newZone() async throws {
     try await with { phone, names in

@@ -113,29 +113,53 @@ extension MirrorSession {
     )
   }
 
-  /// Notes that the server may have the records that a batch was to create, although the batch was
-  /// abandoned: if it has them, what it has was sent by this store.
+  /// Notes that the server may have executed a batch that was abandoned: what it has of the records that the
+  /// batch was to create was sent by this store, and what was made again since may be deleted there.
   package func noteDoubt(about batch: CloudBatch) throws {
-    for operation in batch.operations where operation.kind == .create {
-      guard !operation.isEdge else {
-        try noteDoubt(aboutEdge: operation.name)
-        continue
+    for operation in batch.operations {
+      switch (operation.kind, operation.isEdge) {
+      case (.create, false): try noteDoubtfulCreation(operation)
+      case (.create, true): try noteDoubtfulCreation(ofEdge: operation.name)
+      case (.delete, false): try noteDoubtfulDeletion(operation)
+      case (.delete, true): try noteDoubtfulDeletion(ofEdge: operation.name)
+      case (.update, _): break
       }
-      guard var record = try metadata.record(named: operation.name), record.tag == nil,
-        record.sequence == nil
-      else { continue }
-      // A base of before its zone was lost was agreed on with the server. An empty one is of an object that was
-      // restored here: no values were agreed on.
-      let isRestored = record.base?.values.isEmpty == true
-      if !isRestored, record.stamps.created == nil || record.base == nil {
-        record.base = operation.set.asBase
-      }
-      record.sentKind = .save
-      try metadata.update(record)
     }
   }
 
-  private func noteDoubt(aboutEdge name: String) throws {
+  private func noteDoubtfulCreation(_ operation: CloudOperation) throws {
+    guard var record = try metadata.record(named: operation.name), record.tag == nil,
+      record.sequence == nil
+    else { return }
+    // A base of before its zone was lost was agreed on with the server. An empty one is of an object that was
+    // restored here: no values were agreed on.
+    let isRestored = record.base?.values.isEmpty == true
+    if !isRestored, record.stamps.created == nil || record.base == nil {
+      record.base = operation.set.asBase
+    }
+    record.sentKind = .save
+    try metadata.update(record)
+  }
+
+  /// Makes an object that was restored while its deletion was sent one that the server may lack: the
+  /// tombstone that the feed may list is that of the deletion.
+  private func noteDoubtfulDeletion(_ operation: CloudOperation) throws {
+    guard var record = try metadata.record(named: operation.name), record.pending == .save,
+      record.key != nil, record.sequence == nil, record.tag == operation.tag
+    else { return }
+    record.noteDeletion()
+    try metadata.update(record)
+  }
+
+  private func noteDoubtfulDeletion(ofEdge name: String) throws {
+    guard var edge = try metadata.edge(named: name), edge.pending == .save, edge.sequence == nil
+    else { return }
+    try metadata.keepRemovedEdge(name)
+    edge.tag = nil
+    try metadata.update(edge)
+  }
+
+  private func noteDoubtfulCreation(ofEdge name: String) throws {
     guard var edge = try metadata.edge(named: name), edge.tag == nil, edge.sequence == nil else {
       return
     }
@@ -344,9 +368,7 @@ extension MirrorSession {
     guard record.pending == .save, record.key != nil else { return try metadata.remove(record) }
     // The object was restored from the recovery list while its deletion was being sent.
     var record = record
-    record.endSending()
-    record.tag = nil
-    record.base = FieldBag()
+    record.noteDeletion()
     try metadata.update(record)
   }
 

@@ -9,7 +9,7 @@ extension MirrorSession {
   ///
   /// Earlier it would take along, by its delete rules, objects that a later page moves to another
   /// owner. What is kept of a deleted object for recovery has its links, so edges go after objects.
-  func noteDeletion(of name: String) throws {
+  package func noteDeletion(of name: String) throws {
     try metadata.forgetUnreadable(name)
     if let record = try metadata.record(named: name) {
       if try isOnServer(record) { try metadata.keepGoneRecord(name) }

@@ -2,6 +2,18 @@ import Foundation
 import OpenCoreData
 import WatershedSQLite
 
+/// How far the end of a read of the whole zone is handled, so that no step looks again at what an earlier
+/// one has passed.
+package struct SweepPosition: Hashable, Sendable {
+  /// Whether the guard allows what is missing.
+  var isAllowed = false
+  /// The identifiers of the last record and link.
+  var record: Int64 = 0
+  var edge: Int64 = 0
+
+  package init() {}
+}
+
 /// Handles records that a read of the whole zone did not return.
 ///
 /// A missing record is weaker evidence than a tombstone. If too many are missing, or if the
@@ -17,19 +29,23 @@ extension MirrorSession {
     generation: Int64,
     limit: Int,
     guard limits: SweepGuard,
+    from position: inout SweepPosition,
     _ effect: inout ImportEffect
   ) throws -> Bool {
     var zone = try metadata.zone(context.zone)
-    if zone.rereading == .kept { return try sendMissing(generation: generation, limit: limit) }
-    if let stopped = try excess(generation: generation, limits) {
+    if zone.rereading == .kept {
+      return try sendMissing(generation: generation, limit: limit, from: &position)
+    }
+    if !position.isAllowed, let stopped = try excess(generation: generation, limits) {
       effect.stoppedSweep = stopped
       zone.rereading = .kept
       try metadata.save(zone)
       try metadata.setMeta(.keptMissing, .integer(Int64(stopped.missing)))
       return true
     }
+    position.isAllowed = true
     let group = try rows.lastTransactionNumber()
-    let records = try metadata.missingRecords(generation: generation, limit: limit)
+    let records = try missingRecords(generation: generation, limit: limit, from: &position)
     for record in records {
       // A cascade may have deleted it already.
       guard let record = try metadata.record(named: record.name) else { continue }
@@ -53,9 +69,37 @@ extension MirrorSession {
     }
     guard records.count < limit else { return true }
     // Only now: an object that is sent again keeps its links.
-    let edges = try metadata.missingEdges(generation: generation, limit: limit)
+    let edges = try missingEdges(generation: generation, limit: limit, from: &position)
     for edge in edges { try applyDeletion(of: edge) }
     return edges.count == limit
+  }
+
+  private func missingRecords(
+    generation: Int64,
+    limit: Int,
+    from position: inout SweepPosition
+  ) throws -> [RecordMetadata] {
+    let records = try metadata.missingRecords(
+      generation: generation,
+      after: position.record,
+      limit: limit
+    )
+    position.record = records.last?.id ?? position.record
+    return records
+  }
+
+  private func missingEdges(
+    generation: Int64,
+    limit: Int,
+    from position: inout SweepPosition
+  ) throws -> [EdgeMetadata] {
+    let edges = try metadata.missingEdges(
+      generation: generation,
+      after: position.edge,
+      limit: limit
+    )
+    position.edge = edges.last?.id ?? position.edge
+    return edges
   }
 
   /// The missing records or links, if they are more than the guard allows.
@@ -117,11 +161,15 @@ extension MirrorSession {
   /// Ends a read of a server that lost data: records that it no longer has are created again.
   ///
   /// Returns whether more is left to do.
-  package func sendMissing(generation: Int64, limit: Int) throws -> Bool {
+  package func sendMissing(
+    generation: Int64,
+    limit: Int,
+    from position: inout SweepPosition
+  ) throws -> Bool {
     let group = try rows.lastTransactionNumber()
-    let edges = try metadata.missingEdges(generation: generation, limit: limit)
+    let edges = try missingEdges(generation: generation, limit: limit, from: &position)
     for edge in edges { try sendAgain(edge, generation: generation, group: group) }
-    let records = try metadata.missingRecords(generation: generation, limit: limit)
+    let records = try missingRecords(generation: generation, limit: limit, from: &position)
     for record in records { try sendAgain(record, generation: generation, group: group) }
     return edges.count == limit || records.count == limit
   }

@@ -331,10 +331,13 @@ extension StoreMirror {
   }
 
   /// How far the end of a feed is applied: the last one-to-one, record and edge; nil once all are.
+  ///
+  /// Then what a read from the start did not return is handled.
   private struct FeedEnd {
     var oneToOnes: (String, String)? = ("", "")
     var records: String? = ""
     var edges: String? = ""
+    var sweep = SweepPosition()
   }
 
   /// Completes a page: at the end of the feed it settles one-to-ones, applies deletions and sweeps
@@ -354,7 +357,7 @@ extension StoreMirror {
         return false
       }
       if let rereading = try session.metadata.zone(zone.name).rereading {
-        if try endRereading(rereading, zone, session, &effect) { return false }
+        if try endRereading(rereading, zone, session, &position.sweep, &effect) { return false }
         zone.rereading = nil
         if rereading != .kept { try session.metadata.setMeta(.keptMissing, nil) }
         try session.metadata.setMeta(.readsWithNewModel, nil)
@@ -401,6 +404,7 @@ extension StoreMirror {
     _ reason: MirrorMetadata.Rereading,
     _ zone: MirrorMetadata.Zone,
     _ session: MirrorSession,
+    _ position: inout SweepPosition,
     _ effect: inout ImportEffect
   ) throws -> Bool {
     switch reason {
@@ -409,10 +413,15 @@ extension StoreMirror {
         generation: zone.generation,
         limit: Self.settlementLimit,
         guard: options.sweepGuard,
+        from: &position,
         &effect
       )
     case .otherServer, .kept:
-      try session.sendMissing(generation: zone.generation, limit: Self.settlementLimit)
+      try session.sendMissing(
+        generation: zone.generation,
+        limit: Self.settlementLimit,
+        from: &position
+      )
     }
   }
 

@@ -68,10 +68,14 @@ extension MirrorMetadata {
     )
   }
 
-  package func missingEdges(generation: Int64, limit: Int) throws -> [EdgeMetadata] {
+  package func missingEdges(
+    generation: Int64,
+    after id: Int64,
+    limit: Int
+  ) throws -> [EdgeMetadata] {
     try edges(
-      "TAG IS NOT NULL AND GENERATION < ? ORDER BY ID LIMIT ?",
-      [.integer(generation), .integer(Int64(limit))]
+      "ID > ? AND TAG IS NOT NULL AND GENERATION < ? ORDER BY ID LIMIT ?",
+      [.integer(id), .integer(generation), .integer(Int64(limit))]
     )
   }
 

@@ -106,10 +106,14 @@ extension MirrorMetadata {
   }
 
   /// The records that a read from the start did not return though the server once had them.
-  package func missingRecords(generation: Int64, limit: Int) throws -> [RecordMetadata] {
+  package func missingRecords(
+    generation: Int64,
+    after id: Int64,
+    limit: Int
+  ) throws -> [RecordMetadata] {
     try records(
-      "TAG IS NOT NULL AND GENERATION < ? ORDER BY ID LIMIT ?",
-      [.integer(generation), .integer(Int64(limit))]
+      "ID > ? AND TAG IS NOT NULL AND GENERATION < ? ORDER BY ID LIMIT ?",
+      [.integer(id), .integer(generation), .integer(Int64(limit))]
     )
   }
 

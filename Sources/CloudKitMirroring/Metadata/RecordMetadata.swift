@@ -134,6 +134,14 @@ package struct RecordMetadata: ChangeMetadata, Hashable, Sendable {
     parked = nil
   }
 
+  /// Makes the record of an object that was restored while its deletion was sent one that is created: no values
+  /// were agreed on.
+  mutating func noteDeletion() {
+    endSending()
+    tag = nil
+    base = FieldBag()
+  }
+
   /// Forgets the batch, which is settled.
   package mutating func endSending() {
     sent = []
