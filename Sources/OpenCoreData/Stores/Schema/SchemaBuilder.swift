@@ -109,6 +109,7 @@ struct SchemaBuilder {
       table.links = table.layout.toManys.map { link(for: $0.description, joins: joins) }
       table.cleanup = cleanup(of: table, joins: joins)
       table.referrers = ReferrerQuery.all(of: table, in: schema)
+      table.members = MemberQuery.all(of: table, in: schema)
     }
     return schema
   }

@@ -147,6 +147,8 @@ package final class EntityTable: @unchecked Sendable {
   package internal(set) var cleanup: [String] = []
   /// The to-ones of other rows that may lead to a row that is deleted.
   package internal(set) var referrers: [ReferrerQuery] = []
+  /// The to-manys whose members a delete rule applies to, and whose links no row has.
+  package internal(set) var members: [MemberQuery] = []
 
   init(
     layout: EntityLayout,

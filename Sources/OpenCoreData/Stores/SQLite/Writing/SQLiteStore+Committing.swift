@@ -153,6 +153,7 @@ extension SQLiteStore {
         )
       )
     }
+    let unknown = try writer.ownersOfUnknownMembers(changes)
     for deletion in changes.deleted {
       let entity = try table(of: deletion.reference)
       let isDone = try writer.delete(
@@ -171,6 +172,7 @@ extension SQLiteStore {
       try conflict(check.reference, check.expectedVersion)
     }
     guard conflicts.isEmpty else { throw RowConflictError(conflicts: conflicts) }
+    guard unknown.isEmpty else { throw UnknownMembersError(owners: unknown) }
     try writer.clearReferences(to: changes.deleted.map(\.reference), strict: true)
     guard writer.constraintConflicts.isEmpty else {
       throw RowConstraintError(conflicts: writer.constraintConflicts)
