@@ -32,7 +32,7 @@ struct BackupArchive: Sendable {
     }
     var files = [try await send(database, to: sink)]
     for partition in try await service.assets.store.partitions() {
-      for file in try await service.assets.store.files(in: partition) {
+      for file in try await service.files(in: partition, usedIn: database) {
         files.append(try await send(AssetPlace(partition, file.name), file.size, to: sink))
       }
     }

@@ -1,6 +1,7 @@
 import CloudKitWebServices
 import Effects
 import Foundation
+import WatershedSQLite
 
 #if canImport(Glibc)
 import Glibc
@@ -20,6 +21,8 @@ extension CloudKitService {
   ///
   /// The database is copied first. Files never change, and a file that a record stops using in
   /// between is kept for the grace period of assets, so all files that the copy refers to exist.
+  /// Other files are left out: the receipts of their uploads are of no use in a restored server,
+  /// and they may be removed while the backup is written.
   @discardableResult
   package func backUp(to folder: URL) async throws -> BackupManifest {
     let manager = FileManager.default
@@ -67,7 +70,7 @@ extension CloudKitService {
     try await effects.lane("server backup").run { [storage] in try storage.copy(to: database) }
     var paths = [Self.databaseFileName]
     for partition in try await assets.store.partitions() {
-      for file in try await assets.store.files(in: partition) {
+      for file in try await files(in: partition, usedIn: database) {
         let place = AssetPlace(partition, file.name)
         let path = Self.backupPath(of: place)
         try await copy(place, file.size, to: folder, path)
@@ -89,6 +92,26 @@ extension CloudKitService {
     let file = folder.appendingPathComponent(BackupManifest.fileName)
     try PrivateFile.write(WireCoding.encode(manifest), to: file)
     return manifest
+  }
+
+  /// The files of a partition that records of a copied database use.
+  ///
+  /// A used file that the store does not have is missing in the backup, whose check names it.
+  func files(
+    in partition: PartitionID,
+    usedIn database: URL
+  ) async throws -> [StoredAssetFile] {
+    let used = try await effects.waitingLane("server backup").run {
+      let connection = try SQLiteConnection(path: database.path, mode: .immutable)
+      return Set(
+        try connection.query(
+          "SELECT DISTINCT digest FROM asset_uses WHERE partition = ?",
+          [.integer(partition.rawValue)]
+        ) { $0.text(0) }
+      )
+    }
+    guard !used.isEmpty else { return [] }
+    return try await assets.store.files(in: partition).filter { used.contains($0.name) }
   }
 
   private func copy(

@@ -11,23 +11,50 @@ extension CloudKitService {
     let oldest = now - Int64(limits.traceLifetime * 1000)
     let oldestReply = now - Int64(limits.replyLifetime * 1000)
     for id in try storage.read({ try $0.partitions() }) {
-      try await write(to: id) { [storage] in
-        let (expired, zones, hasReplies) = try storage.read { snapshot in
-          let expired = try snapshot.expiredTraces(in: id, before: oldest)
-          return (
-            expired, expired.isEmpty ? [] : try snapshot.livingZones(in: id),
-            try snapshot.hasReplies(in: id, before: oldestReply)
-          )
-        }
-        var batch = WriteBatch(partition: id)
-        if hasReplies { batch.forgetsRepliesBefore = oldestReply }
-        batch.collectedZones = zones.compactMap { zone in
-          expired[zone.number].map {
-            WriteBatch.CollectedZone(name: zone.name, number: zone.number, horizon: $0)
-          }
-        }
-        return (batch.collectedZones.isEmpty && !hasReplies ? nil : batch, ())
+      let (expired, hasReplies) = try storage.read { snapshot in
+        (
+          try snapshot.expiredTraces(in: id, before: oldest),
+          try snapshot.hasReplies(in: id, before: oldestReply)
+        )
       }
+      if hasReplies {
+        try await write(to: id) {
+          var batch = WriteBatch(partition: id)
+          batch.forgetsRepliesBefore = oldestReply
+          return (batch, ())
+        }
+      }
+      for (zone, horizon) in expired {
+        while try await collectStep(of: zone, in: id, upTo: horizon) {}
+      }
+    }
+  }
+
+  /// Removes the oldest tombstones of a zone, as many as one transaction may remove, and returns
+  /// whether there may be more.
+  private func collectStep(
+    of number: ZoneNumber,
+    in id: PartitionID,
+    upTo horizon: ChangeNumber
+  ) async throws -> Bool {
+    try await write(to: id) { [storage, limits] in
+      let (zone, step) = try storage.read { snapshot in
+        let zone = try snapshot.livingZones(in: id).first { $0.number == number }
+        let range = ChangeRange(
+          zone: number,
+          after: zone?.horizon ?? .zero,
+          through: horizon,
+          limit: limits.rowsPerRemoval
+        )
+        // Of several traces of one change all are removed.
+        return (zone, try snapshot.traceHorizon(in: id, range) ?? horizon)
+      }
+      guard let zone, zone.horizon < step else { return (nil, false) }
+      var batch = WriteBatch(partition: id)
+      batch.collectedZones = [
+        WriteBatch.CollectedZone(name: zone.name, number: number, horizon: step)
+      ]
+      return (batch, step < horizon)
     }
   }
 

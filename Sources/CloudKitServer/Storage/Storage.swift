@@ -164,6 +164,9 @@ package protocol StorageSnapshot {
   func changes(in id: PartitionID, _ range: ChangeRange) throws -> [RecordRow]
   /// The newest tombstone or departure of each zone among those older than a time, in milliseconds.
   func expiredTraces(in id: PartitionID, before time: Int64) throws -> [ZoneNumber: ChangeNumber]
+  /// The change of a range by which it has as many tombstones, or as many departures, as its limit;
+  /// nil if it has fewer.
+  func traceHorizon(in id: PartitionID, _ range: ChangeRange) throws -> ChangeNumber?
   func partitions() throws -> [PartitionID]
   func activeIndexes(in id: PartitionID, types: [String]) throws -> [String: Set<String>]
   /// The existing records below any of the parents, at most as many as the limit.

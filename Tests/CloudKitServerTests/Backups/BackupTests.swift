@@ -240,6 +240,48 @@ struct BackupTests {
     }
   }
 
+  /// Lists a file that has been removed when it is read.
+  private struct VanishingAssetStore: ForwardingAssetStore {
+    let store = MemoryAssetStore { Date(timeIntervalSince1970: 1_700_000_000) }
+
+    func files(in partition: PartitionID) async throws -> [StoredAssetFile] {
+      let vanished = String(repeating: "ab", count: 16)
+      return [StoredAssetFile(name: vanished, size: 9, written: .distantPast)]
+        + (try await store.files(in: partition))
+    }
+  }
+
+  @Test("A file that no record uses may be removed during a backup")
+  func vanishingFile() async throws {
+    try await withTemporaryFolder { folder in
+      let server = try await TestServer(
+        folder: folder.appendingPathComponent("old"),
+        assetStore: VanishingAssetStore()
+      )
+      server.service.administratorToken.withLock { $0 = "operator's token" }
+      let person = try await server.person("ada")
+      try await person.makeZone()
+      let file = try await person.upload(Data("used".utf8))
+      try await person.save(.create, "a", ["file": .asset(file)])
+      _ = try await person.upload(Data("in no record".utf8))
+      let backup = folder.appendingPathComponent("backup")
+      let manifest = try await server.service.backUp(to: backup)
+      #expect(manifest.files.count { $0.path.hasPrefix("assets/") } == 1)
+      #expect(try BackupFolder(backup).problems() == [])
+      let sent = await server.service.respond(
+        to: WebServiceRequest(
+          method: "POST",
+          path: AdminEndpoint.backup(.stream).path,
+          headers: ["authorization": "Bearer operator's token"]
+        )
+      )
+      var received = try ReceivedBackup(to: folder.appendingPathComponent("sent"))
+      try received.take(sent.body)
+      #expect(try received.finish().files.map(\.path) == manifest.files.map(\.path))
+      await server.service.shutdown()
+    }
+  }
+
   @Test(
     "The server accepts writes during a backup, which has one consistent snapshot",
     .everyEngine

@@ -1,7 +1,9 @@
-import CloudKitServer
 import CloudKitWebServices
 import Foundation
+import Synchronization
 import Testing
+
+@testable import CloudKitServer
 
 @Suite("Expiry of tombstones and tokens")
 struct FeedExpiryTests {
@@ -47,6 +49,40 @@ struct FeedExpiryTests {
     let said = await error { _ = try await plain.changes(since: old) }
     #expect(said?.extension == nil)
     #expect(said?.reason == "the sync token has expired, start again without one")
+  }
+
+  @Test("Expired tombstones are removed in transactions of limited size, the oldest first")
+  func steps() async throws {
+    let horizons = Mutex<[ChangeNumber]>([])
+    let limits: (inout ServiceLimits) -> Void = {
+      longSessions(&$0)
+      $0.rowsPerRemoval = 2
+    }
+    let server = try await TestServer(
+      limits: limits,
+      storage: { base in
+        let storage = FlakyStorage(base)
+        storage.interpose { batch, _ in
+          horizons.withLock { $0 += batch.collectedZones.map(\.horizon) }
+          // Observes every commit.
+          return false
+        }
+        return storage
+      }
+    )
+    let person = try await server.person().extended
+    try await person.makeZone()
+    let names = ["a", "b", "c", "d", "e", "f"]
+    for name in names { try await person.save(.create, name) }
+    for name in names.dropLast() { try await person.save(.forceDelete, name, recordType: nil) }
+    server.clock.advance(seconds: 120 * day)
+    try await server.service.collectTraces()
+    let found = horizons.withLock { $0 }
+    #expect(found.count == 3)
+    #expect(found == found.sorted())
+    #expect(try await person.changes().names == ["f"])
+    try await server.service.collectTraces()
+    #expect(horizons.withLock { $0 } == found)
   }
 
   /// With another cause a client would send the deleted objects again.

@@ -232,5 +232,7 @@ private final class StatementRecorder {
     _ = try snapshot.departures(in: id, range)
     _ = try snapshot.present(in: id, at: .zero, range)
     _ = try snapshot.expiredTraces(in: id, before: 1)
+    let traces = ChangeRange(zone: .defaultZone, after: .zero, limit: 1)
+    _ = try snapshot.traceHorizon(in: id, traces)
   }
 }

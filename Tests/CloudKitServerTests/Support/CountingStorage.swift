@@ -121,6 +121,10 @@ struct CountingSnapshot: StorageSnapshot {
   func changes(in id: PartitionID, _ range: ChangeRange) throws -> [RecordRow] {
     try base.changes(in: id, range)
   }
+  func traceHorizon(in id: PartitionID, _ range: ChangeRange) throws -> ChangeNumber? {
+    try base.traceHorizon(in: id, range)
+  }
+
   func expiredTraces(in id: PartitionID, before time: Int64) throws -> [ZoneNumber: ChangeNumber] {
     try base.expiredTraces(in: id, before: time)
   }

@@ -190,6 +190,25 @@ extension SQLSnapshot {
     return found
   }
 
+  func traceHorizon(in id: PartitionID, _ range: ChangeRange) throws -> ChangeNumber? {
+    try [
+      ("records", "change", "AND deleted = 1 \(connection.dialect.naming("change > 0"))"),
+      ("departures", "exited", ""),
+    ].compactMap { table, number, condition in
+      try connection.query(
+        """
+        SELECT \(number) FROM \(table)
+        WHERE partition = $1 AND zone = $2 AND \(number) > $3 AND \(number) <= $4 \(condition)
+        ORDER BY \(number) LIMIT 1 OFFSET $5
+        """,
+        [
+          partition(id), .integer(range.zone.rawValue), .integer(range.after.rawValue),
+          .integer(range.through?.rawValue ?? .max), .integer(Int64(max(range.limit, 1) - 1)),
+        ]
+      ) { ChangeNumber($0.int64(0)) }.first
+    }.min()
+  }
+
   func partitions() throws -> [PartitionID] {
     try connection.query("SELECT partition FROM partitions ORDER BY partition", []) {
       PartitionID(rawValue: $0.int64(0))
