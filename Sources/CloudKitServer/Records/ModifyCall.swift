@@ -12,6 +12,8 @@ struct ModifyCall: Sendable {
   let sequence: ClientSequence?
   /// The bytes of the reply about other owners' records.
   var repliedBytes = 0
+  /// Bytes of notifications that the caller may cause.
+  var notificationBytes = Int.max
   /// The look-ups of people that the request has charged, over all its attempts.
   let lookups = ChargedLookups()
   /// Whether the service itself removes fields that the schema no longer declares.

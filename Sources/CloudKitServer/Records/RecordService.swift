@@ -68,7 +68,8 @@ final class RecordService: Sendable {
       context: context,
       user: user.userRecordName,
       sequence: context.isExtended ? request.clientSequence : nil,
-      repliedBytes: bytes
+      repliedBytes: bytes,
+      notificationBytes: rates.notificationBytes(context)
     )
     let zones = call.namedZones
     let (id, hasZones) =
@@ -89,6 +90,7 @@ final class RecordService: Sendable {
       if note.deletedCount > 0 { quotas.noteDeletion(context, id) }
       // Notifications are rows of the outbox, a hundred bytes each.
       rates.countLinkedRows(outcome.linkedRows + note.notificationBytes / 100, context)
+      rates.countNotifications(bytes: note.notificationBytes, context)
       delivery.announce(note)
     }
     return outcome.reply

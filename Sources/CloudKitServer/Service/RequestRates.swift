@@ -140,6 +140,27 @@ final class RequestRates: Sendable {
     )
   }
 
+  /// The bytes of notifications that the next save of a user may cause.
+  ///
+  /// A program with a server-to-server key is the operator's, and has no limit.
+  func notificationBytes(_ context: RequestContext) -> Int {
+    guard let user = context.principal, context.signature == nil else { return .max }
+    let burst = limits.notificationBurst
+    return Int(throttle.tokens(of: "notifications \(user.account)", burst: burst, now: now))
+  }
+
+  /// Counts the notifications that a user's save has caused.
+  func countNotifications(bytes: Int, _ context: RequestContext) {
+    guard bytes > 0, let user = context.principal, context.signature == nil else { return }
+    throttle.spend(
+      Double(bytes),
+      for: "notifications \(user.account)",
+      rate: limits.notificationBytesPerSecond,
+      burst: limits.notificationBurst,
+      now: now
+    )
+  }
+
   /// Throws for an address that creates accounts or guesses links in quantity: ten, then one a
   /// minute.
   func checkAnonymous(_ request: WebServiceRequest) throws {

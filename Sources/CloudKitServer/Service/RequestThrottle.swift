@@ -48,6 +48,15 @@ final class RequestThrottle: Sendable {
     }
   }
 
+  /// The tokens in the sender's bucket; a bucket that owes some has none.
+  func tokens(of sender: String, burst: Double, now: Int64) -> Double {
+    buckets.withLock { buckets in
+      guard var bucket = buckets[sender] else { return burst }
+      bucket.fill(now: now)
+      return max(0, bucket.tokens)
+    }
+  }
+
   /// Takes tokens for what was used already; a bucket may owe some, and has none until it has paid.
   func spend(_ cost: Double, for sender: String, rate: Double, burst: Double, now: Int64) {
     buckets.withLock { buckets in

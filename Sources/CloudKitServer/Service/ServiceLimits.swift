@@ -57,8 +57,9 @@ package struct ServiceLimits: Hashable, Sendable {
   package var linkedRowsPerSecond = 20_000.0
   /// Such rows that they may add at once: a library that is saved for the first time.
   package var linkedRowBurst = 2_000_000.0
-  /// Rows that one transaction deletes of an ended zone, a purged database or one that is reset; the
-  /// others follow in further transactions, which other writers do not wait for.
+  /// Rows that one transaction deletes of an ended zone, a purged database or one that is reset, or
+  /// expired tombstones of a zone; the others follow in further transactions, which other writers do
+  /// not wait for.
   package var rowsPerRemoval = 2000
   /// Bytes of such rows; the row that exceeds them is deleted too.
   package var bytesPerRemoval: Int64 = 8 * 1_048_576
@@ -168,6 +169,13 @@ package struct ServiceLimits: Hashable, Sendable {
   /// Bytes of the notifications that one commit may cause for all people together; beyond these,
   /// each person receives one, without texts and fields.
   package var notificationBytesPerCommit = 4 * 1_048_576
+  /// Bytes of notifications in a second that one person's saves may cause on average; beyond these,
+  /// each person whom a save concerns receives one, without texts and fields.
+  ///
+  /// Events are kept for an hour, in no quota.
+  package var notificationBytesPerSecond = 64.0 * 1024
+  /// Bytes of notifications that these saves may cause at once.
+  package var notificationBurst = 256.0 * 1_048_576
   /// Seconds that a download URL is valid.
   package var downloadURLLifetime = 60.0 * 60
   /// Seconds within which an uploaded file must be saved in a record; a file that was not is removed

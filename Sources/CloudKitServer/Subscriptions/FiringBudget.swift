@@ -11,19 +11,24 @@ struct FiringBudget {
   }
 
   private let limits: ServiceLimits
+  private let mostBytes: Int
   private var shares: [String: Share] = [:]
   private var bytes = 0
   /// The users whose further notifications were dropped: their devices fetch all changes.
   private(set) var exceeded: Set<String> = []
 
-  init(_ limits: ServiceLimits) { self.limits = limits }
+  /// The budget of a commit whose author may cause so many bytes of notifications.
+  init(_ limits: ServiceLimits, bytes allowed: Int = .max) {
+    self.limits = limits
+    mostBytes = min(limits.notificationBytesPerCommit, allowed)
+  }
 
   /// Whether one more notification may be sent to a user.
   ///
-  /// When the commit's bytes are used up, each further user receives one notification.
+  /// When the bytes of the commit or of its author are used up, each further user receives one notification.
   mutating func hasPlace(for user: String) -> Bool {
     let count = shares[user]?.count ?? 0
-    let most = bytes < limits.notificationBytesPerCommit ? limits.notificationsPerCommit : 1
+    let most = bytes < mostBytes ? limits.notificationsPerCommit : 1
     guard count >= most else { return true }
     exceeded.insert(user)
     return false
@@ -36,7 +41,7 @@ struct FiringBudget {
     let isWhole =
       size <= limits.notificationSize
       && share.bytes + size <= limits.notificationBytesPerPerson
-      && bytes + size <= limits.notificationBytesPerCommit
+      && bytes + size <= mostBytes
     let admitted = isWhole ? notification : notification.pruned
     share.count += 1
     share.bytes += isWhole ? size : admitted.approximateSize

@@ -49,7 +49,7 @@ extension ModifyCall {
     let access = RecordAccess(scope: context.scope, schema: schema)
     let byType = Dictionary(grouping: queries, by: \.subscription.recordType)
     var firedOnce: Set<String> = []
-    var budget = FiringBudget(parts.limits)
+    var budget = FiringBudget(parts.limits, bytes: notificationBytes)
     for var event in try events(batch, input) {
       /// The filters of each user that were tested with the event.
       var tested: [String: Int] = [:]

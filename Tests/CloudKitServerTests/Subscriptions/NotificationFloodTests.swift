@@ -80,6 +80,36 @@ struct NotificationFloodTests {
     #expect(pruned.aps?.contentAvailable == 1)
   }
 
+  @Test("Saves that cause many notifications write fewer when the author's bytes are used up")
+  func rate() async throws {
+    let server = try await TestServer(limits: {
+      $0.notificationBurst = 40_000
+      $0.notificationBytesPerSecond = 10
+    })
+    let ada = try await server.person()
+    let text = String(repeating: "x", count: 1700)
+    try await ada.save(.create, "first", ["n": .int64(0)], zone: .defaultZone)
+    try await subscribe(ada, (0..<10).map { subscription($0, body: text) })
+    /// The notifications of a save of so many records.
+    func save(_ count: Int) async throws -> CommitNotification {
+      _ = try await ada.modify(
+        (0..<count).map { .make(.create, "r\(count)-\($0)", ["n": .int64(1)]) },
+        zone: .defaultZone
+      )
+      return try await event(server, saving: count).0
+    }
+    let first = try await save(3)
+    #expect((20_000...41_000).contains(first.notificationBytes))
+    _ = try await save(4)
+    let last = try await save(5)
+    // The devices fetch the others.
+    #expect(last.fired.count == 1)
+    #expect(last.fired.first?.notification.ck?.pruned == true)
+    #expect(last.incomplete == [try await ada.userRecordName])
+    server.clock.advance(seconds: 3600)
+    #expect(try await save(2).fired.count == 20)
+  }
+
   @Test("One save in a public database writes a limited number of bytes for all people together")
   func everyone() {
     var limits = ServiceLimits()
