@@ -183,4 +183,33 @@ import WatershedSQLite
     let scans = plan.filter { $0.hasPrefix("SCAN WSMIRROR") && !$0.contains("INDEX") }
     #expect(scans.isEmpty)
   }
+
+  @Test("Edits of one property are found among edits alone, however many deletions wait")
+  func edits() throws {
+    let metadata = try metadata()
+    for number in 0..<4 {
+      var record = RecordMetadata(
+        name: "\(number)",
+        recordType: "CD_A",
+        entityName: "A",
+        key: Int64(number)
+      )
+      // 0 is edited, 1 is parked, 2 has another edit, and the server has not got 3.
+      record.pending = .save
+      record.properties = number == 2 ? ["owners"] : ["owner"]
+      if number != 3 { record.tag = "t" }
+      if number == 1 { record.parked = "refused" }
+      try metadata.insert(record)
+    }
+    func found(after id: Int64) throws -> [RecordMetadata] {
+      try metadata.recordsEdited(entity: "A", property: "owner", after: id, limit: 10)
+    }
+    let first = try found(after: 0)
+    #expect(first.map(\.name) == ["0", "1"])
+    #expect(try found(after: #require(first.first).id).map(\.name) == ["1"])
+    let plan = try metadata.connection.query(
+      "EXPLAIN QUERY PLAN SELECT * FROM WSMIRROR_RECORD WHERE \(MirrorMetadata.isEdited)"
+    ) { $0.text(3) }
+    #expect(plan.contains { $0.contains("WSMIRROR_RECORD_EDITED") }, "\(plan)")
+  }
 }

@@ -23,7 +23,10 @@ extension MirrorSession {
   /// its members are looked for.
   func pendingMoves(limit: Int) throws -> PendingMoves {
     var moves = PendingMoves()
-    guard !context.effects.has(.deleteOwnersFirst) else { return moves }
+    // Deletions may be many, and few are of objects whose members moved away.
+    guard !context.effects.has(.deleteOwnersFirst), try metadata.hasPendingDeletion(),
+      try hasEditedOwner()
+    else { return moves }
     let deleted = try metadata.pendingDeletions().filter { deletesMembers($0.entityName) }
     var open = Set(deleted.map(\.name))
     guard !open.isEmpty else { return moves }
@@ -52,6 +55,20 @@ extension MirrorSession {
       }
     }
     return moves
+  }
+
+  /// Whether there is an object that the server has, and whose owner was edited since.
+  private func hasEditedOwner() throws -> Bool {
+    for name in mapping.entityNames {
+      guard let entity = mapping.entity(named: name) else { continue }
+      for toOne in owners(of: entity)
+      where try !metadata.recordsEdited(entity: name, property: toOne.name, after: 0, limit: 1)
+        .isEmpty
+      {
+        return true
+      }
+    }
+    return false
   }
 
   /// The owners that were looked up, by the record name of an object that had them.

@@ -64,24 +64,29 @@ extension MirrorMetadata {
     ) { ($0.text(0), $0.text(1)) }
   }
 
+  /// Whether the deletion of an object waits.
+  func hasPendingDeletion() throws -> Bool {
+    try connection.scalar(
+      "SELECT 1 FROM WSMIRROR_RECORD WHERE \(Self.waiting(deletionsOnly: true)) LIMIT 1"
+    ) != nil
+  }
+
+  /// The condition for records of an entity with an edit of one property; its first part is that of the index.
+  package static let isEdited = """
+    ENTITY = ? AND PENDING = 1 AND TAG IS NOT NULL
+    AND instr(char(10) || PROPERTIES || char(10), char(10) || ? || char(10)) > 0
+    AND ID > ? ORDER BY ID LIMIT ?
+    """
+
   /// Some records of an entity, parked or not, with an edit of one property that no batch has, after an ID.
-  func recordsEdited(
+  package func recordsEdited(
     entity: String,
     property: String,
     after id: Int64,
     limit: Int
   ) throws -> [RecordMetadata] {
-    // Each part uses an index.
     try records(
-      """
-      ID IN (
-        SELECT ID FROM WSMIRROR_RECORD WHERE PENDING <> 0 AND PARKED IS NULL
-        UNION SELECT ID FROM WSMIRROR_RECORD WHERE PARKED IS NOT NULL
-      )
-      AND ENTITY = ? AND PENDING = 1 AND TAG IS NOT NULL
-      AND instr(char(10) || PROPERTIES || char(10), char(10) || ? || char(10)) > 0
-      AND ID > ? ORDER BY ID LIMIT ?
-      """,
+      Self.isEdited,
       [.text(entity), .text(property), .integer(id), .integer(Int64(limit))]
     )
   }
