@@ -22,6 +22,8 @@ public final class TestDevice: Sendable {
   private let cloud: CKContainer
   private let effects: Effects
   private let running = Mutex<NSPersistentCloudKitContainer?>(nil)
+  /// Imports that conflict with a save come from other devices' edits, which a test makes a few of.
+  private static let attemptsPerSave = 10
 
   /// Creates a device; ``launch()`` opens its store.
   public init(
@@ -83,8 +85,25 @@ public final class TestDevice: Sendable {
   }
 
   /// Runs a body with a new context and saves it.
+  ///
+  /// An import may change the same objects between a fetch of the body and the save: a merge conflict, which the
+  /// context's policy refuses. The body then runs again with another new context, ten times at most, so it must not
+  /// count on running once. Other errors, and the tenth conflict, are thrown.
   @discardableResult
   public func save<Result>(_ body: (NSManagedObjectContext) throws -> Result) throws -> Result {
+    for _ in 1..<Self.attemptsPerSave {
+      do {
+        return try saveOnce(body)
+      } catch CocoaError.managedObjectMerge {
+        continue
+      }
+    }
+    return try saveOnce(body)
+  }
+
+  private func saveOnce<Result>(
+    _ body: (NSManagedObjectContext) throws -> Result
+  ) throws -> Result {
     let context = container.newBackgroundContext()
     return try context.performAndWait {
       let result = try body(context)
