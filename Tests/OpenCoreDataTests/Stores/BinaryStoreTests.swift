@@ -49,6 +49,33 @@ struct BinaryStoreTests {
     #expect(try second.titles().count == 6)
   }
 
+  @Test("The key of a deleted object is not used again after the file is opened again")
+  func keysOfDeletedObjects() throws {
+    let first = try CatalogStack(url, type: NSBinaryStoreType)
+    let kept = try first.fill()
+    let uri = kept.objectID.uriRepresentation()
+    try first.context.performAndWait {
+      for name in ["Author", "Work"] {
+        for object in try first.context.fetch(NSFetchRequest<NSManagedObject>(entityName: name)) {
+          first.context.delete(object)
+        }
+      }
+      try first.context.save()
+    }
+    // Metadata that are written without opening the store keep it too.
+    let metadata = try NSPersistentStoreCoordinator.metadataForPersistentStore(
+      type: .binary,
+      at: url
+    )
+    try NSPersistentStoreCoordinator.setMetadata(metadata, type: .binary, at: url)
+    let second = try CatalogStack(url, type: NSBinaryStoreType)
+    try second.fill()
+    let found = try #require(second.coordinator.managedObjectID(forURIRepresentation: uri))
+    second.context.performAndWait {
+      #expect(throws: (any Error).self) { try second.context.existingObject(with: found) }
+    }
+  }
+
   @Test("The metadata are read and written without opening the store, and saved with it")
   func metadata() throws {
     let stack = try CatalogStack(url, type: NSBinaryStoreType)

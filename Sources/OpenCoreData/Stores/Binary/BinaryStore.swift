@@ -23,14 +23,20 @@ final class BinaryStore: NSAtomicStore, @unchecked Sendable {
     guard let url, let binding else { return }
     guard let file = try BinaryStoreFile.read(url) else { return try save() }
     try BinaryStoreCoding(store: self, binding: binding, options: options).decode(file, url)
+    if let last = file.lastReference { reserveReferences(upTo: last) }
   }
 
   override func save() throws {
     guard let url, let binding else { return }
     guard !isReadOnly else { throw readOnlyError }
     let coding = BinaryStoreCoding(store: self, binding: binding, options: options)
-    try BinaryStoreFile(metadata: metadata, entities: coding.encode(), model: try carriedModel())
-      .write(to: url)
+    try BinaryStoreFile(
+      metadata: metadata,
+      entities: coding.encode(),
+      model: try carriedModel(),
+      lastReference: highestReference
+    )
+    .write(to: url)
   }
 
   /// The model in the encoding that SQLite stores use, for later migrations.

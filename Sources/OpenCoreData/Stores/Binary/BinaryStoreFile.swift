@@ -19,14 +19,23 @@ struct BinaryStoreFile {
   /// The model that the objects were written with, encoded as in SQLite stores; older files have
   /// none.
   var model: Data?
+  /// The highest key that an object has had, so that the key of a deleted one is not used again; older
+  /// files have none, and older releases ignore it.
+  var lastReference: Int64?
 
   private static let format = "WatershedBinaryStore"
   private static let formatVersion = 1
 
-  init(metadata: [String: Any], entities: [Entity], model: Data?) {
+  init(
+    metadata: [String: Any],
+    entities: [Entity],
+    model: Data?,
+    lastReference: Int64? = nil
+  ) {
     self.metadata = metadata
     self.entities = entities
     self.model = model
+    self.lastReference = lastReference
   }
 
   /// Returns nil where there is no file, or an empty one that reserves the path.
@@ -67,7 +76,8 @@ struct BinaryStoreFile {
         else { throw damaged(url, "the objects of \(name) are not there") }
         return Entity(name: name, references: references, values: values)
       },
-      model: root["model"] as? Data
+      model: root["model"] as? Data,
+      lastReference: (root["lastReference"] as? NSNumber)?.int64Value
     )
   }
 
@@ -83,6 +93,7 @@ struct BinaryStoreFile {
       "entities": objects,
     ]
     root["model"] = model
+    root["lastReference"] = lastReference.map { NSNumber(value: $0) }
     do {
       let data = try PropertyListSerialization.data(
         fromPropertyList: root,

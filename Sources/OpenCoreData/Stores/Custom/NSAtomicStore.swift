@@ -104,6 +104,9 @@ open class NSAtomicStore: NSPersistentStore, CustomStore, @unchecked Sendable {
     }
   }
 
+  /// The highest key that an object has had or that is reserved.
+  var highestReference: Int64 { lock.withLock { max(nextReference, lastReference) } }
+
   /// Reserves references up to this one, which contexts use for unsaved objects.
   func reserveReferences(upTo last: Int64) {
     lock.withLock { nextReference = max(nextReference, last) }
