@@ -60,6 +60,9 @@ package struct ModuleGenerator {
       NamedMembersWriter(classes: managed).write(into: &body)
     }
     return Result(source: header + body.text, errors: errors)
+    if scanner.types.byPath["ManagedTransformerNames"] == nil {
+      TransformerNamesWriter(types: scanner.types).write(into: &body)
+    }
   }
 
   private var header: String {

@@ -124,6 +124,33 @@ struct GenerationTests {
     }
   }
 
+  @Test("Transformers that can be made without arguments are in a table of names")
+  func transformers() {
+    let result = generate(
+      """
+      @objc(ColorTransformer) final class Color: ValueTransformer {}
+      class Base: NSSecureUnarchiveFromDataTransformer { init(_ number: Int = 1) { super.init() } }
+      final class Derived: Base {}
+      class Given: ValueTransformer { init(key: String) { super.init() } }
+      class GivenToo: Given {}
+      private final class Hidden: ValueTransformer {}
+      enum Outer { final class Inner: Foundation.ValueTransformer {} }
+      final class Other: NSObject {}
+      """
+    )
+    #expect(result.errors == [])
+    let calls = result.source.split(separator: "\n")
+      .map { $0.trimmingCharacters(in: .whitespaces) }.filter { $0.hasPrefix("if [") }
+    #expect(
+      calls == [
+        #"if ["Base", "Blog.Base"].contains(name) { return Base() }"#,
+        #"if ["Blog.Color", "ColorTransformer"].contains(name) { return Color() }"#,
+        #"if ["Blog.Derived", "Derived"].contains(name) { return Derived() }"#,
+        #"if ["Blog.Outer.Inner", "Inner"].contains(name) { return Outer.Inner() }"#,
+      ]
+    )
+  }
+
   @Test("The same input gives the same text")
   func determinism() {
     let source = "class Post: NSManagedObject { @NSManaged var b: Int; @NSManaged var a: Int }"

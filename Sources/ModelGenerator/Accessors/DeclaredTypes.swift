@@ -21,6 +21,10 @@ struct DeclaredTypes {
     var conditions: [String]
     /// Whether all its members are marked for Objective-C.
     var marksMembers = false
+    /// The name for Objective-C, where the class has another one there.
+    var objectiveCName: String?
+    /// Whether a class can be made without arguments; nil where its superclass decides.
+    var initializesAlone: Bool?
     /// Whether it is generated from a model, rather than declared in the sources.
     var isGenerated = false
   }

@@ -72,11 +72,14 @@ struct ManagedSourceScanner {
     return DeclaredTypes.Declaration(
       path: surroundings.path + [name.bareName],
       kind: kind,
+    let written = syntax.as(ClassDeclSyntax.self)
       inherited: inherited?.inheritedTypes.first?.type.trimmedDescription,
       access: AccessLevel(modifiers) ?? surroundings.defaultAccess ?? .internal,
       isGeneric: isGeneric,
       conditions: surroundings.conditions,
-      marksMembers: syntax.as(ClassDeclSyntax.self)?.attributes.mentions("objcMembers") ?? false
+      marksMembers: written?.attributes.mentions("objcMembers") ?? false,
+      objectiveCName: written?.attributes.objectiveCName,
+      initializesAlone: written?.initializesAlone
     )
   }
 

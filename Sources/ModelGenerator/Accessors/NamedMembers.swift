@@ -158,7 +158,7 @@ extension AttributeListSyntax {
   }
 
   /// The name in `@objc(name)`.
-  fileprivate var objectiveCName: String? {
+  var objectiveCName: String? {
     let mark = everywhere.first { $0.attributeName.trimmedDescription == "objc" }
     guard let name = mark?.arguments?.trimmedDescription, !name.isEmpty, !name.contains(":")
     else { return nil }

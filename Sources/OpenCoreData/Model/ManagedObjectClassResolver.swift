@@ -39,7 +39,7 @@ package enum ManagedObjectClassResolver {
 
   /// The modules that could hold the app's classes: the model's own target first, then the
   /// executable, then every target with resources.
-  private static func modules(near modelURL: URL?) -> [String] {
+  static func modules(near modelURL: URL?) -> [String] {
     var modules: [String] = []
     func add(_ text: String) {
       let name = moduleName(text)

@@ -58,7 +58,8 @@ open class NSAttributeDescription: NSPropertyDescription, @unchecked Sendable {
   /// Differs from Core Data: a value that Foundation on Linux could not read from its archive again, such
   /// as an `NSAttributedString` or a set of decimal numbers, is refused when its object is saved. A stored
   /// value that this process cannot decode reads as nil and keeps its bytes; a migration that would have
-  /// to decode it fails.
+  /// to decode it fails. Where the named transformer is not found, Core Data archives the value, and here
+  /// the save is refused.
   open var valueTransformerName: String? { willSet { requireEditable() } }
   /// Whether large values may be kept in files beside the store.
   open var allowsExternalBinaryDataStorage = false { willSet { requireEditable() } }

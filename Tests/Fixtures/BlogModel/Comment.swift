@@ -18,6 +18,7 @@ open class Comment: NSManagedObject {
   @NSManaged public var likes: Int64
   @NSManaged public var kind: Kind
   @NSManaged public var words: [String]?
+  @NSManaged public var labels: [String]?
   @NSManaged public var post: Post?
   @NSManaged public var replyTo: Comment?
   @NSManaged public var replies: Set<Comment>

@@ -96,6 +96,20 @@ struct TransformableTests {
     #expect(try failure("a", Self.secure) == nil)
   }
 
+  @Test("A value is refused where its attribute names a transformer that is not found")
+  func missingTransformer() throws {
+    try bench.open(Self.model("NotATransformer")) { context in
+      _ = context.insert("Note", ["value": ["a"]])
+      let error = #expect(throws: NSError.self) { try context.save() }
+      #expect(error?.code == NSManagedObjectValidationError)
+      #expect(error?.localizedDescription.contains("'NotATransformer'") == true)
+      let request = NSBatchInsertRequest(entityName: "Note", objects: [["value": ["a"]]])
+      let refused = #expect(throws: NSError.self) { try context.execute(request) }
+      #expect(refused?.localizedDescription.contains("'NotATransformer'") == true)
+      context.reset()
+    }
+  }
+
   @Test("A class that the transformer does not allow reads as nil, and its bytes stay")
   func refusedClasses() throws {
     let bytes = try archive(NSArray(array: [Hue("red")]))

@@ -100,6 +100,11 @@ enum BatchValue {
     if case Optional<Any>.none = value { return .null }
     if slot.holdsObjects {
       if let row = TransformableCoding.encode(value, of: slot) { return row }
+      throw CoreDataError.make(
+        NSManagedObjectValidationError,
+        TransformableCoding.refusal(of: slot),
+        [NSValidationKeyErrorKey: slot.name, NSValidationValueErrorKey: value]
+      )
     } else if let row = AttributeConversion.rowValue(value, as: slot.type) {
       return row
     }

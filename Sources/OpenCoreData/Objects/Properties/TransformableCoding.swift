@@ -3,10 +3,15 @@ import Synchronization
 
 /// Transformable and object values to the bytes of a row and back.
 enum TransformableCoding {
+  /// The bytes of a value; nil where it has none.
+  ///
+  /// An attribute whose transformer is missing has none: an archive in its place could be read neither
+  /// by the app's other devices nor by this one, once the transformer is registered.
   static func encode(_ value: Any, of slot: AttributeSlot) -> RowValue? {
-    guard slot.type != .undefinedAttributeType, let transformer = transformer(of: slot) else {
+    guard slot.type != .undefinedAttributeType, slot.namesTransformer else {
       return TransformableArchive.archive(value, classes: nil).map(RowValue.data)
     }
+    guard let transformer = transformer(of: slot) else { return nil }
     // Apple's built-in transformers unarchive in the forward direction, an app's own archive.
     let bytes =
       transformer is NSSecureUnarchiveFromDataTransformer
@@ -20,6 +25,24 @@ enum TransformableCoding {
     }
     return transformer is NSSecureUnarchiveFromDataTransformer
       ? transformer.transformedValue(data) : transformer.reverseTransformedValue(data)
+  }
+
+  /// The bytes of a value in a row that is no store's: an archive where the transformer is missing.
+  static func encodeForMemory(_ value: Any, of slot: AttributeSlot) -> RowValue? {
+    if slot.namesTransformer, transformer(of: slot) == nil {
+      return TransformableArchive.archive(value, classes: nil).map(RowValue.data)
+    }
+    return encode(value, of: slot)
+  }
+
+  /// Why a value of an attribute cannot be encoded.
+  static func refusal(of slot: AttributeSlot) -> String {
+    guard slot.type != .undefinedAttributeType, slot.namesTransformer, transformer(of: slot) == nil
+    else { return "The value of \(slot.name) cannot be encoded by its value transformer." }
+    return "The value of \(slot.name) cannot be encoded: no value transformer is registered under "
+      + "the name '\(slot.transformerName ?? "")', and no class of the name was found. Register it with "
+      + "ValueTransformer.setValueTransformer(_:forName:) before the store is loaded, or give the "
+      + "target of its class the build plugin CoreDataModels."
   }
 
   /// The error of an operation that would replace a value that this process cannot decode.
@@ -65,4 +88,9 @@ enum TransformableCoding {
   }
 
   private static let warned = Mutex<Set<String>>([])
+}
+
+extension AttributeSlot {
+  /// Whether the model names a transformer for the attribute.
+  fileprivate var namesTransformer: Bool { !(transformerName ?? "").isEmpty }
 }

@@ -44,7 +44,39 @@ public struct NSValueTransformerName: RawRepresentable, Hashable, Sendable {
 open class ValueTransformer: NSObject, @unchecked Sendable {
   // Sendable: a transformer has no state of its own; subclasses that add some guard it.
 
-  private static let registry = Mutex<[NSValueTransformerName: ValueTransformer]>([:])
+  /// The transformers by name, and what is known of the modules that could declare others.
+  private struct Registry {
+    /// Names that are remembered as those of no class; a model has few.
+    static let missingLimit = 1_000
+    var known: [NSValueTransformerName: ValueTransformer] = [:]
+    var missing: Set<NSValueTransformerName> = []
+    /// The modules of the classes of entities in use.
+    var modules: [String] = []
+  }
+
+  private static let registry = Mutex(Registry())
+
+  /// Notes modules in which transformers are looked up by the names of their classes.
+  static func note(modules: [String]) {
+    registry.withLock { registry in
+      for module in modules where !registry.modules.contains(module) {
+        registry.modules.append(module)
+        registry.missing = []
+      }
+    }
+  }
+
+  /// Makes a transformer by a function of the main actor, on any thread; generated code calls it.
+  ///
+  /// A module's classes may be isolated to the main actor. A transformer is used on all threads, so that
+  /// it is made on any, too.
+  public static func made(
+    _ name: String,
+    by body: @escaping @MainActor (String) -> ValueTransformer?
+  ) -> ValueTransformer? {
+    typealias Unisolated = (String) -> ValueTransformer?
+    return unsafeBitCast(body, to: Unisolated.self)(name)
+  }
 
   /// Creates a transformer.
   public override init() {
@@ -56,12 +88,17 @@ open class ValueTransformer: NSObject, @unchecked Sendable {
     _ transformer: ValueTransformer?,
     forName name: NSValueTransformerName
   ) {
-    registry.withLock { $0[name] = transformer }
+    registry.withLock { $0.known[name] = transformer }
   }
 
   /// The transformer that was registered by a name, a built-in one, or one of the class so named.
+  ///
+  /// Classes are found in the modules of the app that have the build plugin; see
+  /// ``ValueTransformerNaming``.
   open class func valueTransformer(forName name: NSValueTransformerName) -> ValueTransformer? {
-    if let known = registry.withLock({ $0[name] }) { return known }
+    let (known, isMissing) = registry.withLock { ($0.known[name], $0.missing.contains(name)) }
+    if let known { return known }
+    if isMissing { return nil }
     let made: ValueTransformer?
     switch name {
     case .secureUnarchiveFromDataTransformerName:
@@ -77,28 +114,35 @@ open class ValueTransformer: NSObject, @unchecked Sendable {
     default:
       made = transformer(ofClassNamed: name.rawValue)
     }
-    guard let made else { return nil }
-    registry.withLock { $0[name] = $0[name] ?? made }
+    registry.withLock { registry in
+      if let made {
+        registry.known[name] = registry.known[name] ?? made
+      } else if registry.missing.count < Registry.missingLimit {
+        registry.missing.insert(name)
+      }
+    }
     return made
   }
 
   private static func transformer(ofClassNamed name: String) -> ValueTransformer? {
     // A model names the class alone; on Linux a class is found with its module.
-    var candidates = [name]
-    if !name.contains("."), let executable = Bundle.main.executableURL {
-      candidates.append(executable.deletingPathExtension().lastPathComponent + "." + name)
-    }
-    for candidate in candidates {
+    for candidate in ManagedObjectClassResolver.candidates(className: name, near: nil) {
       if let found = NSClassFromString(candidate) as? any ValueTransformerMaking.Type {
         return found.makeTransformer()
       }
+    }
+    let modules = ManagedObjectClassResolver.modules(near: nil) + registry.withLock { $0.modules }
+    for module in modules {
+      let table =
+        NSClassFromString("\(module).ManagedTransformerNames") as? any ValueTransformerNaming.Type
+      if let found = table?.transformer(ofClassNamed: name) { return found }
     }
     return nil
   }
 
   /// The names of all registered transformers.
   open class func valueTransformerNames() -> [NSValueTransformerName] {
-    registry.withLock { $0.keys.sorted { $0.rawValue < $1.rawValue } }
+    registry.withLock { $0.known.keys.sorted { $0.rawValue < $1.rawValue } }
   }
 
   /// The class of what `transformedValue(_:)` returns.
@@ -112,6 +156,17 @@ open class ValueTransformer: NSObject, @unchecked Sendable {
 
   /// The value in its first form again.
   open func reverseTransformedValue(_ value: Any?) -> Any? { value }
+}
+
+/// Makes the transformers of a module's classes by their names.
+///
+/// The build plugin writes one class named `ManagedTransformerNames` that conforms to this protocol into
+/// each module that declares transformers with an initializer without parameters. It is looked up by
+/// that name, as the classes of a model whose code never registers a transformer are found on Apple's
+/// platforms.
+public protocol ValueTransformerNaming: AnyObject {
+  /// Makes a transformer of the class with a name; nil where the module has none.
+  static func transformer(ofClassNamed name: String) -> ValueTransformer?
 }
 
 /// A class of transformers that can be made by its name alone.

@@ -132,7 +132,7 @@ extension NSManagedObject {
           self,
           slot.name,
           value: box,
-          "The value of \(slot.name) cannot be encoded by its value transformer."
+          TransformableCoding.refusal(of: slot)
         )
       }
     } else {

@@ -26,7 +26,7 @@ enum CustomRow {
   private static func rowValue(_ value: Any, of slot: AttributeSlot) -> RowValue? {
     guard let value = flattened(value), !(value is NSNull) else { return nil }
     if let archived = value as? ArchivedValue { return .data(archived.bytes) }
-    if slot.holdsObjects { return TransformableCoding.encode(value, of: slot) }
+    if slot.holdsObjects { return TransformableCoding.encodeForMemory(value, of: slot) }
     return AttributeConversion.rowValue(value, as: slot.type)
   }
 

@@ -84,7 +84,7 @@ struct MemoryDictionaries {
     guard let value = flattened(object.value(forKey: slot.name)), !(value is NSNull) else {
       return .nothing
     }
-    guard case .data(let bytes)? = TransformableCoding.encode(value, of: slot) else {
+    guard case .data(let bytes)? = TransformableCoding.encodeForMemory(value, of: slot) else {
       return .identity(ObjectIdentifier(value as AnyObject))
     }
     return .bytes(bytes)
