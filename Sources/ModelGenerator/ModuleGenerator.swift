@@ -51,6 +51,7 @@ package struct ModuleGenerator {
       for variable in type.variables where variable.access.isVisibleInOtherFiles {
         entry.properties[variable.name] = variable.conditions
       }
+      entry.properties.merge(type.managedOverrides) { first, _ in first }
       names[type.type.text] = entry
     }
     if scanner.types.byPath["ManagedKeyPathNames"] == nil {
@@ -59,10 +60,10 @@ package struct ModuleGenerator {
     if scanner.types.byPath["ManagedMemberNames"] == nil {
       NamedMembersWriter(classes: managed).write(into: &body)
     }
-    return Result(source: header + body.text, errors: errors)
     if scanner.types.byPath["ManagedTransformerNames"] == nil {
       TransformerNamesWriter(types: scanner.types).write(into: &body)
     }
+    return Result(source: header + body.text, errors: errors)
   }
 
   private var header: String {

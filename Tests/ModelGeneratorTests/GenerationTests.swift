@@ -124,6 +124,34 @@ struct GenerationTests {
     }
   }
 
+  @Test("Overrides of managed properties are in the table of names without a mark")
+  func overrides() {
+    let result = generate(
+      """
+      class Note: NSManagedObject {
+        @NSManaged var managed: Int
+        @objc var marked: Int { 0 }
+        var plain: Int { 0 }
+      }
+      class Middle: Note { override var managed: Int { get { 1 } set {} } }
+      class Post: Middle {
+        override var managed: Int { get { 2 } set {} }
+        override var marked: Int { 1 }
+        override var plain: Int { 1 }
+        override var description: String { "" }
+        override private(set) var other: Int { get { 1 } set {} }
+        @Managed @objc var macro: Int
+      }
+      """
+    )
+    #expect(result.errors == [])
+    let lines = result.source.split(separator: "\n").map { $0.trimmingCharacters(in: .whitespaces) }
+    #expect(lines.filter { $0 == #"members.add("managed", \Root.managed)"# }.count == 2)
+    #expect(lines.filter { $0 == #"members.add("marked", \Root.marked)"# }.count == 2)
+    #expect(result.source.contains("Root.description"))
+    #expect(!result.source.contains("Root.plain") && !result.source.contains("Root.macro"))
+  }
+
   @Test("Transformers that can be made without arguments are in a table of names")
   func transformers() {
     let result = generate(

@@ -7,6 +7,8 @@ struct ManagedSourceScanner {
   private(set) var classes: [String: ManagedClass] = [:]
   private(set) var errors: [SourceDiagnostic] = []
   private let module: String
+  /// Properties that override inherited ones; which of these are managed is known at the end.
+  private var overrides: [(VariableDeclSyntax, SourceReader.Surroundings, AccessLevel)] = []
 
   /// Scans the files; classes that are generated for the module count as declared.
   init(module: String, files: [SourceFile], generated: [EntityDeclaration] = []) {
@@ -28,6 +30,7 @@ struct ManagedSourceScanner {
       )
     }
     for reader in readers { collectMembers(in: reader) }
+    noteOverrides()
   }
 
   // MARK: Types
@@ -69,10 +72,10 @@ struct ManagedSourceScanner {
     } else {
       return nil
     }
+    let written = syntax.as(ClassDeclSyntax.self)
     return DeclaredTypes.Declaration(
       path: surroundings.path + [name.bareName],
       kind: kind,
-    let written = syntax.as(ClassDeclSyntax.self)
       inherited: inherited?.inheritedTypes.first?.type.trimmedDescription,
       access: AccessLevel(modifiers) ?? surroundings.defaultAccess ?? .internal,
       isGeneric: isGeneric,
@@ -109,6 +112,46 @@ struct ManagedSourceScanner {
     }
   }
 
+  /// Notes overrides of managed properties, which Objective-C finds without a mark.
+  private mutating func noteOverrides() {
+    for (variable, surroundings, access) in overrides {
+      guard
+        let declaration = types.declaration(named: surroundings.path, seenFrom: []),
+        variable.bindings.contains(where: { binding in
+          binding.pattern.as(IdentifierPatternSyntax.self).map {
+            overridesManagedProperty($0.identifier.bareName, declaration)
+          } ?? false
+        })
+      else { continue }
+      noteNamedMember(surroundings, access) { $0.add(variable, surroundings.conditions) }
+      let parents = types.superclasses(of: declaration).compactMap(types.nominal)
+      let managed = Set(parents.flatMap { classes[$0.text]?.variables.map(\.name) ?? [] })
+      guard let type = types.nominal(declaration)?.text else { continue }
+      for name in managed.intersection(classes[type]?.overridden ?? []) {
+        classes[type]?.managedOverrides[name] = surroundings.conditions
+      }
+    }
+  }
+
+  /// Whether the nearest class that declares the property, and does not override it, has it as a managed
+  /// or marked one.
+  private func overridesManagedProperty(
+    _ name: String,
+    _ declaration: DeclaredTypes.Declaration
+  ) -> Bool {
+    for parent in types.superclasses(of: declaration).compactMap(types.nominal) {
+      guard let known = classes[parent.text] else { continue }
+      if known.variables.contains(where: { $0.name == name })
+        || known.named.properties.contains(where: { $0.spelling == name })
+      {
+        return true
+      }
+      if known.visibleProperties.contains(name), !known.overridden.contains(name) { return false }
+    }
+    // It is inherited from another module, or from `NSManagedObject`.
+    return true
+  }
+
   private mutating func add(
     _ variable: VariableDeclSyntax,
     _ surroundings: SourceReader.Surroundings,
@@ -118,8 +161,10 @@ struct ManagedSourceScanner {
     let access = AccessLevel(variable.modifiers) ?? surroundings.defaultAccess ?? .internal
     guard isManaged else {
       notePlainProperty(variable, surroundings, access)
-      noteNamedMember(variable.attributes, surroundings, access) {
-        $0.add(variable, surroundings.conditions)
+      if isMarked(variable.attributes, surroundings) {
+        noteNamedMember(surroundings, access) { $0.add(variable, surroundings.conditions) }
+      } else if variable.modifiers.contains(where: { $0.name.tokenKind == .keyword(.override) }) {
+        overrides.append((variable, surroundings, access))
       }
       return
     }
@@ -162,21 +207,34 @@ struct ManagedSourceScanner {
     for binding in variable.bindings {
       if let name = binding.pattern.as(IdentifierPatternSyntax.self)?.identifier.bareName {
         owner.visibleProperties.insert(name)
+        if variable.modifiers.contains(where: { $0.name.tokenKind == .keyword(.override) }) {
+          owner.overridden.insert(name)
+        }
       }
     }
     classes[owner.type.text] = owner
   }
 
-  /// Notes a member of a managed object's class that is marked for Objective-C.
-  private mutating func noteNamedMember(
+  /// Whether a member is marked for Objective-C.
+  ///
+  /// Accessors that a macro writes are the model's own.
+  private func isMarked(
     _ attributes: AttributeListSyntax,
+    _ surroundings: SourceReader.Surroundings
+  ) -> Bool {
+    guard !attributes.contains(named: "Managed") else { return false }
+    return attributes.mentions("objc")
+      || types.declaration(named: surroundings.path, seenFrom: [])?.marksMembers ?? false
+  }
+
+  /// Notes a member of a managed object's class that Objective-C would find.
+  private mutating func noteNamedMember(
     _ surroundings: SourceReader.Surroundings,
     _ access: AccessLevel,
     _ add: (inout NamedMembers) -> Void
   ) {
     guard access.isVisibleInOtherFiles, !surroundings.isOfOtherActor,
       let declaration = types.declaration(named: surroundings.path, seenFrom: []),
-      attributes.mentions("objc") || declaration.marksMembers,
       types.isManagedObject(declaration),
       // Errors are ignored here, as for plain properties.
       var owner = try? owner(surroundings, SourcePlace(file: "", line: 0, column: 0))
@@ -192,8 +250,8 @@ struct ManagedSourceScanner {
   ) throws {
     let access = AccessLevel(method.modifiers) ?? surroundings.defaultAccess ?? .internal
     guard method.attributes.contains(named: "NSManaged") else {
-      noteNamedMember(method.attributes, surroundings, access) {
-        $0.add(method, surroundings.conditions)
+      if isMarked(method.attributes, surroundings) {
+        noteNamedMember(surroundings, access) { $0.add(method, surroundings.conditions) }
       }
       return
     }

@@ -189,7 +189,11 @@ open class NSManagedObject: NSObject, NSFetchRequestResult {
   // MARK: Key-value coding
 
   /// The value of a property by its name; numbers are `NSNumber`, to-manys `NSSet`.
+  ///
+  /// Where the class has an accessor of its own for the property, that accessor is called, as
+  /// Objective-C would do; see ``ManagedNamedMembers``.
   open func value(forKey key: String) -> Any? {
+    if let accessor = ownAccessor(forKey: key) { return accessor.get(self) }
     if let value = modeledValue(forKey: key) { return value }
     if let value = ownValue(forKey: key) { return value }
     return value(forUndefinedKey: key)
@@ -197,6 +201,10 @@ open class NSManagedObject: NSObject, NSFetchRequestResult {
 
   /// Sets a property by its name and keeps inverse relationships true.
   open func setValue(_ value: Any?, forKey key: String) {
+    if let accessor = ownAccessor(forKey: key), accessor.set != nil {
+      _ = setNamedValue(value is NSNull ? nil : value, forKey: key)
+      return
+    }
     if setModeledValue(value, forKey: key) || setNamedValue(value, forKey: key) { return }
     setValue(value, forUndefinedKey: key)
   }

@@ -15,8 +15,8 @@ open class Comment: NSManagedObject {
 
   @NSManaged public var text: String?
   @NSManaged open var written: Date?
-  @NSManaged public var likes: Int64
-  @NSManaged public var kind: Kind
+  @NSManaged open var likes: Int64
+  @NSManaged open var kind: Kind
   @NSManaged public var words: [String]?
   @NSManaged public var labels: [String]?
   @NSManaged public var post: Post?
@@ -47,10 +47,56 @@ open class Comment: NSManagedObject {
   }
 }
 
-/// Overrides a property that is an `@NSManaged` one.
+// Accessors of modeled properties, as Apple's guide writes them.
+extension Comment {
+  @NSManaged var primitiveHeading: String?
+  @NSManaged var primitiveLanguage: String?
+
+  /// A transient property that is computed at its first use.
+  #if canImport(ObjectiveC)
+  @objc
+  #endif
+  public var heading: String? {
+    willAccessValue(forKey: "heading")
+    let known = primitiveHeading
+    didAccessValue(forKey: "heading")
+    if let known { return known }
+    let made = text.map { $0.prefix(1).uppercased() }
+    primitiveHeading = made
+    return made
+  }
+
+  #if canImport(ObjectiveC)
+  @objc
+  #endif
+  public var language: String? {
+    get {
+      willAccessValue(forKey: "language")
+      defer { didAccessValue(forKey: "language") }
+      return primitiveLanguage
+    }
+    set {
+      willChangeValue(forKey: "language")
+      primitiveLanguage = newValue?.lowercased()
+      didChangeValue(forKey: "language")
+    }
+  }
+}
+
+/// Overrides properties that are `@NSManaged` ones.
 public final class DatedComment: Comment {
   public override var written: Date? {
     get { super.written ?? Date(timeIntervalSinceReferenceDate: 0) }
     set { super.written = newValue }
+  }
+
+  public override var likes: Int64 {
+    get { super.likes }
+    set { super.likes = max(0, newValue) }
+  }
+
+  public override var kind: Kind {
+    get { super.kind }
+    set { super.kind = newValue }
   }
 }

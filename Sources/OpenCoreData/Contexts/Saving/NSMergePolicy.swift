@@ -167,9 +167,10 @@ open class NSMergePolicy: NSObject, @unchecked Sendable {
       if winner.isInserted {
         for slot in winner.template.layout.attributes
         where stored.template.layout.slot(named: slot.name) != nil && !slot.isDerived {
-          let value = winner.value(forKey: slot.name)
+          // The values themselves, not what accessors of the class make of them.
+          let value = winner.attributeValue(at: slot.index)
           if mergeType == .overwriteMergePolicyType || value != nil {
-            stored.setValue(value, forKey: slot.name)
+            _ = stored.setModeledValue(value, forKey: slot.name)
           }
         }
         winner.context?.moveRelationships(from: winner, to: stored)

@@ -4,8 +4,12 @@ import Foundation
 ///
 /// Objective-C finds them among a class's methods. Swift on this platform has no such table, so the
 /// build plugin writes one: for every property of a managed object's class that is marked `@objc`,
-/// every rule `validate<Key>(_:)` and every `keyPathsForValuesAffecting<Key>()`. The mark may stand
-/// in `#if canImport(ObjectiveC)`, as `watershed adopt` writes it.
+/// every override of an `@NSManaged` one, every rule `validate<Key>(_:)` and every
+/// `keyPathsForValuesAffecting<Key>()`. The mark may stand in `#if canImport(ObjectiveC)`, as
+/// `watershed adopt` writes it.
+///
+/// A property of the model has priority over none of them: key-value coding calls the class's own
+/// accessor, which reads and sets the primitive value.
 ///
 /// ```swift
 /// extension Author {
@@ -43,16 +47,47 @@ public struct ManagedNamedMembers {
     _ path: KeyPath<Root, Value>
   ) {
     var property = Property(get: { object in
-      flattened(unsafeDowncast(object, to: Root.self)[keyPath: path])
+      Self.boxed(unsafeDowncast(object, to: Root.self)[keyPath: path])
     })
     if let path = path as? ReferenceWritableKeyPath<Root, Value> {
       property.set = { object, value in
-        guard let value = value as Any as? Value else { return false }
+        guard let value = Self.unboxed(value, as: Value.self) else { return false }
         unsafeDowncast(object, to: Root.self)[keyPath: path] = value
         return true
       }
     }
     properties[name] = property
+  }
+
+  /// The value as key-value coding gives it: numbers are `NSNumber`, sets `NSSet`, and an enumeration
+  /// is its raw value.
+  private static func boxed(_ value: Any?) -> Any? {
+    guard let value = flattened(value) else { return nil }
+    // By class: a cast of a number to an object succeeds.
+    if type(of: value) is AnyObject.Type { return value }
+    switch value {
+    case let value as Decimal: return NSDecimalNumber(decimal: value)
+    case is any Numeric, is Bool: return value as? NSNumber ?? value
+    case let value as Set<NSManagedObject>: return NSSet(array: Array(value))
+    case let value as any RawRepresentable: return boxed(value.rawValue)
+    default: return value
+    }
+  }
+
+  /// The value that a property of a type takes; nil if it is of another type.
+  private static func unboxed<Value>(_ value: Any?, as type: Value.Type) -> Value? {
+    if let set = value as? RelationshipSet {
+      return NSSet(array: set.allObjects) as Any as? Value ?? set as? Value
+    }
+    if let value = value as Any as? Value { return value }
+    guard let value = flattened(value) else { return nil }
+    if let type = type as? any RawRepresentable.Type { return raw(value, type) as? Value }
+    // A number of another width than the property's.
+    return (value as? NSNumber) as Any as? Value
+  }
+
+  private static func raw<Raw: RawRepresentable>(_ value: Any, _ type: Raw.Type) -> Raw? {
+    unboxed(value, as: Raw.RawValue.self).flatMap { Raw(rawValue: $0) }
   }
 
   /// Adds a rule under what follows `validate` in its name.
@@ -122,5 +157,32 @@ extension NSManagedObject {
   /// The members of the object's class that are found by their names.
   final var namedMembers: ManagedNamedMembers {
     type(of: self) == template.type ? template.namedMembers : .of(type(of: self))
+  }
+
+  /// The class's own accessor of a property of the model; nil for most classes.
+  final func ownAccessor(forKey key: String) -> ManagedNamedMembers.Property? {
+    templateReference._withUnsafeGuaranteedRef { template in
+      if type(of: self) == template.type {
+        return template.accessors.isEmpty ? nil : template.accessors[key]
+      }
+      return ManagedNamedMembers.of(type(of: self)).accessors(of: template.layout)[key]
+    }
+  }
+}
+
+extension ManagedNamedMembers {
+  /// Those of the properties that are in a model too.
+  func accessors(of layout: EntityLayout) -> [String: Property] {
+    properties.filter { name, _ in
+      layout.slot(named: name) != nil || layout.composite(named: name) != nil
+    }
+  }
+}
+
+extension ObjectTemplate {
+  /// Whether objects of a class have the values of their rows for key-value coding.
+  func readsRows(_ type: NSManagedObject.Type) -> Bool {
+    ManagedNamedMembers.of(type).accessors(of: layout).isEmpty
+      && !MethodOverride.valueForKey.isPresent(in: type)
   }
 }

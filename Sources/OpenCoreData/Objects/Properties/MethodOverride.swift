@@ -18,6 +18,10 @@ struct MethodOverride {
     ) throws {}
   }
 
+  private final class ReadingByKey: NSManagedObject {
+    override func value(forKey key: String) -> Any? { nil }
+  }
+
   private final class ValidatingForUpdate: NSManagedObject {
     override func validateForUpdate() throws {}
   }
@@ -35,6 +39,7 @@ struct MethodOverride {
   }
 
   static let validateValue = MethodOverride(seenIn: ValidatingValue.self)
+  static let valueForKey = MethodOverride(seenIn: ReadingByKey.self)
   static let validateForUpdate = MethodOverride(seenIn: ValidatingForUpdate.self)
   static let awakeFromFetch = MethodOverride(seenIn: AwakingFromFetch.self)
 

@@ -137,9 +137,16 @@ extension NSManagedObject {
 
 extension NSManagedObject: RowValueReading {
   package final func rowValue(forKey key: String) -> RowValue? {
-    guard case .attribute(let index) = template.layout.slot(named: key),
+    guard readsRows(), case .attribute(let index) = template.layout.slot(named: key),
       !template.layout.attributes[index].holdsObjects
     else { return nil }
     return rowValue(at: index)
+  }
+
+  /// Whether no class of the app's decides what key-value coding gives for an attribute.
+  private final func readsRows() -> Bool {
+    templateReference._withUnsafeGuaranteedRef { template in
+      type(of: self) == template.type ? template.readsRows : template.readsRows(type(of: self))
+    }
   }
 }

@@ -50,8 +50,15 @@ final class ObjectTemplate: @unchecked Sendable {
   let validation: ValidationPlan
   /// The members of the class that are found by their names.
   let namedMembers: ManagedNamedMembers
+  /// The class's own accessors of properties of the model; empty for most classes.
+  let accessors: [String: ManagedNamedMembers.Property]
+  /// Whether key-value coding gives the values of the rows: there are no such accessors, and the class
+  /// does not override `value(forKey:)`.
+  let readsRows: Bool
   /// Whether the class overrides the validation of single values, or has rules for some.
   let validatesValues: Bool
+  /// Whether the class overrides the validation of single values.
+  let overridesValidation: Bool
   /// Whether the class overrides the validation of changed objects.
   let validatesUpdate: Bool
   /// Whether the class overrides `awakeFromFetch()`.
@@ -89,8 +96,11 @@ final class ObjectTemplate: @unchecked Sendable {
     sharedRelationships = Self.slots(of: layout.toManys) { $0.inverseIsToMany }
     validation = ValidationPlan(layout: layout)
     namedMembers = ManagedNamedMembers.of(type)
-    validatesValues =
-      MethodOverride.validateValue.isPresent(in: type) || !namedMembers.rules.isEmpty
+    ValueTransformer.note(modules: GeneratedTables.modules(of: type))
+    accessors = namedMembers.accessors(of: layout)
+    readsRows = accessors.isEmpty && !MethodOverride.valueForKey.isPresent(in: type)
+    overridesValidation = MethodOverride.validateValue.isPresent(in: type)
+    validatesValues = overridesValidation || !namedMembers.rules.isEmpty
     validatesUpdate = MethodOverride.validateForUpdate.isPresent(in: type)
     awakesFromFetch = MethodOverride.awakeFromFetch.isPresent(in: type)
     fadesQuietly =
