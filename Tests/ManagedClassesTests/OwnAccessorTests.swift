@@ -87,6 +87,19 @@ struct OwnAccessorTests {
     #expect(comment.value(forKey: "kind") as? Int == 2)
   }
 
+  @Test("The set of a to-many's primitive value changes the relationship")
+  func primitiveSet() throws {
+    let tag = Tag(context: context)
+    let post = Post(context: context)
+    try context.save()
+    tag.insertPost(post)
+    #expect(post.typedTags == [tag])
+    try context.save()
+    context.refreshAllObjects()
+    #expect(tag.posts == NSSet(object: post))
+    #expect(tag.primitiveValue(forKey: "posts") as? Set<Post> == [post])
+  }
+
   @Test("A transformer is found by the name of its class")
   func transformer() throws {
     let comment = comment("abc")

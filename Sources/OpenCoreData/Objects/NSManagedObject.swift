@@ -242,7 +242,18 @@ open class NSManagedObject: NSObject, NSFetchRequestResult {
   }
 
   /// The value behind an accessor of the app's own.
+  ///
+  /// A to-many relationship is an `NSMutableSet`, or an `NSMutableOrderedSet`. What an accessor changes
+  /// in it after `willChangeValue(forKey:)` becomes the relationship's members with
+  /// `didChangeValue(forKey:)`.
+  ///
+  /// **Differs from Core Data:** outside of these announcements the set is a copy, and changing it
+  /// changes nothing. On Linux a subclass of `NSSet` that stands for the relationship would cast to an
+  /// empty Swift `Set`.
   open func primitiveValue(forKey key: String) -> Any? {
+    if case .toMany(let index) = template.layout.slot(named: key) {
+      return primitiveCollection(at: index)
+    }
     if let value = modeledValue(forKey: key) { return value }
     return value(forUndefinedKey: key)
   }
@@ -250,8 +261,8 @@ open class NSManagedObject: NSObject, NSFetchRequestResult {
   /// Sets the value behind an accessor of the app's own.
   ///
   /// The context is not notified of the change: an accessor announces it with
-  /// `willChangeValue(forKey:)` and `didChangeValue(forKey:)`. Inverse relationships are not
-  /// updated.
+  /// `willChangeValue(forKey:)` before and `didChangeValue(forKey:)` after it, which also keeps the
+  /// inverse relationship true. Without announcements the inverse is not updated.
   open func setPrimitiveValue(_ value: Any?, forKey key: String) {
     if !storePrimitive(value, forKey: key) { setValue(value, forUndefinedKey: key) }
   }
@@ -267,12 +278,13 @@ open class NSManagedObject: NSObject, NSFetchRequestResult {
   /// An accessor is about to change a property.
   open func willChangeValue(forKey key: String) {
     fireIfFault()
+    accessorWillChangeValue(forKey: key)
     observers?.willChange(key, .setting)
   }
 
   /// An accessor has changed a property.
   open func didChangeValue(forKey key: String) {
-    accessorChangedValue(forKey: key)
+    accessorDidChangeValue(forKey: key)
     observers?.didChange(key, .setting)
   }
 
@@ -283,6 +295,7 @@ open class NSManagedObject: NSObject, NSFetchRequestResult {
     using inObjects: Set<AnyHashable>
   ) {
     fireIfFault()
+    accessorWillChangeValue(forKey: inKey)
     observers?.willChange(inKey, .of(inMutationKind, inObjects))
   }
 
@@ -292,7 +305,7 @@ open class NSManagedObject: NSObject, NSFetchRequestResult {
     withSetMutation inMutationKind: NSKeyValueSetMutationKind,
     using inObjects: Set<AnyHashable>
   ) {
-    accessorChangedValue(forKey: inKey)
+    accessorDidChangeValue(forKey: inKey)
     observers?.didChange(inKey, .of(inMutationKind, inObjects))
   }
 
@@ -377,28 +390,4 @@ open class NSManagedObject: NSObject, NSFetchRequestResult {
     }
     return head + "{\n" + lines.sorted().joined(separator: "\n") + "\n})"
   }
-}
-
-/// Why an object's values changed to another state.
-public struct NSSnapshotEventType: OptionSet, Sendable {
-  /// The bits of the type.
-  public let rawValue: UInt
-
-  /// Creates a type of bits.
-  public init(rawValue: UInt) {
-    self.rawValue = rawValue
-  }
-
-  /// An insertion was undone.
-  public static let undoInsertion = NSSnapshotEventType(rawValue: 2)
-  /// A deletion was undone.
-  public static let undoDeletion = NSSnapshotEventType(rawValue: 4)
-  /// A change was undone.
-  public static let undoUpdate = NSSnapshotEventType(rawValue: 8)
-  /// The context was rolled back.
-  public static let rollback = NSSnapshotEventType(rawValue: 16)
-  /// The object was refreshed.
-  public static let refresh = NSSnapshotEventType(rawValue: 32)
-  /// A merge policy resolved a conflict.
-  public static let mergePolicy = NSSnapshotEventType(rawValue: 64)
 }

@@ -26,5 +26,17 @@ extension Tag {
   @NSManaged public func removeFromPosts(_ values: NSSet)
 }
 
+// An accessor of the app's own, as Apple's guide writes it.
+extension Tag {
+  @NSManaged var primitivePosts: NSMutableSet
+
+  public func insertPost(_ post: Post) {
+    let added: Set<AnyHashable> = [post]
+    willChangeValue(forKey: "posts", withSetMutation: .union, using: added)
+    primitivePosts.add(post)
+    didChangeValue(forKey: "posts", withSetMutation: .union, using: added)
+  }
+}
+
 extension Tag: Identifiable {
 }

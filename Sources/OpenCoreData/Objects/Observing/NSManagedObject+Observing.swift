@@ -127,6 +127,71 @@ extension NSManagedObject {
       removed.isEmpty ? .insertion : added.isEmpty ? .removal : .replacement
     return .members(kind, added: box(added), removed: box(removed), indexes: places)
   }
+
+  /// An accessor is about to change members of an ordered relationship at some places.
+  public final func willChange(
+    _ changeKind: NSKeyValueChange,
+    valuesAt indexes: IndexSet,
+    forKey key: String
+  ) {
+    fireIfFault()
+    accessorWillChangeValue(forKey: key)
+    announceWill(changeKind, indexes, forKey: key)
+  }
+
+  /// An accessor has changed members of an ordered relationship at some places.
+  public final func didChange(
+    _ changeKind: NSKeyValueChange,
+    valuesAt indexes: IndexSet,
+    forKey key: String
+  ) {
+    let leaving = announcement(forKey: key)?.leaving ?? []
+    accessorDidChangeValue(forKey: key)
+    announceDid(changeKind, indexes, leaving: leaving, forKey: key)
+  }
+
+  /// Announces that an accessor is about to change an ordered relationship at some places.
+  private final func announceWill(_ kind: NSKeyValueChange, _ places: IndexSet, forKey key: String)
+  {
+    guard let observers else { return }
+    // The members that leave are at the places before the change, those that come after it.
+    let leaving = kind == .insertion ? [] : members(at: places, forKey: key)
+    announcement(forKey: key)?.leaving = leaving
+    observers.willChange(key, mutation(kind, [], leaving, places))
+  }
+
+  /// Announces that an accessor has changed an ordered relationship at some places.
+  private final func announceDid(
+    _ kind: NSKeyValueChange,
+    _ places: IndexSet,
+    leaving: [NSManagedObject],
+    forKey key: String
+  ) {
+    guard let observers else { return }
+    let added = kind == .removal ? [] : members(at: places, forKey: key)
+    observers.didChange(key, mutation(kind, added, leaving, places))
+  }
+
+  private final func mutation(
+    _ kind: NSKeyValueChange,
+    _ added: [NSManagedObject],
+    _ removed: [NSManagedObject],
+    _ places: IndexSet
+  ) -> ObservedMutation {
+    guard kind != .setting else { return .setting }
+    return .members(
+      kind,
+      added: added.isEmpty ? nil : added,
+      removed: removed.isEmpty ? nil : removed,
+      indexes: places
+    )
+  }
+
+  private final func members(at places: IndexSet, forKey key: String) -> [NSManagedObject] {
+    guard case .toMany(let index) = template.layout.slot(named: key) else { return [] }
+    let members = loadedToMany(at: index).members.items
+    return places.filter { $0 < members.count }.map { members[$0] }
+  }
 }
 
 // MARK: Swift key paths

@@ -246,36 +246,13 @@ extension NSManagedObject {
     case .toOne(let index):
       storePrimitiveToOne(destination(value, key), at: index)
     case .toMany(let index):
-      let storage = loadedToMany(at: index)
-      guard storage.isLoaded else {
-        context?.noteLostChange()
-        return true
-      }
-      var wanted = ObjectBag()
-      for object in destinations(value, key) { wanted.append(object) }
-      for object in storage.members.items where !wanted.contains(object) { storage.remove(object) }
-      for object in wanted.items { storage.add(object) }
-      changedToManys.insert(index)
+      storePrimitiveMembers(destinations(value, key), at: index)
     case .fetched:
       return false
     case nil:
       return storePrimitiveComposite(value, forKey: key)
     }
     return true
-  }
-
-  final func accessorChangedValue(forKey key: String) {
-    switch template.layout.slot(named: key) {
-    case .attribute(let index):
-      noteChange(at: index)
-    case .toOne(let index):
-      if let rowIndex = template.toOnes[index].slot.rowIndex { noteChange(at: rowIndex) }
-    case .toMany(let index):
-      noteChange(ofToMany: index)
-    case .fetched, nil:
-      // Properties of the class alone are no change of the object.
-      for index in template.layout.composite(named: key)?.leaves ?? [] { noteChange(at: index) }
-    }
   }
 
   /// Sets a property in its slot; false when the name is of none.

@@ -83,10 +83,19 @@ extension NSManagedObject {
     if link.slot.inverseIsToMany {
       object.inverseAdded(self, to: link.inverseIndex)
     } else {
-      let former = object.toOne(at: link.inverseIndex)
-      if let former, former !== self { former.inverseRemoved(object, from: index) }
-      object.storeToOne(self, at: link.inverseIndex)
+      takeInverse(of: object, link, at: index)
     }
+  }
+
+  /// Has the to-one of a new member lead here, and its former owner forget it.
+  final func takeInverse(
+    of object: NSManagedObject,
+    _ link: ObjectTemplate.Link,
+    at index: Int
+  ) {
+    let former = object.toOne(at: link.inverseIndex)
+    if let former, former !== self { former.inverseRemoved(object, from: index) }
+    object.storeToOne(self, at: link.inverseIndex)
   }
 
   /// Removes a member and keeps the inverse relationship true.
@@ -237,7 +246,7 @@ extension NSManagedObject {
   }
 
   /// Undo puts the members of an ordered relationship back in their order.
-  private final func noteOrder(of storage: ToManyStorage) {
+  final func noteOrder(of storage: ToManyStorage) {
     if storage.isOrdered { context?.undoRecorder?.keepOrder(of: storage) }
   }
 

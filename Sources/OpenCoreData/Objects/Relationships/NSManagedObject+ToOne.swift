@@ -29,7 +29,7 @@ extension NSManagedObject {
     toOne(at: index)?.objectID
   }
 
-  private final func keepToOne(_ object: NSManagedObject?, at index: Int) {
+  final func keepToOne(_ object: NSManagedObject?, at index: Int) {
     if toOneObjects.isEmpty {
       guard object != nil else { return }
       toOneObjects = [NSManagedObject?](repeating: nil, count: template.toOnes.count)
@@ -48,7 +48,16 @@ extension NSManagedObject {
     let link = template.toOnes[index]
     if let object { requireFit(object, link) }
     storeToOne(object, at: index)
-    guard link.hasInverse else { return }
+    if link.hasInverse { keepInverse(from: old, to: object, link, at: index) }
+  }
+
+  /// Has the former destination forget this object, and the new one refer to it.
+  final func keepInverse(
+    from old: NSManagedObject?,
+    to object: NSManagedObject?,
+    _ link: ObjectTemplate.Link,
+    at index: Int
+  ) {
     if link.slot.inverseIsToMany {
       old?.inverseRemoved(self, from: link.inverseIndex)
       object?.inverseAdded(self, to: link.inverseIndex)
@@ -73,19 +82,15 @@ extension NSManagedObject {
     announceDid(.toOne(index))
   }
 
-  /// Sets the destination on this side, without a word to the context or to observers.
-  final func storePrimitiveToOne(_ object: NSManagedObject?, at index: Int) {
-    guard isReadyForChange(), let rowIndex = template.toOnes[index].slot.rowIndex else { return }
-    keepToOne(object, at: index)
-    values[rowIndex] = object?.rowReference ?? .null
-    changed.insert(rowIndex)
+  /// Whether the object can be a destination of a relationship.
+  final func fits(_ link: ObjectTemplate.Link) -> Bool {
+    template.layout.entity === link.slot.destinationEntity
+      || template.layout.isMemberOrSub(of: link.slot.destinationEntity)
+      || template.layout.entityName == link.slot.destinationEntity.name
   }
 
   final func requireFit(_ object: NSManagedObject, _ link: ObjectTemplate.Link) {
-    if object.template.layout.entity !== link.slot.destinationEntity,
-      !object.template.layout.isMemberOrSub(of: link.slot.destinationEntity),
-      object.template.layout.entityName != link.slot.destinationEntity.name
-    {
+    if !object.fits(link) {
       fatalError(
         "Unacceptable type of value for to-\(link.slot.isToMany ? "many" : "one") relationship: "
           + "property = \"\(link.slot.name)\"; desired type = "

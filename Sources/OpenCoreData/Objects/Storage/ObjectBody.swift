@@ -75,6 +75,8 @@ struct ObjectWork {
   /// Row indexes of the properties that changed since the last turn.
   var changedInTurn = SlotSet()
   var changedToManysInTurn = SlotSet()
+  /// Relationships that accessors of the app's own are changing.
+  var announced: [AnnouncedRelationship] = []
   /// The position in the context's list of inserted, updated or deleted objects.
   var trackingIndex = -1
 }

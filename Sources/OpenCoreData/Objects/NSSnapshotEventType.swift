@@ -1,0 +1,23 @@
+/// Why an object's values changed to another state.
+public struct NSSnapshotEventType: OptionSet, Sendable {
+  /// The bits of the type.
+  public let rawValue: UInt
+
+  /// Creates a type of bits.
+  public init(rawValue: UInt) {
+    self.rawValue = rawValue
+  }
+
+  /// An insertion was undone.
+  public static let undoInsertion = NSSnapshotEventType(rawValue: 2)
+  /// A deletion was undone.
+  public static let undoDeletion = NSSnapshotEventType(rawValue: 4)
+  /// A change was undone.
+  public static let undoUpdate = NSSnapshotEventType(rawValue: 8)
+  /// The context was rolled back.
+  public static let rollback = NSSnapshotEventType(rawValue: 16)
+  /// The object was refreshed.
+  public static let refresh = NSSnapshotEventType(rawValue: 32)
+  /// A merge policy resolved a conflict.
+  public static let mergePolicy = NSSnapshotEventType(rawValue: 64)
+}
