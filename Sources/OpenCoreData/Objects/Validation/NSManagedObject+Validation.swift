@@ -16,13 +16,13 @@ extension NSManagedObject {
         validate(into: &failures) { try validateOverridable(slot) }
       }
     }
-    let ruled = relationshipsWithRules()
+    let ruled = relationshipsToValidate()
     for (key, value) in ruled {
       validate(into: &failures) { try validateRelationship(key, value) }
     }
     for check in template.validation.relationships {
       let link = check.isToMany ? template.toManys[check.index] : template.toOnes[check.index]
-      // Its rule is called after the check of the model.
+      // The class's own validation calls the check of the model.
       if ruled.contains(where: { $0.key == link.slot.name }) { continue }
       validate(into: &failures) { try validate(check, link) }
     }
@@ -35,6 +35,7 @@ extension NSManagedObject {
   final var isCheckedAsFault: Bool {
     if template.validatesUpdate { return true }
     let changed = changedToManys
+    if template.validatesValues, !changed.isEmpty { return true }
     return template.validation.relationships.contains { $0.isToMany && changed.contains($0.index) }
   }
 
@@ -60,21 +61,34 @@ extension NSManagedObject {
     }
   }
 
-  /// The relationships for which the class has a rule, with their values.
-  private final func relationshipsWithRules() -> [(key: String, value: AnyObject?)] {
+  /// The relationships that the class validates itself, with their values: those with a rule, or all
+  /// where it overrides `validateValue(_:forKey:)`.
+  private final func relationshipsToValidate() -> [(key: String, value: AnyObject?)] {
     let members = namedMembers
-    guard !members.rules.isEmpty else { return [] }
-    let slots = template.layout.toOnes + template.layout.toManys
-    return slots.map(\.name).filter { members.rule(forKey: $0) != nil }.map { key in
-      (key, value(forKey: key) as AnyObject?)
+    let isOverridden =
+      type(of: self) == template.type
+      ? template.overridesValidation : MethodOverride.validateValue.isPresent(in: type(of: self))
+    guard isOverridden || !members.rules.isEmpty else { return [] }
+    var found: [(key: String, value: AnyObject?)] = []
+    for slot in template.layout.toOnes where isOverridden || members.rule(forKey: slot.name) != nil
+    {
+      found.append((slot.name, toOne(at: slot.index)))
     }
+    for slot in template.layout.toManys {
+      // Without a rule, a relationship that did not change is valid, and need not be read.
+      let isChanged =
+        state.contains(.inserted) || toManyStorage(ifTouched: slot.index)?.hasChanges ?? false
+      guard isOverridden && isChanged || members.rule(forKey: slot.name) != nil else { continue }
+      found.append((slot.name, collection(at: slot.index) as AnyObject))
+    }
+    return found
   }
 
   /// Calls `validateValue(_:forKey:)`, which may replace the value.
   private final func validateRelationship(_ key: String, _ value: AnyObject?) throws {
     var pointee = value
     try validateValue(&pointee, forKey: key)
-    if pointee !== value { setValue(pointee, forKey: key) }
+    if pointee !== value { _ = setModeledValue(pointee, forKey: key) }
   }
 
   /// Calls `validateValue(_:forKey:)`, which may replace the value.
@@ -92,13 +106,9 @@ extension NSManagedObject {
       guard let check = template.validation.check(ofAttribute: index) else { return }
       try validate(check, value: .some(value.map { $0 as Any }))
     case .toOne(let index):
-      if let check = relationshipCheck(index, isToMany: false) {
-        try validate(check, template.toOnes[index])
-      }
+      try validate(value, template.toOnes[index], relationshipCheck(index, isToMany: false))
     case .toMany(let index):
-      if let check = relationshipCheck(index, isToMany: true) {
-        try validate(check, template.toManys[index])
-      }
+      try validate(value, template.toManys[index], relationshipCheck(index, isToMany: true))
     case .fetched, nil:
       return
     }
@@ -239,35 +249,78 @@ extension NSManagedObject {
 
   // MARK: Relationships
 
+  /// Checks a value that is given for a relationship.
+  private final func validate(
+    _ value: AnyObject?,
+    _ link: ObjectTemplate.Link,
+    _ check: ValidationPlan.RelationshipCheck?
+  ) throws {
+    let value = value is NSNull ? nil : value
+    var members: [NSManagedObject] = []
+    if let value {
+      let given = link.slot.isToMany ? ExpressionValue.members(of: value) : [value]
+      members = given?.compactMap { $0 as? NSManagedObject } ?? []
+      guard let given, members.count == given.count, members.allSatisfy({ $0.fits(link) }) else {
+        throw ValidationError.make(
+          NSManagedObjectValidationError,
+          self,
+          link.slot.name,
+          value: value,
+          "\(link.slot.name) is of an unacceptable type: \(AttributeConversion.className(of: value)) "
+            + "instead of \(link.slot.isToMany ? "a collection of " : "")"
+            + "\(link.slot.destinationEntity.name ?? "an entity")."
+        )
+      }
+    }
+    guard let check else { return }
+    if link.slot.isToMany {
+      try validate(members, check, link, value: value)
+    } else if value == nil {
+      throw missing(link)
+    }
+  }
+
+  private final func missing(_ link: ObjectTemplate.Link) -> NSError {
+    ValidationError.make(
+      NSValidationMissingMandatoryPropertyError,
+      self,
+      link.slot.name,
+      value: nil,
+      "\(link.slot.name) is a required value."
+    )
+  }
+
+  /// Checks the object's own value.
   private final func validate(
     _ check: ValidationPlan.RelationshipCheck,
     _ link: ObjectTemplate.Link
   ) throws {
     guard check.isToMany else {
-      guard let rowIndex = link.slot.rowIndex, value(at: rowIndex).isNull else {
-        return
-      }
-      throw ValidationError.make(
-        NSValidationMissingMandatoryPropertyError,
-        self,
-        link.slot.name,
-        value: nil,
-        "\(link.slot.name) is a required value."
-      )
+      if let rowIndex = link.slot.rowIndex, value(at: rowIndex).isNull { throw missing(link) }
+      return
     }
     // An untouched relationship is valid, as it was when it was saved.
     guard let storage = toManyStorage(ifTouched: check.index) ?? untouchedInserted(check.index),
       state.contains(.inserted) || storage.hasChanges
     else { return }
     if !storage.isLoaded { _ = loadedToMany(at: check.index) }
-    let count = storage.members.items.count { !$0.state.contains(.deleted) }
+    try validate(storage.members.items, check, link, value: nil)
+  }
+
+  private final func validate(
+    _ members: [NSManagedObject],
+    _ check: ValidationPlan.RelationshipCheck,
+    _ link: ObjectTemplate.Link,
+    value: Any?
+  ) throws {
+    let count = members.count { !$0.state.contains(.deleted) }
     if count < check.minimum, !(count == 0 && check.isOptional) {
       let code = NSValidationRelationshipLacksMinimumCountError
       throw ValidationError.make(
         code,
         self,
         link.slot.name,
-        value: collection(at: check.index),
+        value: value ?? collection(at: check.index),
         ValidationError.sentence(code, link.slot.name)
       )
     }
@@ -277,7 +330,7 @@ extension NSManagedObject {
         code,
         self,
         link.slot.name,
-        value: collection(at: check.index),
+        value: value ?? collection(at: check.index),
         ValidationError.sentence(code, link.slot.name)
       )
     }
