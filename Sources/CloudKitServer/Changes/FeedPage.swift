@@ -6,15 +6,24 @@ struct FeedPage {
   struct Size {
     var records: Int
     var bytes: Int
-    /// The bytes of a record in the reply.
+    /// The bytes of a record in the reply: not fewer than those of its row.
     var weight: (RecordRow) -> Int
 
+    private static let deletionWeight = 256
+
     /// The number of items in the page: at least one, if there is one.
+    ///
+    /// An item weighs at least the bytes of its row. The storage stops reading by those, so where it has
+    /// stopped, the page ends before the last item, and a next page follows.
     func count(of items: [ZoneFeed.Item]) -> Int {
       var sum = 0
       for (index, item) in items.prefix(records).enumerated() {
         if index > 0, sum >= bytes { return index }
-        if case .record(let record) = item.content { sum += weight(record) } else { sum += 256 }
+        if case .record(let record) = item.content {
+          sum += weight(record)
+        } else {
+          sum += max(Self.deletionWeight, item.bytesRead)
+        }
       }
       return min(items.count, records)
     }

@@ -38,6 +38,8 @@ struct ZoneFeed {
 
     var position: Position
     var content: Content
+    /// The bytes of a deletion's row, which count in the storage's limit for a page.
+    var bytesRead = 0
   }
 
   /// A range of positions; both ends are exclusive.
@@ -90,8 +92,12 @@ struct ZoneFeed {
     try snapshot.changes(in: partition, range.changes(of: zone)).map { record in
       let position = Position(change: record.change)
       guard record.isDeleted else { return Item(position: position, content: .record(record)) }
-      if let joined, record.change <= joined { return Item(position: position, content: .hidden) }
-      return Item(position: position, content: .departed(record.key, type: record.type))
+      let isHidden = joined.map { record.change <= $0 } ?? false
+      return Item(
+        position: position,
+        content: isHidden ? .hidden : .departed(record.key, type: record.type),
+        bytesRead: record.size
+      )
     }
   }
 

@@ -98,6 +98,34 @@ struct ReplySizeTests {
     for zone in ["a", "b", "c"] { #expect(found[zone] == (0..<6).map { "\(zone)\($0)" }) }
   }
 
+  @Test("A feed of deletions larger than their least weight skips none", arguments: [false, true])
+  func largeDeletions(isReversed: Bool) async throws {
+    let server = try await TestServer(isLenient: true) { $0.bytesPerPage = 6000 }
+    let person = try await server.person()
+    try await person.makeZone()
+    let names = (0..<40).map { "\($0)" + String(repeating: "n", count: 248) }
+    _ = try await person.modify(names.map { .make(.create, $0) })
+    var token = try await person.changes(limit: 200).syncToken
+    while true {
+      let page = try await person.changes(since: token)
+      token = page.syncToken
+      guard page.moreComing == true else { break }
+    }
+    _ = try await person.modify(names.map { .make(.forceDelete, $0, recordType: nil) })
+    try await person.save(.create, "last")
+    var found: [String] = []
+    var pages = 0
+    while pages < 50 {
+      let page = try await person.changes(since: token, reverse: isReversed)
+      found += page.names
+      token = page.syncToken
+      pages += 1
+      guard page.moreComing == true else { break }
+    }
+    #expect(pages > 1)
+    #expect(found.sorted() == (names + ["last"]).sorted())
+  }
+
   @Test("A zone may be named once in a request, for any spelling of its owner")
   func repeatedZone() async throws {
     let person = try await world { _ in }
