@@ -88,8 +88,13 @@ struct ModifyPlanner {
     placing = Placing()
     touchedRoots = [:]
     madeGUIDs = [:]
-    // Shares last: a root may be in the same batch, in any order.
-    let isShare = { [input] in input.operations[$0].record.sharing != nil }
+    // Shares last: a root may be in the same batch, in any order. Members of shares in a record of
+    // another type are ignored.
+    let isShare = { [input] (index: Int) -> Bool in
+      let (record, key) = (input.operations[index].record, input.operations[index].key)
+      let type = record.sharedRecordType ?? key.flatMap { input.existing[$0]?.type }
+      return record.sharing != nil && type == ShareDictionary.recordType
+    }
     let order =
       input.operations.indices.filter { !isShare($0) }
       + input.operations.indices.filter(isShare)

@@ -305,7 +305,7 @@ extension ModifyPlanner {
   /// Writes roots that become shared or unshared to the feed, with their unchanged tag.
   func writeRoots(in batch: inout WriteBatch, _ counter: inout ChangeNumber) throws {
     for (key, sharing) in touchedRoots.sorted(by: { $0.key.name < $1.key.name })
-    where deleted[key] == nil || saved[key] != nil {
+    where deleted[key] == nil && saved[key] == nil {
       guard var record = input.existing[key], !record.isDeleted else { continue }
       record.change = nextChange(&counter)
       record.sharing = try encodedSharing(sharing, at: record.change)

@@ -59,8 +59,7 @@ extension ModifyPlanner {
     _ found: StoredRecord?,
     movesTo parent: String?
   ) throws -> RecordSharing? {
-    var sharing = saved[key]?.sharing
-    if sharing == nil { sharing = try found?.decodedSharing() }
+    let sharing = try found.flatMap { try self.sharing(of: key, $0) }
     if input.sharing.access.isShared {
       if sharing?.share != nil, found?.parent != parent {
         throw ErrorDictionary(.accessDenied, "only its owner can move the root of a share")

@@ -39,6 +39,28 @@ struct ShareMakingTests {
     #expect(sharing.currentUserParticipant == sharing.owner)
   }
 
+  @Test("Members of shares in the save of a root change neither the order nor its fields")
+  func strayMembers() async throws {
+    let person = try await TestServer().person()
+    try await person.makeZone()
+    try await person.save(.create, "root", ["title": .string("old")])
+    let share = RecordOperation(
+      operationType: .create,
+      record: RecordDictionary(
+        recordName: "share",
+        recordType: ShareDictionary.recordType,
+        sharing: ShareDictionary(forRecord: SharedRootDictionary(recordName: "root"))
+      )
+    )
+    var root = RecordOperation.make(.forceUpdate, "root", ["title": .string("new")])
+    root.record.sharing = ShareDictionary(publicPermission: ParticipantPermission.none)
+    let saved = try await person.modify([share, root]).map { try $0.get() }
+    let stored = try await person.lookup("root")
+    #expect(stored.content("title") == .string("new"))
+    #expect(stored.recordChangeTag == saved[1].recordChangeTag)
+    #expect(stored.share?.recordName == "share")
+  }
+
   @Test("A root that requests its short ID first is shared under it later, as documented")
   func twoSteps() async throws {
     let server = try await TestServer()
