@@ -62,10 +62,10 @@ extension ShareState {
           kept.append(updated)
         } else if entry.acceptanceStatus == .invited {
           // The share is no longer public: users named as invited are invited again.
-          kept.append(try invitation(entry, edit, known: known))
+          kept.append(try invitation(entry, edit, known: known, beside: kept))
         }
       } else if entry.type != .owner {
-        let invited = try invitation(entry, edit, known: nil)
+        let invited = try invitation(entry, edit, known: nil, beside: kept)
         // The same user with another address.
         let isSame = { (known: StoredParticipant) in
           known.user != nil && known.user == invited.user
@@ -124,7 +124,8 @@ extension ShareState {
   private func invitation(
     _ entry: ShareParticipant,
     _ edit: Edit,
-    known: StoredParticipant?
+    known: StoredParticipant?,
+    beside others: [StoredParticipant]
   ) throws(ErrorDictionary) -> StoredParticipant {
     try Self.checkTexts(of: entry, edit.textLimit)
     let identity = entry.userIdentity
@@ -132,7 +133,7 @@ extension ShareState {
     if let user = identity?.userRecordName ?? known?.user { info.userRecordName = user }
     let person = edit.person(info)
     let asked = entry.participantId ?? ""
-    let isFree = !asked.isEmpty && !participants.contains { $0.id == asked }
+    let isFree = !asked.isEmpty && !(participants + others).contains { $0.id == asked }
     let shows = person?.isDiscoverable == true
     return StoredParticipant(
       id: isFree ? asked : known?.id ?? edit.newID(),

@@ -55,7 +55,12 @@ struct ShareState: Codable, Hashable, Sendable {
   var owner: StoredParticipant? { participants.first { $0.type == .owner } }
 
   func participant(_ person: SharePerson) -> StoredParticipant? {
-    participants.first { $0.user == person.user } ?? participants.first { $0.matches(person) }
+    index(of: person).map { participants[$0] }
+  }
+
+  private func index(of person: SharePerson) -> Int? {
+    participants.firstIndex { $0.user == person.user }
+      ?? participants.firstIndex { $0.matches(person) }
   }
 
   func participant(named user: String) -> StoredParticipant? {
@@ -91,9 +96,8 @@ struct ShareState: Codable, Hashable, Sendable {
     limit: Int,
     participationLimits: ParticipationLimits = ParticipationLimits()
   ) throws(ErrorDictionary) -> Bool {
-    if let known = participant(person),
-      let index = participants.firstIndex(where: { $0.id == known.id })
-    {
+    if let index = index(of: person) {
+      let known = participants[index]
       guard known.status != .accepted else { return false }
       try check(participationLimits, for: person.user)
       participants[index].status = .accepted

@@ -170,4 +170,28 @@ struct ShareParticipantTests {
     #expect(found.requireAppleLogin == false)
     #expect(found.share.sharing?.participants?.map(\.type) == [.owner])
   }
+
+  @Test("Two new participants of one save never have one ID, and each joins as themselves")
+  func repeatedID() async throws {
+    let server = try await TestServer()
+    let (owner, guest) = (try await server.person("ada"), try await server.person("bob"))
+    _ = try await server.person("cleo")
+    try await owner.makeZone()
+    try await owner.save(.create, "root")
+    var (first, second) = (
+      ShareParticipant.invited("cleo", .readWrite), ShareParticipant.invited("bob", .readOnly)
+    )
+    first.participantId = "X"
+    first.type = .administrator
+    second.participantId = "X"
+    let share = try await owner.share("root", with: [first, second])
+    let participants = try #require(share.sharing?.participants)
+    #expect(Set(participants.map(\.participantId)).count == 3)
+    try await guest.accept(share)
+    let joined = try await owner.lookup("share").sharing?.participants?.filter {
+      $0.acceptanceStatus == .accepted && $0.type != .owner
+    }
+    #expect(joined?.map(\.permission) == [.readOnly])
+    #expect(joined?.map(\.type) == [.user])
+  }
 }
