@@ -397,7 +397,10 @@ package final class CloudKitService: Sendable {
       // A commit of this process is followed by a call for its account, outside the writer's lane.
       guard !writer.isCurrent else { return }
       sessions.cache.forgetSessions()
-      delivery.lane.async { [weak self] in self?.devices.endUnboundListeners() }
+      devices.checkListeners(in: delivery.lane)
+    case .devices:
+      guard !writer.isCurrent else { return }
+      devices.checkListeners(in: delivery.lane)
     case .events:
       guard !writer.isCurrent else { return }
       // If the storage does not respond now, the next notification or the next maintenance delivers

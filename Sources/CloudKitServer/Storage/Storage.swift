@@ -119,6 +119,8 @@ package enum StorageEvent: String, Hashable, Sendable, CaseIterable {
   case events
   /// Sessions or keys ended: caches must discard them.
   case directory
+  /// Devices were removed: they no longer listen.
+  case devices
 }
 
 /// An expectation of a batch no longer holds; the write has to decide again.

@@ -115,7 +115,7 @@ package struct WriteBatch: Sendable {
 
   /// Whether it ends something that servers cache.
   var changesCachedDirectory: Bool {
-    !endedSessions.isEmpty || !removedAPITokens.isEmpty || !removedDevices.isEmpty
+    !endedSessions.isEmpty || !removedAPITokens.isEmpty
   }
 
   /// The place of rows that are deleted in steps.

@@ -74,6 +74,36 @@ extension DeviceService {
     }
   }
 
+  /// The devices that one turn of a lane checks, with about three statements for each.
+  private static var devicesPerCheck: Int { 50 }
+
+  /// Ends polls and streams of devices whose binding has ended, a few in each turn of the lane that
+  /// delivers notifications, so that those do not wait for the bindings of all devices.
+  ///
+  /// Another server reports each end of a credential: however many do, one check runs and one waits.
+  func checkListeners(in lane: Lane) {
+    guard listenerChecks.withLock({ $0.request() }) else { return }
+    beginCheck(in: lane)
+  }
+
+  private func beginCheck(in lane: Lane) {
+    lane.async { [weak self] in
+      guard let self else { return }
+      listenerChecks.withLock { $0.beginCheck() }
+      check(hub.ownedDevices[...], in: lane)
+    }
+  }
+
+  private func check(_ devices: ArraySlice<String>, in lane: Lane) {
+    endUnbound(Array(devices.prefix(Self.devicesPerCheck)))
+    let rest = devices.dropFirst(Self.devicesPerCheck)
+    if !rest.isEmpty {
+      lane.async { [weak self] in self?.check(rest, in: lane) }
+    } else if !listenerChecks.withLock({ $0.finish() }) {
+      beginCheck(in: lane)
+    }
+  }
+
   /// Ends polls and streams of devices whose binding has ended.
   func endUnboundListeners() { endUnbound(hub.ownedDevices) }
 

@@ -2,6 +2,7 @@ import CloudKitWebServices
 import Effects
 import Foundation
 import Logging
+import Synchronization
 
 /// Device tokens, the long poll and the event stream.
 package final class DeviceService: Sendable {
@@ -14,6 +15,8 @@ package final class DeviceService: Sendable {
   private let shutdownFlag: ShutdownFlag
   private let effects: Effects
   private let logger: Logger
+  /// The checks after notifications of other servers.
+  let listenerChecks = Mutex(RepeatedChecks())
 
   init(
     storage: any Storage,
@@ -98,8 +101,9 @@ package final class DeviceService: Sendable {
     _ context: RequestContext
   ) async throws -> String {
     let fresh = effects.randomness.bytes(32).hexadecimal
-    typealias Registered = (token: String, device: StoredDevice)
-    let (token, device) = try await writer.write { [self] () -> (WriteBatch?, Registered) in
+    typealias Registered = (token: String, device: StoredDevice, removed: [String])
+    let (token, device, removed) = try await writer.write {
+      [self] () -> (WriteBatch?, Registered) in
       try storage.read { snapshot in
         let known = try sent.flatMap { try snapshot.device(token: TokenDigest.of($0)) }
         // A token of another container, or one that this server did not issue, is replaced; so is
@@ -125,10 +129,11 @@ package final class DeviceService: Sendable {
           )
         ]
         if !isUsable { try makeRoom(for: device, snapshot, in: &batch) }
-        return (batch, (token, device))
+        return (batch, (token, device, batch.removedDevices))
       }
     }
     hub.note(device)
+    for token in removed { hub.end(token) }
     // A page receives only later commits, as from Apple's service; our own clients are notified to
     // fetch first.
     if token == fresh, !context.isExtended { hub.noteNothingMissed(by: device.token) }

@@ -17,7 +17,7 @@ final class PostgreSQLNotifications: Sendable {
     /// The notifications of this server that were not sent yet.
     var unsent: Set<StorageEvent> = []
     var isSending = false
-    var settling = SettlingChecks()
+    var settling = RepeatedChecks()
     var isStopped = false
   }
 
@@ -153,7 +153,8 @@ final class PostgreSQLNotifications: Sendable {
   /// Events wait for earlier transactions, whose end causes no notification: poll until they are
   /// visible.
   private func settle() {
-    let isFirst = state.withLock { $0.settling.request(hasListener: $0.listener != nil) }
+    // Without a listener nothing waits for events.
+    let isFirst = state.withLock { $0.listener != nil && $0.settling.request() }
     guard isFirst else { return }
     effects.tasks.spawn { [weak self, effects] in
       var hasWaited = false
@@ -184,39 +185,4 @@ final class PostgreSQLNotifications: Sendable {
     }
     return found ?? false
   }
-}
-
-/// Whether a task checks for events that are not visible yet, and whether another check has to follow
-/// its last one.
-///
-/// A notification that arrives while a check runs may be about a commit that the check did not see,
-/// so the checks continue until one has begun after the last notification.
-struct SettlingChecks {
-  private var isRunning = false
-  private var isRequested = false
-
-  /// Notes a notification; true where the caller has to start the task of the checks.
-  ///
-  /// Without a listener nothing waits for events.
-  mutating func request(hasListener: Bool) -> Bool {
-    guard hasListener else { return false }
-    isRequested = true
-    guard !isRunning else { return false }
-    isRunning = true
-    return true
-  }
-
-  /// A check begins: it sees what the notifications so far were about.
-  mutating func beginCheck() { isRequested = false }
-
-  /// The last check found nothing that waits; true where the task ends, false where a notification
-  /// arrived since the check began.
-  mutating func finish() -> Bool {
-    guard !isRequested else { return false }
-    isRunning = false
-    return true
-  }
-
-  /// The task ends without a further check.
-  mutating func stop() { isRunning = false }
 }

@@ -262,7 +262,11 @@ package final class PostgreSQLStorage: Storage {
       throw error
     }
     if batch.event != nil { notifications.notify(.events) }
-    if batch.changesCachedDirectory { notifications.notify(.directory) }
+    if batch.changesCachedDirectory {
+      notifications.notify(.directory)
+    } else if !batch.removedDevices.isEmpty {
+      notifications.notify(.devices)
+    }
   }
 
   package func knownPartition(_ key: PartitionKey) throws -> PartitionID? {
