@@ -15,6 +15,7 @@ package final class PostgreSQLStorage: Storage {
   private let identity: Mutex<String>
   private let pool: PostgreSQLPool
   private let partitions = PartitionCache()
+  private let branches = BranchCache()
   private let schemas = SchemaCache()
   private let effects: Effects
   private let format: StorageFormat
@@ -160,8 +161,10 @@ package final class PostgreSQLStorage: Storage {
     of partition: PartitionID,
     through change: ChangeNumber
   ) throws -> Bool {
-    let branch = try reading {
-      try ServiceFacts(session: PostgreSQLSession(connection: $0)).branch(incarnation)
+    let branch = try branches.branch(incarnation, in: self.incarnation) {
+      try reading {
+        try ServiceFacts(session: PostgreSQLSession(connection: $0)).branch(incarnation)
+      }
     }
     return branch?.counter(of: partition).map { change <= $0 } ?? false
   }

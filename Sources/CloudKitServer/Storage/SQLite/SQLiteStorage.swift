@@ -19,6 +19,7 @@ package final class SQLiteStorage: Storage {
   /// Nil for a database in memory, whose writer also reads.
   private let readers: SQLiteReaderPool?
   private let partitions = PartitionCache()
+  private let branches = BranchCache()
   private let effects: Effects
   private let schemas = SchemaCache()
   private let queue = CommitQueue()
@@ -103,8 +104,10 @@ package final class SQLiteStorage: Storage {
     of partition: PartitionID,
     through change: ChangeNumber
   ) throws -> Bool {
-    let branch = try reading {
-      try ServiceFacts(session: SQLiteSession(connection: $0)).branch(incarnation)
+    let branch = try branches.branch(incarnation, in: self.incarnation) {
+      try reading {
+        try ServiceFacts(session: SQLiteSession(connection: $0)).branch(incarnation)
+      }
     }
     return branch?.counter(of: partition).map { change <= $0 } ?? false
   }
