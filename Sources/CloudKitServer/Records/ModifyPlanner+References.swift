@@ -253,9 +253,11 @@ extension ModifyPlanner {
     return author.allows(.write, type: record.type, creator: .of(record))
   }
 
-  /// Deletes the records that refer to deleted ones with DELETE_SELF, and so on; a VALIDATE
-  /// reference to one of them prevents the deletion that began the cascade.
-  mutating func deleteReferrers() {
+  /// Deletes the records that refer to deleted ones with DELETE_SELF, and so on.
+  ///
+  /// A VALIDATE reference to one of them prevents the deletion that began the cascade; so does, in a
+  /// shared database, one that the caller may not delete by itself.
+  mutating func deleteReferrers() throws {
     var queue = deletedBy.filter { deleted[$0.key] != nil }.map { (key: $0.key, root: $0.key) }
     var taken: [(key: RecordKey, root: RecordKey)] = []
     while let (key, root) = queue.popLast() {
@@ -263,6 +265,9 @@ extension ModifyPlanner {
         // One that the batch saves is checked when the whole cascade is known.
         guard saved[reference.source] == nil, let source = current(reference.source) else {
           continue
+        }
+        if try !mayDeleteAlong(source), let index = deletedBy[root], failures[index] == nil {
+          failures[index] = Failure(error: Self.denied)
         }
         deleted[reference.source] = source
         queue.append((reference.source, root))

@@ -112,7 +112,7 @@ struct ModifyPlanner {
     // The next attempt omits them, and may delete the records to which they refer.
     if failures.count > known, !input.isAtomic { return }
     checkHolders()
-    deleteReferrers()
+    try deleteReferrers()
     checkTargetsOfCascade()
     try placeRecords()
   }

@@ -33,6 +33,16 @@ extension ModifyPlanner {
     }
   }
 
+  /// Whether a cascade may delete a record: in a shared database only what the caller may delete by
+  /// itself, so neither records that are hidden or only readable, nor shares and their roots.
+  func mayDeleteAlong(_ found: StoredRecord) throws -> Bool {
+    guard input.sharing.access.isShared else { return true }
+    guard !found.isShare, view(of: found.key)?.permission(for: found).canWrite == true else {
+      return false
+    }
+    return try found.decodedSharing()?.share == nil
+  }
+
   /// One error for everything that a participant may not write, so that it reveals nothing else.
   static let denied = ErrorDictionary(.accessDenied, "WRITE operation not permitted")
 

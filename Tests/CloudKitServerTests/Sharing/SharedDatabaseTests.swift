@@ -206,4 +206,69 @@ struct SharedDatabaseTests {
     #expect(second.names == ["loose", "x"])
     #expect(second.records.last?.item?.deleted == true)
   }
+
+  // MARK: Cascades
+
+  private func refer(_ holder: String, to target: String) -> RecordOperation {
+    .make(
+      .forceUpdate,
+      holder,
+      ["link": .reference(ReferenceValue(recordName: target, action: .deleteSelf))]
+    )
+  }
+
+  private func expectRefusedDeletion(of name: String, in tree: SharedTree) async throws {
+    let refusal = await #expect(throws: ErrorDictionary.self) {
+      try await tree.guest.save(
+        .forceDelete,
+        name,
+        recordType: nil,
+        in: .shared,
+        zone: tree.zone
+      )
+    }
+    #expect(refusal?.serverErrorCode == .accessDenied)
+    #expect(try await tree.guest.lookup(name, in: .shared, zone: tree.zone).recordName == name)
+  }
+
+  @Test("A participant does not delete the root of a share with a record that it refers to")
+  func cascadeToRoot() async throws {
+    let tree = try await SharedTree()
+    let made = try await tree.guest.modify(
+      [.make(.create, "n", parent: "root"), refer("root", to: "n")],
+      in: .shared,
+      zone: tree.zone
+    )
+    #expect(made.allSatisfy { $0.item != nil })
+    try await expectRefusedDeletion(of: "n", in: tree)
+    #expect(try await tree.owner.lookup("root").share != nil)
+    #expect(try await tree.sharedNames() == ["a", "b", "n", "root", "share"])
+  }
+
+  @Test("A participant deletes no records along that are hidden or only readable for them")
+  func cascadeToOthers() async throws {
+    let tree = try await SharedTree()
+    _ = try await tree.owner.modify([.make(.create, "other"), .make(.create, "d", parent: "other")])
+    let second = try await tree.owner.share(
+      "other",
+      "second",
+      with: [.invited("bob", .readOnly)]
+    )
+    try await tree.guest.accept(second)
+    for holder in ["c", "d", "share"] {
+      let type = holder == "share" ? ShareDictionary.recordType : "Note"
+      var operation = refer(holder, to: "b")
+      operation.record.recordType = type
+      _ = try await tree.owner.modify([operation])[0].get()
+      try await expectRefusedDeletion(of: "b", in: tree)
+      _ = try await tree.owner.lookup(holder)
+      var cut = RecordOperation.make(.forceUpdate, holder, ["link": .null])
+      cut.record.recordType = type
+      _ = try await tree.owner.modify([cut])[0].get()
+    }
+    // Those that the participant may write are deleted along.
+    _ = try await tree.owner.modify([refer("a", to: "b")])[0].get()
+    try await tree.guest.save(.forceDelete, "b", recordType: nil, in: .shared, zone: tree.zone)
+    #expect(try await tree.sharedNames().contains("a") == false)
+  }
 }
