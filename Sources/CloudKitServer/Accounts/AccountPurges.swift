@@ -33,7 +33,7 @@ final class AccountPurges: Sendable {
   /// Milliseconds since 1970.
   private var now: Int64 { effects.now.wireMilliseconds }
 
-  /// Purges the accounts whose purge is due.
+  /// Purges the accounts whose purge is due; one that fails does not prevent the others.
   func purgeDeleted() async throws {
     let due = now - Int64(limits.purgeDelay * 1000)
     let deleted = try storage.read { snapshot in
@@ -42,7 +42,9 @@ final class AccountPurges: Sendable {
         return state.deletedAt.map { $0 <= due } ?? false
       }
     }
-    for entry in deleted { try await purge(entry.key.name) }
+    var steps = EveryStep()
+    for entry in deleted { try await steps.run { try await purge(entry.key.name) } }
+    try steps.finish()
   }
 
   /// Removes an account's data, one partition in each transaction, and the account last: an

@@ -144,7 +144,7 @@ extension ModifyCall {
     let limit = parts.limits.recordsPerCascade
     guard isAmongStrangers else {
       cascade.own += sources.count
-      guard cascade.own <= limit else { throw tooManyReferrers }
+      guard !hasLimits || cascade.own <= limit else { throw tooManyReferrers }
       return Set(sources.keys)
     }
     guard !sources.isEmpty else { return [] }

@@ -18,6 +18,9 @@ struct ModifyCall: Sendable {
   let lookups = ChargedLookups()
   /// Whether the service itself removes fields that the schema no longer declares.
   var isErasing = false
+  /// Whether the limits of a request hold: the service's own erasing, which halves its batches at a
+  /// limit, comes to its end with a single operation.
+  var hasLimits: Bool { !isErasing || request.operations.count > 1 }
   /// The database of the zones, read again with each attempt: rights may have ended in between.
   var database = TargetDatabase(id: PartitionID(rawValue: 0), owner: "", rows: [])
 
@@ -84,6 +87,7 @@ struct ModifyCall: Sendable {
     for (index, (item, operation)) in zip(plan.items, request.operations).enumerated() {
       let name = input.operations[index].record.recordName
       try render(item, operation, named: name, common, rendering, to: &json)
+      guard hasLimits else { continue }
       // Nothing has been written yet, so the client can send fewer operations.
       do throws(ReplyTooLarge) {
         try parts.limits.checkReply(

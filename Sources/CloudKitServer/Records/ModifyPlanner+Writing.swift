@@ -185,9 +185,11 @@ extension ModifyPlanner {
   /// Refuses a batch that would hold the storage's writer for long.
   ///
   /// A single operation may remove any number of rows: what was stored can always be deleted, with
-  /// all that refer to it.
+  /// all that refer to it. One of the service's own erasing may write as many as it keeps.
   private func checkLinkedRows(of batch: WriteBatch) throws(ErrorDictionary) {
-    let removed = input.operations.count > 1 ? batch.removedIndexEntries.count : 0
+    let isSingle = input.operations.count == 1
+    if isSingle, input.isErasing { return }
+    let removed = isSingle ? 0 : batch.removedIndexEntries.count
     guard batch.linkedRowCount + removed > input.limits.linkedRowsPerRequest else { return }
     throw ErrorDictionary(
       .badRequest,

@@ -168,6 +168,8 @@ struct ModifyPlanner {
   private mutating func save(_ key: RecordKey, _ operation: KeyedOperation, _ index: Int) throws {
     // Treats invisible records as missing, so that no earlier error reveals them.
     let found = visible(key)
+    // A record that was deleted since the erasing read it is not made again.
+    if input.isErasing, found == nil { throw ErrorDictionary(.notFound, "Record not found") }
     let request = operation.record
     guard let type = request.sharedRecordType ?? found?.type else {
       guard operation.type == .update || operation.type == .replace else {

@@ -22,10 +22,15 @@ final class SchemaErasures: Sendable {
     effects = records.effects
   }
 
-  /// Finishes the erasings of all imports, including those of a server that stopped.
+  /// Finishes the erasings of all imports, including those of a server that stopped; one that fails
+  /// does not prevent the others.
   func finishAll() async throws {
     let begun = try storage.read { try $0.entries(DirectoryRange(.schemaErasing, limit: .max)) }
-    for entry in begun { try await finish(container: entry.key.name) }
+    var steps = EveryStep()
+    for entry in begun {
+      try await steps.run { try await finish(container: entry.key.name) }
+    }
+    try steps.finish()
   }
 
   /// Erases the data of removed types and fields from a container's development databases.
@@ -166,9 +171,28 @@ final class SchemaErasures: Sendable {
     }
   }
 
+  /// Runs operations in one transaction, or in halves if they are over a limit together: what users
+  /// stored must not end the erasing.
   private func erase(
     _ operations: [RecordOperation],
     in id: PartitionID,
+    _ context: RequestContext
+  ) async throws {
+    do {
+      try await commit(operations, to: id, context)
+    } catch let error as ErrorDictionary
+      where error.extension?.code == .limitExceeded && operations.count > 1
+    {
+      try Task.checkCancellation()
+      let middle = operations.count / 2
+      try await erase(Array(operations[..<middle]), in: id, context)
+      try await erase(Array(operations[middle...]), in: id, context)
+    }
+  }
+
+  private func commit(
+    _ operations: [RecordOperation],
+    to id: PartitionID,
     _ context: RequestContext
   ) async throws {
     let call = ModifyCall(

@@ -15,10 +15,12 @@ extension CloudKitService {
       return (batch, ())
     }
     devices.endUnboundListeners()
-    try await erasing.finishAll()
-    try await removals.finishAll()
-    try await purges.purgeDeleted()
-    try await purges.forgetPartitions()
-    try await assets.collectGarbage()
+    var steps = EveryStep()
+    try await steps.run { try await erasing.finishAll() }
+    try await steps.run { try await removals.finishAll() }
+    try await steps.run { try await purges.purgeDeleted() }
+    try await steps.run { try await purges.forgetPartitions() }
+    try await steps.run { try await assets.collectGarbage() }
+    try steps.finish()
   }
 }

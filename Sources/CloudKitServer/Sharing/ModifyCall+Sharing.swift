@@ -205,7 +205,7 @@ extension ModifyCall {
           zone: key.zone,
           share: key.name,
           after: .zero,
-          limit: parts.limits.recordsPerShareChange + 1
+          limit: hasLimits ? parts.limits.recordsPerShareChange + 1 : .max
         )
       )
       try check(members.count)
@@ -229,7 +229,7 @@ extension ModifyCall {
     var depth = 0
     while !level.isEmpty {
       depth += 1
-      guard depth <= parts.limits.parentDepth + 1 else {
+      guard !hasLimits || depth <= parts.limits.parentDepth + 1 else {
         throw ErrorDictionary(
           .badRequest,
           "below a record are more than \(parts.limits.parentDepth) levels",
@@ -241,7 +241,7 @@ extension ModifyCall {
         in: id,
         of: level.sorted { $0.name < $1.name },
         // A record may be found a second time, below another level.
-        limit: parts.limits.recordsPerShareChange + 1
+        limit: hasLimits ? parts.limits.recordsPerShareChange + 1 : .max
       )
       try check(children.count)
       for child in children where input.childrenByKey[child.key] == nil {
@@ -258,7 +258,7 @@ extension ModifyCall {
   }
 
   private func check(_ count: Int) throws(ErrorDictionary) {
-    guard count <= parts.limits.recordsPerShareChange else {
+    guard !hasLimits || count <= parts.limits.recordsPerShareChange else {
       throw ErrorDictionary(
         .badRequest,
         "more than \(parts.limits.recordsPerShareChange) records would come into a share or "

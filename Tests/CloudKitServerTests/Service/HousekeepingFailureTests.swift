@@ -1,0 +1,31 @@
+import CloudKitWebServices
+import Foundation
+import Testing
+
+@testable import CloudKitServer
+
+@Suite("Housekeeping when a step fails", .everyEngine)
+struct HousekeepingFailureTests {
+  @Test("One container whose erasing fails stops neither the others' nor the purges")
+  func continues() async throws {
+    let server = try await TestServer(limits: { $0.purgeDelay = 0 })
+    let service = server.service
+    _ = try await server.person()
+    try await service.write {
+      var batch = WriteBatch()
+      batch.savedEntries = [
+        DirectoryEntry(SchemaErasing.key("a.broken"), body: Data("?".utf8)),
+        DirectoryEntry(
+          SchemaErasing.key("z.whole"),
+          body: Data(#"{"types":["Gone"],"strippedTypes":[]}"#.utf8)
+        ),
+      ]
+      return (batch, ())
+    }
+    try await service.accounts.delete("ada")
+    await #expect(throws: (any Error).self) { try await service.housekeep() }
+    #expect(try service.storage.read { try $0.account(userName: "ada") } == nil)
+    #expect(try service.storage.read { try $0.entry(SchemaErasing.key("z.whole")) } == nil)
+    #expect(try service.storage.read { try $0.entry(SchemaErasing.key("a.broken")) } != nil)
+  }
+}
