@@ -45,6 +45,25 @@ struct AdoptionTests {
     )
   }
 
+  @Test(
+    "A file that uses Core Foundation, which Foundation does not bring on Linux, gets its import"
+  )
+  func coreFoundation() {
+    let source = "import Foundation\n\nlet now = CFAbsoluteTimeGetCurrent()\n"
+    let result = adopt(source)
+    #expect(
+      result.text
+        == "import Foundation\nimport CoreFoundation\n\nlet now = CFAbsoluteTimeGetCurrent()\n"
+    )
+    #expect(result.notes.map(\.line) == [3])
+    #expect(adopt(result.text).text == result.text)
+    #expect(
+      adopt("import Foundation\nclass A: NSManagedObject { var o: CFRunLoopObserver? }\n").text
+        .hasPrefix("import Foundation\nimport CoreData\nimport CoreFoundation\n")
+    )
+    #expect(adopt("let a = CFBundleVersion\n").notes.isEmpty)
+  }
+
   @Test("An attribute beside others gets lines of its own")
   func sameLine() {
     #expect(
@@ -173,6 +192,8 @@ struct AdoptionTests {
       ("\nlet a = Bundle(for: A.self)", "Bundle.module"),
       ("\nlet a = Bundle.main.url(forResource: \"A\", withExtension: \"momd\")", "Bundle.module"),
       ("\nautoreleasepool { a() }", "AppleShims"),
+      ("\nlet a = userDefaults.value(forKey: b) as? Date", "object(forKey:)"),
+      ("\nUserDefaults.standard.setValue(a, forKey: b)", "set(_:forKey:)"),
       ("\nc.addObserver(self, selector: #selector(a), name: b, object: nil)", "using:"),
       ("\nbutton.addTarget(self, action: #selector(a), for: b)", "inside #if"),
       (
@@ -186,6 +207,14 @@ struct AdoptionTests {
         "ordering:) takes .caseInsensitive"
       ),
       ("import CoreData\nd(a as! NSFetchRequest<NSFetchRequestResult>)", "(sameAs: a)"),
+      (
+        "import CoreData\nprivate class A: NSManagedObject {\n  @NSManaged var b: Int\n  @NSManaged var c: Int\n}",
+        "make A internal"
+      ),
+      (
+        "import CoreData\nfileprivate enum A {\n  final class B: NSManagedObject { @NSManaged var c: Int }\n}",
+        "make A internal"
+      ),
     ]
   )
   func remedies(source: String, remedy: String) {

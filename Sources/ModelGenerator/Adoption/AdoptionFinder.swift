@@ -17,8 +17,13 @@ final class AdoptionFinder: SyntaxVisitor {
   private(set) var notes: [SourceAdopter.Note] = []
 
   private var importsCoreData = false
+  private var importsCoreFoundation = false
   /// The first use of a Core Data name.
   private var firstUse: (node: Syntax, name: String)?
+  /// The first use of a name of Core Foundation, which Foundation brings on Apple's platforms alone.
+  private var firstCoreFoundationUse: (node: Syntax, name: String)?
+  /// The private types that a note names already.
+  private var notedTypes: Set<SyntaxIdentifier> = []
 
   private static let wrapped: Set<String> = ["objc", "objcMembers"]
   private static let modules: Set<String> = ["CoreData", "OpenCoreData"]
@@ -37,6 +42,8 @@ final class AdoptionFinder: SyntaxVisitor {
     "NSComparisonPredicate", "NSExpression",
     "NSSecureUnarchiveFromDataTransformer", "NSValueTransformerName", "ValueTransformer",
   ]
+
+  private static let coreFoundationPrefixes = ["CFAbsoluteTime", "CFRunLoop"]
 
   /// Types of results that are of any entity.
   private static let resultsWithoutEntity: Set<String> = [
@@ -67,6 +74,7 @@ final class AdoptionFinder: SyntaxVisitor {
   override func visit(_ node: ImportDeclSyntax) -> SyntaxVisitorContinueKind {
     let name = node.path.first?.name.text ?? ""
     if Self.modules.contains(name) { importsCoreData = true }
+    if name == "CoreFoundation" { importsCoreFoundation = true }
     if let module = AppleModule(name) {
       wrap(node, condition: "canImport(\(name))")
       note(node, "\(name) is missing on Linux: \(module.remedy)", isByHand: true)
@@ -76,7 +84,10 @@ final class AdoptionFinder: SyntaxVisitor {
 
   override func visit(_ node: AttributeSyntax) -> SyntaxVisitorContinueKind {
     let name = node.attributeName.trimmedDescription
-    if name == "NSManaged" { use("@NSManaged", at: node) }
+    if name == "NSManaged" {
+      use("@NSManaged", at: node)
+      noteHiddenClass(around: node)
+    }
     guard Self.wrapped.contains(name) else { return .visitChildren }
     wrap(node, condition: "canImport(ObjectiveC)")
     return .skipChildren
@@ -160,15 +171,32 @@ final class AdoptionFinder: SyntaxVisitor {
       )
     } else if called.hasPrefix("Bundle.main."), isModel(node.arguments) {
       note(node, "a package's model is in Bundle.module, not in Bundle.main", isByHand: true)
+    } else if called.contains(/efaults([.]standard)?[.](value|setValue)$/), labels.last == "forKey"
+    {
+      note(
+        node,
+        "UserDefaults has no key-value coding on Linux; object(forKey:) and set(_:forKey:) do the same",
+        isByHand: true
+      )
     }
     return .visitChildren
   }
 
   // MARK: Changes
 
-  /// Adds `import CoreData` if Core Data's names are used without it.
-  func addImport(to tree: SourceFileSyntax) {
-    guard let firstUse, !importsCoreData else { return }
+  /// Adds the imports of the modules whose names are used without one; the last one added comes first.
+  func addImports(to tree: SourceFileSyntax) {
+    if let firstCoreFoundationUse, !importsCoreFoundation {
+      addImport(of: "CoreFoundation", for: firstCoreFoundationUse, to: tree)
+    }
+    if let firstUse, !importsCoreData { addImport(of: "CoreData", for: firstUse, to: tree) }
+  }
+
+  private func addImport(
+    of module: String,
+    for use: (node: Syntax, name: String),
+    to tree: SourceFileSyntax
+  ) {
     let imports = tree.statements.compactMap { $0.item.as(ImportDeclSyntax.self) }
     let position: Int
     if let last = imports.last(where: { AppleModule($0.path.first?.name.text ?? "") == nil })
@@ -180,10 +208,9 @@ final class AdoptionFinder: SyntaxVisitor {
       position = tree.statements.first?.positionAfterSkippingLeadingTrivia.utf8Offset ?? 0
     }
     let isLast = position == bytes.count && bytes.last != UInt8(ascii: "\n")
-    edits.append(
-      Edit(range: position..<position, text: (isLast ? newline : "") + "import CoreData" + newline)
-    )
-    note(firstUse.node, "\(firstUse.name) needs import CoreData, which is added", isByHand: false)
+    let line = (isLast ? newline : "") + "import \(module)" + newline
+    edits.append(Edit(range: position..<position, text: line))
+    note(use.node, "\(use.name) needs import \(module), which is added", isByHand: false)
   }
 
   /// Moves a part of a declaration to its own lines between `#if` and `#endif`.
@@ -283,6 +310,9 @@ final class AdoptionFinder: SyntaxVisitor {
   }
 
   private func use(_ name: String, at node: some SyntaxProtocol) {
+    if firstCoreFoundationUse == nil, Self.coreFoundationPrefixes.contains(where: name.hasPrefix) {
+      firstCoreFoundationUse = (Syntax(node), name)
+    }
     guard firstUse == nil,
       name == "@NSManaged" || Self.coreDataNames.contains(name) || Self.movedTypes.contains(name)
     else { return }
@@ -292,6 +322,28 @@ final class AdoptionFinder: SyntaxVisitor {
   private func note(_ node: some SyntaxProtocol, _ text: String, isByHand: Bool) {
     let line = node.startLocation(converter: converter, afterLeadingTrivia: true).line
     notes.append(SourceAdopter.Note(file: path, line: line, text: text, isByHand: isByHand))
+  }
+
+  /// Accessors are generated into another file, which does not see a private type of this one.
+  private func noteHiddenClass(around node: AttributeSyntax) {
+    var hidden: (any NamedDeclSyntax & WithModifiersSyntax)?
+    var next = node.parent?.parent?.parent
+    while let parent = next {
+      if let type = parent.asProtocol((any DeclGroupSyntax).self)
+        as? any NamedDeclSyntax & WithModifiersSyntax,
+        type.modifiers.contains(where: { ["private", "fileprivate"].contains($0.name.text) })
+      {
+        hidden = type
+      }
+      next = parent.parent
+    }
+    guard let hidden, notedTypes.insert(hidden.id).inserted else { return }
+    note(
+      hidden,
+      "@NSManaged gets its accessors from another file on Linux; make \(hidden.name.text) internal, "
+        + "under a name that no other type of the target has",
+      isByHand: true
+    )
   }
 
   // MARK: Queries

@@ -5,9 +5,9 @@ import SwiftSyntax
 ///
 /// Only changes that work on both platforms are made: `@objc` and imports of frameworks that are
 /// missing on Linux are moved inside `#if`, `#keyPath(Post.title)` becomes `"title"`, a cast that
-/// can't succeed becomes a typed fetch request, and a missing `import CoreData` is added.
-/// Everything else is reported with its line and a remedy. Adopting the same sources again changes
-/// nothing.
+/// can't succeed becomes a typed fetch request, and missing imports of `CoreData` and
+/// `CoreFoundation` are added. Everything else is reported with its line and a remedy. Adopting the
+/// same sources again changes nothing.
 package struct SourceAdopter {
   /// A change that was made, or one that has to be made by hand.
   package struct Note: Hashable, CustomStringConvertible {
@@ -34,7 +34,7 @@ package struct SourceAdopter {
       converter: SourceLocationConverter(fileName: file.path, tree: tree)
     )
     finder.walk(tree)
-    finder.addImport(to: tree)
+    finder.addImports(to: tree)
     var bytes = finder.bytes
     for edit in finder.edits.sorted(by: { $0.range.lowerBound > $1.range.lowerBound }) {
       bytes.replaceSubrange(edit.range, with: Array(edit.text.utf8))
