@@ -60,6 +60,12 @@ struct FetchPlan {
     return fetch
   }
 
+  /// How many of a number of matches are within offset and limit.
+  func window(count: Int) -> Int {
+    let rest = max(0, count - offset)
+    return limit > 0 ? min(rest, limit) : rest
+  }
+
   /// The part of a list within offset and limit.
   func window<Element>(_ elements: [Element]) -> [Element] {
     guard limit > 0 || offset > 0 else { return elements }

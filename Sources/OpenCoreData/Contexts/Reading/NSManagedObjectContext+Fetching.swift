@@ -158,7 +158,7 @@ extension NSManagedObjectContext {
 
   /// The objects of a store in memory that match a predicate and descriptors that SQL cannot
   /// express.
-  private func evaluated(
+  func evaluated(
     _ plan: FetchPlan,
     _ binding: StoreBinding,
     limited: Bool
@@ -225,7 +225,7 @@ extension NSManagedObjectContext {
     var needsSorting: Bool { !inserted.isEmpty || !updated.isEmpty }
   }
 
-  private func pendingChanges(_ plan: FetchPlan) -> PendingChanges {
+  func pendingChanges(_ plan: FetchPlan) -> PendingChanges {
     var pending = PendingChanges()
     pending.hasDeletions = deleted.objects.contains(where: plan.covers)
     guard plan.includesPendingChanges else {
@@ -289,25 +289,6 @@ extension NSManagedObjectContext {
         )
       }
     }
-  }
-
-  private func count(_ plan: FetchPlan) throws -> Int {
-    processChangesForFetch()
-    guard parent == nil, pendingChanges(plan).isEmpty else { return try objects(plan).count }
-    let bindings = try requireCoordinator().bindings(of: plan.entity).filter(plan.isAffected)
-    var total = 0
-    for binding in bindings {
-      guard let store = rows(of: binding) else { continue }
-      let fetch = plan.rowFetch(.count, sorted: false, limited: bindings.count == 1)
-      if binding.leavesToGraph(fetch) {
-        total += try evaluated(plan, binding, limited: bindings.count == 1).count
-        continue
-      }
-      if case .count(let count) = try store.fetch(fetch) { total += count }
-    }
-    guard bindings.count > 1 else { return total }
-    total = max(0, total - plan.offset)
-    return plan.limit > 0 ? min(total, plan.limit) : total
   }
 
   /// Fetches dictionaries from the stores alone; pending changes are not included.
