@@ -31,6 +31,8 @@ struct DemoCommand: AsyncParsableCommand {
   @Flag(help: "Print each event as a JSON object on a line.")
   var json = false
 
+  @OptionGroup var color: ColorOptions
+
   func validate() throws {
     if local, model == nil { throw ValidationError("--local needs a model: --model PATH.") }
   }
@@ -39,7 +41,11 @@ struct DemoCommand: AsyncParsableCommand {
     let effects = Effects.live
     let folder = FileManager.default.temporaryDirectory
       .appendingPathComponent("watershed-demo-\(effects.uuid().uuidString.prefix(8))")
-    let reporter = DemoReporter(isJSON: json, waitsBeforeChapters: step) {
+    let reporter = DemoReporter(
+      isJSON: json,
+      isColored: color.isColored(),
+      waitsBeforeChapters: step
+    ) {
       effects.clock.uptime
     } onFailure: { error in
       cleanUp(folder)

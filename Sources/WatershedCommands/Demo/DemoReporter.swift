@@ -36,6 +36,7 @@ final class DemoReporter: Sendable {
   /// written.
   init(
     isJSON: Bool,
+    isColored: Bool,
     waitsBeforeChapters: Bool = false,
     now: @escaping @Sendable () -> Double,
     onFailure: @escaping @Sendable (StandardOutputError) -> Void
@@ -43,7 +44,7 @@ final class DemoReporter: Sendable {
     self.isJSON = isJSON
     self.waitsBeforeChapters = waitsBeforeChapters
     self.onFailure = onFailure
-    isColored = !isJSON && isatty(STDOUT_FILENO) != 0
+    self.isColored = isColored
     self.now = now
     start = now()
   }

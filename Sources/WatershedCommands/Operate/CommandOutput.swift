@@ -26,8 +26,7 @@ struct OutputOptions: ParsableArguments {
   @Flag(name: .shortAndLong, help: "Print only results and errors.")
   var quiet = false
 
-  @Flag(help: "No colours; NO_COLOR does the same.")
-  var noColor = false
+  @OptionGroup var color: ColorOptions
 
   var format: OutputFormat { output ?? (isatty(1) == 1 ? .text : .json) }
 
