@@ -11,7 +11,7 @@ import WatershedSQLite
 ///
 /// The log can't be restarted while a generation reads it, so generations are limited in number and
 /// by the size of the log; beyond a limit the oldest expires.
-final class StoreGeneration: RowStore, @unchecked Sendable {
+final class StoreGeneration: ForwardingRowStore, @unchecked Sendable {
   // Sendable: `lock` guards the connection; the rest is immutable or guards itself.
 
   let store: SQLiteStore
@@ -140,30 +140,6 @@ final class StoreGeneration: RowStore, @unchecked Sendable {
 
   /// The rows of a generation do not change.
   func forget(_ references: [RowReference]) {}
-
-  // MARK: Delegated to the store
-
-  func number(of entity: NSEntityDescription) throws -> Int32 { try store.number(of: entity) }
-
-  func layout(number: Int32) -> EntityLayout? { store.layout(number: number) }
-
-  func reserveKeys(for entity: NSEntityDescription, count: Int) throws -> Range<Int64> {
-    try store.reserveKeys(for: entity, count: count)
-  }
-
-  func commit(_ changes: RowChanges) throws -> RowCommit { try store.commit(changes) }
-
-  func commit(
-    _ changes: RowChanges,
-    _ announcements: CommitAnnouncements,
-    before rest: () throws -> Void
-  ) throws -> RowCommit {
-    try store.commit(changes, announcements, before: rest)
-  }
-
-  func observeCommits(_ observer: @escaping @Sendable (StoreCommit) -> Void) {
-    store.observeCommits(observer)
-  }
 }
 
 /// The existing generations of one store.

@@ -14,10 +14,10 @@ import WatershedSQLite
 ///
 /// Only a store with a write-ahead log has sessions: with another journal, readers would block
 /// writers.
-final class StoreSession: RowStore, @unchecked Sendable {
+final class StoreSession: ForwardingRowStore, @unchecked Sendable {
   // Sendable: `lock` guards the mutable state.
 
-  private let store: SQLiteStore
+  let store: SQLiteStore
   private let lock = NSRecursiveLock()
   private let expired = Atomic<Bool>(false)
   /// Nil until the first read, and once the session has ended.
@@ -177,30 +177,6 @@ final class StoreSession: RowStore, @unchecked Sendable {
   func cachedRow(_ reference: RowReference) -> Row? { store.cachedRow(reference) }
 
   func forget(_ references: [RowReference]) { store.forget(references) }
-
-  // MARK: The store's own
-
-  func number(of entity: NSEntityDescription) throws -> Int32 { try store.number(of: entity) }
-
-  func layout(number: Int32) -> EntityLayout? { store.layout(number: number) }
-
-  func reserveKeys(for entity: NSEntityDescription, count: Int) throws -> Range<Int64> {
-    try store.reserveKeys(for: entity, count: count)
-  }
-
-  func commit(_ changes: RowChanges) throws -> RowCommit { try store.commit(changes) }
-
-  func commit(
-    _ changes: RowChanges,
-    _ announcements: CommitAnnouncements,
-    before rest: () throws -> Void
-  ) throws -> RowCommit {
-    try store.commit(changes, announcements, before: rest)
-  }
-
-  func observeCommits(_ observer: @escaping @Sendable (StoreCommit) -> Void) {
-    store.observeCommits(observer)
-  }
 }
 
 extension StoreSession: ReadSource {
