@@ -98,4 +98,23 @@ struct FailureLogTests {
     let all = lines.withLock { $0 }.map { String(decoding: $0, as: UTF8.self) }.joined()
     #expect(!all.contains("hush") && !all.contains(token) && !all.contains(apiToken))
   }
+
+  @Test("A failed step of the maintenance is logged with its name and its error")
+  func maintenance() async throws {
+    let lines = Mutex<[Data]>([])
+    let logger = Logger(label: "test") { label in
+      JSONLogHandler(label: label, level: .trace) { line in lines.withLock { $0.append(line) } }
+    }
+    let service = try CloudKitService(ServiceConfiguration(logger: logger))
+    await service.runStep("events") {}
+    await service.runStep("events") { throw CocoaError(.fileReadNoSuchFile) }
+    await service.shutdown()
+    await service.runStep("events") { throw CocoaError(.fileReadNoSuchFile) }
+    let found = lines.withLock { $0 }.compactMap {
+      (try? JSONSerialization.jsonObject(with: $0)) as? [String: Any]
+    }.filter { $0["step"] != nil }
+    #expect(found.map { $0["step"] as? String } == ["events"])
+    #expect(found.first?["level"] as? String == "error")
+    #expect((found.first?["error"] as? String)?.isEmpty == false)
+  }
 }

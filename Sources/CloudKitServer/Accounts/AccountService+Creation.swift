@@ -144,7 +144,10 @@ extension AccountService {
     do {
       try await beginVerification(of: address, for: account)
     } catch let error as ErrorDictionary where error.serverErrorCode == .throttled {
-      logger.notice("a mail to a new address was not sent: the queue of mails is full")
+      logger.notice(
+        "the mail that confirms the address of a new account was not sent",
+        metadata: ["account": "\(account.id)", "reason": "\(error.reason ?? "")"]
+      )
     }
   }
 

@@ -87,13 +87,23 @@ extension CloudKitService {
       sinceTidying += limits.eventPollInterval
       guard sinceTidying >= 3600 else { continue }
       sinceTidying = 0
-      try? await collectTraces()
-      try? await forgetOldEvents()
-      do {
-        try await housekeep()
-      } catch {
-        logger.error("maintenance failed", metadata: ["error": "\(error)"])
-      }
+      await runStep("tombstones and replies") { try await collectTraces() }
+      await runStep("events") { try await forgetOldEvents() }
+      await runStep("housekeeping") { try await housekeep() }
+    }
+  }
+
+  /// Runs a step of the hourly maintenance; an error is logged and does not stop the other steps.
+  package func runStep(_ name: String, _ step: () async throws -> Void) async {
+    do {
+      try await step()
+    } catch {
+      // The end of the server interrupts a step; its next start runs it.
+      guard !isClosed, !Task.isCancelled else { return }
+      logger.error(
+        "a step of the maintenance failed; the next maintenance retries it",
+        metadata: ["step": "\(name)", "error": "\(error)"]
+      )
     }
   }
 }

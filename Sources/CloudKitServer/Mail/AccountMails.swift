@@ -91,7 +91,12 @@ final class AccountMails: Sendable {
         now: now
       )
       guard delay == nil else {
-        logger.notice("a mail was not sent: the limit of mails in an hour is reached")
+        logger.notice(
+          "a mail was not sent: the limit of mails in an hour is reached",
+          metadata: [
+            "purpose": "\(purpose.rawValue)", "limit": name == kind ? "server" : "address",
+          ]
+        )
         return false
       }
     }
@@ -136,7 +141,10 @@ final class AccountMails: Sendable {
       now: now
     )
     guard delay == nil else {
-      logger.notice("a notice was omitted: several of its kind were just sent to the account")
+      logger.notice(
+        "a notice was not sent: the account has received several of its kind within minutes",
+        metadata: ["account": "\(account.id)", "notice": "\(notice)"]
+      )
       return
     }
     let message = message(

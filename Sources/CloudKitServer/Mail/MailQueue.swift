@@ -125,7 +125,9 @@ final class MailQueue: Sendable {
     await finishWork()
     deadline.cancel()
     let left = counts.waiting
-    if left > 0 { logger.warning("mails were not sent before the shutdown: \(left)") }
+    if left > 0 {
+      logger.warning("mails were not sent before the shutdown", metadata: ["count": "\(left)"])
+    }
   }
 
   /// Waits until there is nothing left that can be done without a pause.
@@ -164,7 +166,9 @@ final class MailQueue: Sendable {
         state.failed += left
         return left
       }
-      if left > 0 { logger.error("mails were not sent, the queue is full: \(left)") }
+      if left > 0 {
+        logger.error("mails were not sent: the queue is full", metadata: ["count": "\(left)"])
+      }
     } catch {
       logger.error("a mail could not be composed", metadata: ["error": "\(error)"])
       state.withLock { $0.failed += 1 }

@@ -217,7 +217,7 @@ public final class EmbeddedServer: Sendable {
     do {
       try await running.stop()
     } catch {
-      logger.error("the server's sockets failed: \(error)")
+      logger.error("the server's sockets failed", metadata: ["error": "\(error)"])
     }
     await service.shutdown()
     lock?.release()

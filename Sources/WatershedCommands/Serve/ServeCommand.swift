@@ -225,7 +225,7 @@ struct ServeCommand: AsyncParsableCommand {
           try StandardOutput.write(isJSON ? banner.json : banner.text)
         } catch {
           // Clients can be served although the banner could not be written.
-          logger.warning("the banner was not written: \(error)")
+          logger.warning("the banner was not written", metadata: ["error": "\(error)"])
         }
       },
       // Commands use the administration address, which serves everything else too.
