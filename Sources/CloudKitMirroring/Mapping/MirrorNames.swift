@@ -20,8 +20,6 @@ package enum MirrorNames {
   package static let zone = "com.apple.coredata.cloudkit.zone"
   /// The database subscription of a private store.
   package static let privateSubscription = "com.apple.coredata.cloudkit.private.subscription"
-  /// The database subscription of a store of shared objects.
-  package static let sharedSubscription = "com.apple.coredata.cloudkit.shared.subscription"
 
   /// The prefix of records that a schema initialization created; importers skip them.
   package static let schemaRecordPrefix = "com.apple.coredata.cloudkit.schema."

@@ -49,7 +49,4 @@ package struct ServerKeySigner: Sendable {
       Header.signature: signature.derRepresentation.base64EncodedString(),
     ]
   }
-
-  /// The public key, which the service holds, in PEM form.
-  package var publicKeyPEM: String { key.publicKey.pemRepresentation }
 }
