@@ -406,7 +406,7 @@ if Context.environment["WATERSHED_WITHOUT_FIXTURES"] == nil {
       ],
       path: "Examples/StarterServer/Tests/StarterServerTests"
     ),
-    // The examples of the documentation, compiled and run; scripts/tidy compares them with the pages.
+    // The examples of the documentation, compiled and run; scripts/examples compares them with the pages.
     .testTarget(
       name: "DocumentationExamples",
       dependencies: [

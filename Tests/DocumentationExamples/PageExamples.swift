@@ -3,8 +3,23 @@ import CoreData
 import Foundation
 import Testing
 
-/// The examples of README.md and Documentation; compiled and not run: they connect to a server.
+/// The examples of README.md and Documentation; compiled and not run: they connect to a server, or write
+/// to the user's own folder.
 enum PageExamples {
+  // The page shows six lines, as they are.
+  // swift-format-ignore
+  @MainActor
+  private static func sixLines() throws {
+    // example: README, six lines that save
+let container = NSPersistentContainer(name: "Model")
+container.loadPersistentStores { _, error in if let error { fatalError("\(error)") } }
+let post = NSEntityDescription.insertNewObject(forEntityName: "Post", into: container.viewContext)
+post.setValue("Hello", forKey: "title")
+try container.viewContext.save()
+print(try container.viewContext.count(for: NSFetchRequest<NSManagedObject>(entityName: "Post")))  // 1 at the first run
+    // end
+  }
+
   // The page shows ten lines, as they are.
   // swift-format-ignore
   @MainActor
