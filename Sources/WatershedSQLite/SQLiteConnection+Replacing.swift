@@ -4,7 +4,7 @@ extension SQLiteConnection {
   /// Whether the connection's file no longer has the name that it was opened by: it was removed,
   /// renamed, or another file took its place.
   ///
-  /// What is written to such a file is in no store (sqlite.org/howtocorrupt.html, 2.4).
+  /// Writes to such a file are lost, since no store has it (sqlite.org/howtocorrupt.html, 2.4).
   package var hasLostItsName: Bool {
     var isMoved: Int32 = 0
     let result = sqlite3_file_control(handle, "main", SQLITE_FCNTL_HAS_MOVED, &isMoved)

@@ -106,7 +106,7 @@ struct JSONReaderTests {
     #expect([String: FieldValue].read(json) == nil)
   }
 
-  @Test("What JSONReader accepts of a damaged request, JSONDecoder reads the same")
+  @Test("JSONDecoder reads the same value from each damaged request that JSONReader accepts")
   func damaged() throws {
     let seed =
       ProcessInfo.processInfo.environment["WATERSHED_FUZZ_SEED"].flatMap { UInt64($0) } ?? 1

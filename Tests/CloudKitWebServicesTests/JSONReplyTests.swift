@@ -97,7 +97,7 @@ struct JSONReplyTests {
     #expect(RecordsResponse.read(Data(("{\"x\":" + deep).utf8)) == nil)
   }
 
-  @Test("What JSONReader accepts of mutated bodies, JSONDecoder reads the same")
+  @Test("JSONDecoder reads the same value from each mutated body that JSONReader accepts")
   func mutations() throws {
     let seed =
       ProcessInfo.processInfo.environment["WATERSHED_FUZZ_SEED"].flatMap { UInt64($0) } ?? 1

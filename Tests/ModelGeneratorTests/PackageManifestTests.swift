@@ -73,7 +73,7 @@ struct PackageManifestTests {
     #expect(use == FrameworkUse(coreData: true, models: true))
   }
 
-  @Test("What a target excludes or copies is not compiled")
+  @Test("A file that a target excludes or copies is not compiled")
   func uncompiled() {
     let manifest = manifest(
       """

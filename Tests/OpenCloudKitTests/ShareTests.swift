@@ -87,9 +87,9 @@ struct ShareTests {
     let bare = try #require(CKShare(coder: reader))
     #expect(bare.participants == share.participants)
     #expect(bare.allKeys().isEmpty)
-    let twin = try #require(share.copy() as? CKShare)
-    #expect(twin.participants == share.participants)
-    #expect(twin.changedKeys() == share.changedKeys())
+    let duplicate = try #require(share.copy() as? CKShare)
+    #expect(duplicate.participants == share.participants)
+    #expect(duplicate.changedKeys() == share.changedKeys())
   }
 
   @Test("Identities and look-ups round-trip through archives")

@@ -152,7 +152,7 @@ struct SyncEngineEventTests {
     }
   }
 
-  @Test("What was sent is no longer pending when its event comes, and records have their tags")
+  @Test("A sent change is no longer pending when its event arrives, and records have their tags")
   func settledFirst() async throws {
     try await withZone { _, engine, keeper in
       let zone = CKRecordZone(zoneName: "second")

@@ -35,7 +35,7 @@ extension RegressionTests {
     try await play(plan)
   }
 
-  @Test("What only the server had is gone if it is restored from an older backup")
+  @Test("A record that only the server had is gone if the server is restored from an older backup")
   func erasedBeforeRestore() async throws {
     var plan = SimulationPlan(seed: 1_795_440_345_023, devices: [0, 0])
     plan.network.latency = 30

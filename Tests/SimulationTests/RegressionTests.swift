@@ -39,7 +39,7 @@ struct RegressionTests {
   @Test("A token that is lost without a cause brings no deleted object back")
   func unexplainedToken() async throws { try await play(Self.unexplainedTokenPlan) }
 
-  @Test("What a remade zone replaces is in the recovery list")
+  @Test("The values that a remade zone replaces are in the recovery list")
   func remadeZone() async throws { try await play(Self.remadeZonePlan) }
 
   @Test("A change of the account during a round ends in a set-up")
@@ -99,7 +99,7 @@ struct RegressionTests {
     try await play(plan)
   }
 
-  @Test("What an object held that its own device deleted need not come back with it")
+  @Test("An object that its own device deleted may be restored without its last edit")
   func editBeforeDeletion() async throws {
     var plan = SimulationPlan(seed: 200_007, devices: [0, 0])
     plan.limits.operationsPerBatch = 6
@@ -164,7 +164,7 @@ struct RegressionTests {
     try await play(plan)
   }
 
-  @Test("What the server lost is gone with the only device that had it")
+  @Test("A record that a restored server lost is gone when its only device is reinstalled")
   func reinstallAfterLoss() async throws {
     var plan = SimulationPlan(seed: 50_000_198, devices: [0])
     plan.network.latency = 1.172

@@ -143,7 +143,7 @@ struct DeskTests {
     }
   }
 
-  @Test("What cannot be restored or saved creates nothing, and says where")
+  @Test("A restore or a save that fails creates nothing, and its error names the path")
   func nothing() async throws {
     try await withTemporaryFolder { folder in
       let data = folder.appendingPathComponent("data").path

@@ -122,7 +122,7 @@ extension AssetService {
     var rate: Double
   }
 
-  /// What a person may upload to a database that is not theirs; nil where nothing bounds it.
+  /// The bound of a person's uploads to a database of others; nil if there is none.
   private func share(of permit: UploadPermit) -> UploadShare? {
     guard permit.scope != .private, permit.credential?.key == nil,
       let share = limits.publicUserQuota

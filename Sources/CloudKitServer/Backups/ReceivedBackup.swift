@@ -213,7 +213,10 @@ package struct ReceivedBackup {
     received.removeLast()
     let manifest = try BackupFolder(partial).manifest()
     guard manifest.files == received else {
-      throw BackupError(description: "The backup was damaged on its way.")
+      throw BackupError(
+        description: "The received files differ from the backup's manifest: they were damaged on "
+          + "the way. Take the backup again."
+      )
     }
     try Self.writing(folder.path) {
       // The folders of assets too.

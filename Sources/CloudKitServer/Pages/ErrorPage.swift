@@ -9,7 +9,7 @@ package enum ErrorPage {
       && request.headers["accept"]?.lowercased().contains("text/html") == true
   }
 
-  /// What a person probably looks for at an address of calls, as a body.
+  /// The page that a person probably looks for at an address of calls, as HTML; nil if there is none.
   private static func hint(_ route: Route) -> String? {
     switch route {
     case .section(.account):

@@ -238,7 +238,7 @@ final class FieldVault: Sendable {
     return Data([Self.version, UInt8(id.utf8.count)]) + Data(id.utf8) + Data(code)
   }
 
-  /// Whether a code is of a body; throws for a code without its key.
+  /// Whether a code authenticates a body; throws if the code's key is missing.
   func isCode(_ code: Data, of body: Data, for purpose: String) throws -> Bool {
     var rest = code
     guard rest.popFirst() == Self.version, let length = rest.popFirst(), rest.count >= length else {

@@ -27,7 +27,7 @@ struct ModifyPlanner {
   var receivedFiles: Set<String> = []
   let work = Work()
 
-  /// What the decision has cost.
+  /// The attempts and the references examined so far, which the limits bound.
   final class Work {
     var attempts = 0
     var examinedReferences = 0

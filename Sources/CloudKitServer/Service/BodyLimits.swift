@@ -7,7 +7,8 @@ extension CloudKitService {
   /// In bytes; `request` needs no body yet.
   ///
   /// A token is not looked up here: this runs before the body has come, and on a thread that must not
-  /// wait. What a credential raises the limit to arrives once `refusalBeforeBody(of:)` has checked it.
+  /// wait. A body beyond the limit without credentials is read only after `refusalBeforeBody(of:)` has
+  /// checked the credential that allows it.
   package func bodyLimit(of request: WebServiceRequest) -> Int {
     let target = RequestTarget(request.path)
     let body = Route(target).rules.body

@@ -95,7 +95,7 @@ final class DatabaseQuotas: Sendable {
   /// Counts what is added until the next count.
   func add(_ bytes: Int64, in partition: PartitionID) { ledger.add(bytes, in: partition) }
 
-  /// What a file takes of a quota: its bytes, and a block of the disk for what belongs to it.
+  /// The bytes that a file counts in a quota: its size, and one block of the disk for its metadata.
   static func room(of size: Int64) -> Int64 { size + 4096 }
 
   /// The bytes of a database's records and files.

@@ -16,8 +16,9 @@ final class QuotaLedger: Sendable {
     var isFreshUntil: Int64
   }
 
-  /// What a caller does who needs the size of a database.
+  /// How a caller obtains the size of a database.
   enum Claim: Sendable {
+    /// A recent count, which the caller uses.
     case known(Int64)
     /// The caller counts, and calls `finish`.
     case count

@@ -32,7 +32,7 @@ struct RequestFailures: Sendable {
     )
   }
 
-  /// What the client gets of it; statements and files are only logged.
+  /// The error that the client receives; statements and files are only logged.
   private static func storageFailure(_ error: any Error) -> ErrorDictionary {
     let file = error as NSError
     let isOfFiles = [NSCocoaErrorDomain, NSPOSIXErrorDomain].contains(file.domain)

@@ -6,7 +6,7 @@ import Foundation
 /// it would be served to clients in place of their data.
 struct OrphanedFolder: Error, Hashable, CustomStringConvertible {
   var folder: String
-  /// What was found in it.
+  /// The names of the data that the folder contains.
   var found: String
 
   var description: String {

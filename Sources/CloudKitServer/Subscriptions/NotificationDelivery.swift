@@ -130,8 +130,8 @@ package final class NotificationDelivery: Sendable {
       let events = try storage.events(after: position.withLock { $0 }, limit: 500)
       guard !events.isEmpty else { return }
       for event in events {
-        // An unreadable event is of another version: its listeners fetch changes at their next
-        // opportunity.
+        // A server of another version wrote an event that is unreadable here: its listeners fetch
+        // changes at their next opportunity.
         if let note = try? WireCoding.decode(CommitNotification.self, from: event.body) {
           try deliver(note, of: event)
         }

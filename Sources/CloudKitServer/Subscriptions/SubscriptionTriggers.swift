@@ -33,7 +33,8 @@ struct SubscriptionTriggers {
 
   /// The ID of another subscription that fires on the same changes, and that the request does not delete.
   ///
-  /// A subscription that fired on them before has none: servers of before accepted duplicates.
+  /// Nil if the stored subscription with this ID fires on the same changes already: earlier servers
+  /// accepted duplicates, which may be saved again.
   func duplicate(of subscription: Subscription, id: String, deleting: Set<String>) -> String? {
     guard let trigger = Trigger(subscription), triggers[id] != trigger else { return nil }
     return triggers.filter { !deleting.contains($0.key) && $0.value == trigger }.keys.min()

@@ -3,13 +3,13 @@ import Foundation
 
 /// Which people of a container others find by an e-mail address or a telephone number.
 package enum DiscoveryPolicy: String, Codable, Hashable, Sendable, CaseIterable {
-  /// All who have not said no.
+  /// All people who have not refused.
   case everyone
-  /// Those who have consented, as in CloudKit.
+  /// People who have consented, as in CloudKit.
   case consent
 }
 
-/// What a person has said about being found by others in a container.
+/// A person's consent to be found by others in a container, or its refusal.
 struct Discoverability: Codable, Hashable, Sendable {
   var isGranted: Bool
 

@@ -10,8 +10,8 @@ import Darwin
 
 /// The drafts that a saved file is written as, `.NAME-UUID` beside it.
 ///
-/// A draft is locked as long as it is being written. One that is not locked is of a process that was
-/// killed.
+/// A process locks a draft as long as it writes it. A draft without a lock was left by a process that
+/// was killed.
 extension FileSystem {
   private static let nameLength = 36
 
@@ -21,7 +21,7 @@ extension FileSystem {
       .appendingPathComponent(".\(place.lastPathComponent)-\(UUID().uuidString)")
   }
 
-  /// Makes and locks a draft for a place; nil where the folder has gone.
+  /// Makes and locks a draft for a place; nil where the folder no longer exists.
   static func makeDraft(of path: String) throws -> (descriptor: Int32, path: String)? {
     while true {
       let draft = draftPath(of: path)
@@ -33,7 +33,7 @@ extension FileSystem {
       guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK,
         fstat(descriptor, &found) != 0 || found.st_nlink > 0
       else {
-        // Taken for one that was left, before it was locked.
+        // Before the lock, another process took the draft for one that was left, and removes it.
         close(descriptor)
         continue
       }
@@ -41,8 +41,8 @@ extension FileSystem {
     }
   }
 
-  /// Removes the drafts of one file, or of all files of a folder, that processes which were killed have
-  /// left, as far as that goes.
+  /// Removes the drafts that killed processes left, of one file or of all files of a folder; drafts that
+  /// cannot be removed stay.
   package static func removeDrafts(in folder: String, of name: String? = nil) {
     // What cannot be listed or removed costs space and nothing else.
     guard let names = try? names(in: folder) else { return }
@@ -53,7 +53,7 @@ extension FileSystem {
     }
   }
 
-  /// The name of the file that a draft is of; nil for a name that is no draft's.
+  /// The name of the file that a draft was written for; nil if the name is not a draft's.
   private static func file(ofDraft name: String) -> String? {
     let (owner, identifier) = (name.dropLast(nameLength + 1).dropFirst(), name.suffix(nameLength))
     guard name.first == ".", !owner.isEmpty, name.dropLast(nameLength).last == "-",

@@ -45,7 +45,7 @@ final class AdoptionFinder: SyntaxVisitor {
 
   private static let coreFoundationPrefixes = ["CFAbsoluteTime", "CFRunLoop"]
 
-  /// Types of results that are of any entity.
+  /// Result types of fetches that name no entity.
   private static let resultsWithoutEntity: Set<String> = [
     "NSDictionary", "NSManagedObjectID", "NSNumber",
   ]

@@ -28,7 +28,7 @@ package struct FrameworkUse: Hashable {
 
   /// Adds what a source file uses.
   ///
-  /// What stands in its strings and comments is not used.
+  /// Names in strings and comments do not count.
   package mutating func add(_ source: String) {
     let finder = UseFinder(viewMode: .sourceAccurate)
     finder.walk(Parser.parse(source: source))

@@ -1,7 +1,7 @@
 import Foundation
 
 extension CKError {
-  /// What went wrong.
+  /// The kind of an error.
   public enum Code: Int, Sendable {
     /// An error inside the client that nothing else names.
     case internalError = 1

@@ -33,7 +33,7 @@ public struct CKError: CustomNSError, Error, Hashable, CustomStringConvertible,
   // Unchecked: the user info never changes after the initializer, and holds records, errors,
   // strings and numbers only.
 
-  /// What went wrong.
+  /// The kind of the error.
   public let code: CKError.Code
   /// The details of the error, by the keys that Apple documents.
   public let userInfo: [String: Any]

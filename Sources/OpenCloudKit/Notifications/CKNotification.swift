@@ -19,7 +19,7 @@ open class CKNotification: NSObject, @unchecked Sendable {
     case database = 4
   }
 
-  /// What identifies a notification.
+  /// The identifier of a notification.
   public typealias ID = CKNotificationID
 
   let payload: NotificationPayload
@@ -33,7 +33,7 @@ open class CKNotification: NSObject, @unchecked Sendable {
     super.init()
   }
 
-  /// What identifies the notification.
+  /// The identifier of the notification.
   public final var notificationID: CKNotification.ID? {
     payload.notificationID.map { CKNotificationID($0) }
   }

@@ -2,7 +2,7 @@ import Foundation
 
 // Not nested, for the archives' sake: see `CKRecordID`.
 
-/// What identifies a notification.
+/// The identifier of a notification.
 public final class CKNotificationID: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable {
   // Unchecked: immutable after the initializer.
 

@@ -16,7 +16,7 @@ import Foundation
 public final class CKModifyRecordsOperation: CKDatabaseOperation, @unchecked Sendable {
   // Unchecked: set before the operation is queued.
 
-  /// What a save does when the record on the server is another version.
+  /// How a save treats a record whose version on the server differs.
   public enum RecordSavePolicy: Int, Sendable {
     /// The save fails when the record on the server is newer.
     case ifServerRecordUnchanged = 0
@@ -31,7 +31,7 @@ public final class CKModifyRecordsOperation: CKDatabaseOperation, @unchecked Sen
   public var recordsToSave: [CKRecord]?
   /// The records to delete.
   public var recordIDsToDelete: [CKRecord.ID]?
-  /// What a save does when the record on the server is another version.
+  /// How a save treats a record whose version on the server differs.
   public var savePolicy: CKModifyRecordsOperation.RecordSavePolicy = .ifServerRecordUnchanged
   /// Whether all records of a custom zone are saved or none.
   public var isAtomic = true

@@ -74,7 +74,7 @@ public final class CKOperationGroup: NSObject, NSSecureCoding, NSCopying, @unche
     }
   }
 
-  /// What the operations are for, such as "first sync".
+  /// The purpose of the operations, such as "first sync".
   public var name: String? {
     get { state.withLock { $0.name } }
     set { state.withLock { $0.name = newValue } }

@@ -77,7 +77,7 @@ open class CKRecord: NSObject, NSSecureCoding, NSCopying, CKRecordKeyValueSettin
 
   /// The name of the record's type.
   public let recordType: CKRecord.RecordType
-  /// What identifies the record in its database.
+  /// The identifier of the record in its database.
   public let recordID: CKRecord.ID
 
   // MARK: Creating records
@@ -358,7 +358,7 @@ extension CKRecord {
 
   /// Replaces the system fields after a successful save.
   ///
-  /// What was set during the save stays changed: fields, the parent and a new share.
+  /// Fields, the parent and a new share that were set during the save stay changed.
   package func adoptSaved(system: SystemFields, sent: SystemFields, fields: [FieldKey: Field?]) {
     state.withLock { state in
       let current = state.system

@@ -1,7 +1,7 @@
 import Foundation
 
 extension CKRecord {
-  /// What happens to a record when the record that it references is deleted.
+  /// The effect on a record when the record that it references is deleted.
   public enum ReferenceAction: UInt, Sendable {
     /// Nothing.
     case none = 0
@@ -33,13 +33,13 @@ extension CKRecord {
 public final class CKReference: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable {
   // Unchecked: immutable after the initializer.
 
-  /// What happens when the referenced record is deleted, by an older name.
+  /// The effect of the referenced record's deletion, by an older name.
   @available(*, deprecated, renamed: "CKRecord.ReferenceAction")
   public typealias Action = CKRecord.ReferenceAction
 
   /// The referenced record.
   public let recordID: CKRecord.ID
-  /// What happens when the referenced record is deleted.
+  /// The effect of the referenced record's deletion.
   public let action: CKRecord.ReferenceAction
 
   /// Creates a reference to the record of an identifier.

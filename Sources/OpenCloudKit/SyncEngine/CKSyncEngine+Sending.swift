@@ -27,7 +27,7 @@ extension CKSyncEngine {
     }
   }
 
-  /// What the delegate was offered when it had no more records to send.
+  /// The changes that the delegate was offered when it had no more records to send.
   struct Offered: Sendable {
     /// The pending changes; those of them that are still pending have no record.
     var changes: PendingChanges<CKRecord.ID, PendingRecordZoneChange>

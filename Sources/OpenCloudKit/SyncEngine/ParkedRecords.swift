@@ -136,7 +136,7 @@ extension CKError {
   /// for a retry of their own.
   var isParkable: Bool { isServiceFailure && isInconclusive }
 
-  /// Whether the error is of changes that wait for a retry of their own, and of nothing else.
+  /// Whether the error concerns only changes that wait for a retry of their own.
   package var isOfParkedChangesOnly: Bool {
     guard code == .partialFailure, let items = partialErrorsByItemID, !items.isEmpty else {
       return false

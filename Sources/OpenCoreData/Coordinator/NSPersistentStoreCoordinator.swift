@@ -280,7 +280,7 @@ open class NSPersistentStoreCoordinator: NSObject, @unchecked Sendable {
 
   // MARK: Identifiers
 
-  /// The identifier that a URL stands for; nil where the URL is of none of the stores.
+  /// The identifier that a URL represents; nil if the URL belongs to none of the stores.
   open func managedObjectID(forURIRepresentation url: URL) -> NSManagedObjectID? {
     guard url.scheme == "x-coredata", let host = url.host, !host.isEmpty else { return nil }
     let parts = url.pathComponents.filter { $0 != "/" }

@@ -35,7 +35,7 @@ struct FetchPlan {
     stores = request.affectedStores
   }
 
-  /// Whether an object is of the fetched entity.
+  /// Whether an object has the fetched entity, or a subentity that is included.
   func covers(_ object: NSManagedObject) -> Bool { covers(object.template.layout) }
 
   func covers(_ layout: EntityLayout) -> Bool {

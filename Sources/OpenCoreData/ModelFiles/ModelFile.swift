@@ -193,7 +193,7 @@ package enum ModelFile {
       .unsupported,
       file: url.path,
       element: "elements",
-      found: "the model is in the binary format of before Xcode 4",
+      found: "the model has a binary format from before Xcode 4",
       expected: "an XML file named contents; open the model in Xcode 4 or later and save it"
     )
   }

@@ -31,7 +31,10 @@ struct ContainerOptions: ParsableArguments {
   )
   var containerID: String
 
-  @Option(name: .customLong("team-id"), help: "Accepted as cktool has it; a server has one team.")
+  @Option(
+    name: .customLong("team-id"),
+    help: "Ignored: cktool has this option, and a server has one team."
+  )
   var teamID: String?
 }
 

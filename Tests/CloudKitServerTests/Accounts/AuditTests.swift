@@ -163,7 +163,7 @@ struct AuditTests {
     )
   }
 
-  @Test("What an administrator looks up of people and their devices is in the log")
+  @Test("An administrator's look-ups of people and their devices are in the log")
   func looks() async throws {
     let admin = try await server()
     _ = try await admin.call("users/list")

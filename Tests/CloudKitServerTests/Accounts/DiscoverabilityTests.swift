@@ -41,7 +41,7 @@ struct DiscoverabilityTests {
   private static let address = LookupInfo(emailAddress: "ada@example.com")
   private static let number = LookupInfo(phoneNumber: "+49301234567")
 
-  @Test("Who has not consented is found by no address and no number, and is found once they have")
+  @Test("A person is found by an address or a number only after consenting")
   func consent() async throws {
     let (server, ada, bob) = try await world(.consent)
     try await server.service.accounts.change("ada", .init(phoneNumber: "+49 30 1234567"))

@@ -381,14 +381,14 @@ struct RevocationTests {
     let second = try await register(ada)
     #expect(try listens(server, first))
     #expect(try listens(server, second))
-    let nobodys = try await register(server.visitor.extended)
-    #expect(try listens(server, nobodys))
+    let anonymous = try await register(server.visitor.extended)
+    #expect(try listens(server, anonymous))
     let stored = try server.service.storage.read {
-      try $0.device(token: TokenDigest.of(nobodys))
+      try $0.device(token: TokenDigest.of(anonymous))
     }
     #expect(stored == nil)
     server.clock.advance(seconds: 91 * 24 * 3600)
-    #expect(try !listens(server, nobodys))
+    #expect(try !listens(server, anonymous))
   }
 
   @Test("The data folder has no device token")

@@ -159,7 +159,7 @@ struct QuotaTests {
     #expect(try await create(["one-more"], ada).status == 200)
   }
 
-  @Test("What one person adds between two counts of a public database is counted in time")
+  @Test("Bytes that one person adds between two counts of a public database count in time")
   func addedBetweenCounts() throws {
     let ledger = QuotaLedger()
     let place = PartitionID(rawValue: 1)

@@ -51,7 +51,7 @@ struct ReplyHeaderTests {
     #expect(await server.send("GET", "/my-account").status == 200)
   }
 
-  @Test("Without HTTPS nothing asks browsers for it")
+  @Test("A server without HTTPS sends no Strict-Transport-Security")
   func plain() async throws {
     let server = try await TestServer()
     let reply = await server.send("GET", "/my-account")

@@ -31,7 +31,7 @@ struct RequestBoundsTests {
     #expect(error.reason == "request is larger than \(limit) bytes")
   }
 
-  @Test("Of a form or a query, a hundred items are read")
+  @Test("Only the first hundred items of a form or a query are read")
   func items() {
     let text = (0..<1000).map { "k\($0)=v" }.joined(separator: "&")
     #expect(RequestTarget.form(text).count == 100)

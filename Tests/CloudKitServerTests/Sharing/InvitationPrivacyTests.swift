@@ -33,7 +33,7 @@ struct InvitationPrivacyTests {
     #expect(joined[1].userIdentity?.nameComponents?.givenName == "Bob")
   }
 
-  @Test("Who is invited by the record name is shown by it, without other names")
+  @Test("An invitation by record name shows the record name and no other name")
   func recordName() async throws {
     let server = try await TestServer(discovery: .consent)
     let owner = try await server.person("ada")

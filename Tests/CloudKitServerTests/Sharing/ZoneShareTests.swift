@@ -41,7 +41,7 @@ struct ZoneShareTests {
     return reply.zones.compactMap(\.item)
   }
 
-  @Test("Its owner and participants see that a zone is shared as a whole, until it no longer is")
+  @Test("Owner and participants see that a zone is shared as a whole, until the share ends")
   func everywhere() async throws {
     let server = try await TestServer()
     let (owner, guest) = (try await server.person("ada"), try await server.person("bob"))

@@ -30,7 +30,7 @@ struct StorageAuditTests {
       ("DELETE FROM databases", "a partition of the directory has no counter"),
       ("UPDATE databases SET counter = 0", "a zone has a later change than its database's counter"),
       ("DELETE FROM zones", "a record is in a zone that does not exist"),
-      ("DELETE FROM accounts", "a session is of an account that does not exist"),
+      ("DELETE FROM accounts", "a session belongs to an account that does not exist"),
     ]
   )
   func damaged(_ statement: String, _ sentence: String) async throws {

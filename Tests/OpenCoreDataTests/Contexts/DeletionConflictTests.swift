@@ -5,7 +5,7 @@ import WatershedSQLite
 
 @Suite("Conflicts of deletions with changes of another context")
 struct DeletionConflictTests {
-  @Test("What the app deleted itself stays deleted when the deletion of its owner is revoked")
+  @Test("An object that the app deleted stays deleted when the deletion of its owner is revoked")
   func ownDeletion() throws {
     let stack = try FolderStack()
     try stack.fill("a", "b", "c")

@@ -59,7 +59,10 @@ struct RevokedDeletionEffectsTests {
     }
   }
 
-  @Test("What a child edited and its cascade deleted comes back with the edit", arguments: [1, 2])
+  @Test(
+    "An object that a child edited and its cascade deleted comes back with the edit",
+    arguments: [1, 2]
+  )
   func editInChild(depth: Int) throws {
     let stack = try FolderStack()
     try stack.fill("a", "b")
@@ -82,7 +85,7 @@ struct RevokedDeletionEffectsTests {
     try #expect(stack.posts() == ["b in renamed", "edited in renamed"])
   }
 
-  @Test("What a child moved to an owner whose cascade deleted it comes back as its member")
+  @Test("An object that a child moved into a cascade is restored as a member of the owner")
   func moveIntoCascadeInChild() throws {
     let stack = try movable(.cascadeDeleteRule)
     let first = stack.first
@@ -153,7 +156,7 @@ struct RevokedDeletionEffectsTests {
     try #expect(stack.posts() == ["a in old"])
   }
 
-  @Test("What the app deleted in a child stays deleted")
+  @Test("An object that the app deleted in a child stays deleted")
   func ownDeletionInChild() throws {
     let stack = try FolderStack()
     try stack.fill("a", "b")

@@ -82,7 +82,7 @@ struct RevokedDeletionTests {
     }
   }
 
-  @Test("What the app has deleted itself stays deleted")
+  @Test("An object that the app has deleted itself stays deleted")
   func ownDeletion() throws {
     try mine.performAndWait {
       let reader = Reader(context: mine)

@@ -227,7 +227,10 @@ struct VanishedRowTests {
     }
   }
 
-  @Test("Both sides of a one-to-one are set where one row is written again", arguments: keeping)
+  @Test(
+    "A save that inserts a deleted row again sets both sides of a one-to-one",
+    arguments: keeping
+  )
   func bothSides(policy: NSMergePolicy) throws {
     let library = try Library()
     try withCard(library)

@@ -71,7 +71,7 @@ struct SQLDebugTests {
     #expect(lines.contains { $0.hasPrefix("\t") && ($0.contains("SCAN") || $0.contains("SEARCH")) })
   }
 
-  @Test("Without the argument nothing is printed")
+  @Test("Without -com.apple.CoreData.SQLDebug no SQL is printed")
   func silent() async throws {
     let result = await #expect(processExitsWith: .success, observing: [\.standardErrorContent]) {
       try Self.work(nil)

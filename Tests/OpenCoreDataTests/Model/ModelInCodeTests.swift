@@ -327,12 +327,12 @@ struct ModelInCodeTests {
       book?.properties.append(editor)
     }
     #expect(false1?.localizedDescription.contains("Book.sequel") == true)
-    let twins = failure { model in
-      let twin = NSEntityDescription()
-      twin.name = "Book"
-      model.entities.append(twin)
+    let duplicates = failure { model in
+      let second = NSEntityDescription()
+      second.name = "Book"
+      model.entities.append(second)
     }
-    #expect(twins?.localizedDescription.contains("'Book'") == true)
+    #expect(duplicates?.localizedDescription.contains("'Book'") == true)
   }
 
   @Test("An error names an unknown entity, when inserting and when fetching")

@@ -321,33 +321,33 @@ struct StateObservingTests {
     let context = library.context()
     try context.performAndWait {
       let reader = Reader(context: context)
-      var told: [String] = []
+      var observed: [String] = []
       let observations = [
         reader.observe(\.hasChanges, options: [.old, .new]) { _, change in
-          told.append("changes \(change.oldValue ?? false)-\(change.newValue ?? false)")
+          observed.append("changes \(change.oldValue ?? false)-\(change.newValue ?? false)")
         },
         reader.observe(\.isInserted, options: .new) { _, change in
-          told.append("inserted \(change.newValue ?? false)")
+          observed.append("inserted \(change.newValue ?? false)")
         },
         reader.observe(\.isUpdated, options: .new) { _, change in
-          told.append("updated \(change.newValue ?? false)")
+          observed.append("updated \(change.newValue ?? false)")
         },
         reader.observe(\.isDeleted, options: .new) { _, change in
-          told.append("deleted \(change.newValue ?? false)")
+          observed.append("deleted \(change.newValue ?? false)")
         },
       ]
       try context.save()
-      #expect(told == ["changes true-false", "inserted false"])
-      told = []
+      #expect(observed == ["changes true-false", "inserted false"])
+      observed = []
       reader.name = "Ada"
       reader.name = "Eve"
-      #expect(told == ["changes false-true", "updated true"])
-      told = []
+      #expect(observed == ["changes false-true", "updated true"])
+      observed = []
       context.rollback()
-      #expect(told == ["changes true-false", "updated false"])
-      told = []
+      #expect(observed == ["changes true-false", "updated false"])
+      observed = []
       context.delete(reader)
-      #expect(told == ["changes false-true", "deleted true"])
+      #expect(observed == ["changes false-true", "deleted true"])
       for observation in observations { observation.invalidate() }
     }
   }
@@ -358,28 +358,28 @@ struct StateObservingTests {
     let context = library.context()
     try context.performAndWait {
       let reader = Reader(context: context)
-      var told: [String] = []
+      var observed: [String] = []
       let observations = [
         reader.observe(\.isFault, options: .new) { _, change in
-          told.append("fault \(change.newValue ?? false)")
+          observed.append("fault \(change.newValue ?? false)")
         },
         reader.observe(\.objectID, options: [.old, .new]) { _, change in
-          told.append("\(change.oldValue?.isTemporaryID ?? false)")
-          told.append("\(change.newValue?.isTemporaryID ?? true)")
+          observed.append("\(change.oldValue?.isTemporaryID ?? false)")
+          observed.append("\(change.newValue?.isTemporaryID ?? true)")
         },
         reader.observe(\.managedObjectContext, options: .new) { _, change in
-          told.append(change.newValue.map { $0 == nil ? "no context" : "context" } ?? "?")
+          observed.append(change.newValue.map { $0 == nil ? "no context" : "context" } ?? "?")
         },
       ]
       try context.save()
-      #expect(told == ["true", "false"])
-      told = []
+      #expect(observed == ["true", "false"])
+      observed = []
       context.refresh(reader, mergeChanges: false)
       _ = reader.name
-      #expect(told == ["fault true", "fault false"])
-      told = []
+      #expect(observed == ["fault true", "fault false"])
+      observed = []
       context.reset()
-      #expect(told == ["fault true", "no context"])
+      #expect(observed == ["fault true", "no context"])
       for observation in observations { observation.invalidate() }
     }
   }
@@ -398,12 +398,12 @@ struct StateObservingTests {
       let request = NSFetchRequest<Card>(entityName: "Card")
       let card = try #require(try context.fetch(request).first)
       #expect(card.isFault)
-      var told: [Bool?] = []
+      var observed: [Bool?] = []
       let observation = card.observe(\.isFault, options: .new) { _, change in
-        told.append(change.newValue)
+        observed.append(change.newValue)
       }
       #expect(card.number == "7")
-      #expect(told == [false])
+      #expect(observed == [false])
       observation.invalidate()
     }
   }
@@ -414,9 +414,9 @@ struct StateObservingTests {
     let context = library.context()
     try context.performAndWait {
       let watcher = ObservingTests.Watcher()
-      var told: [Bool] = []
+      var observed: [Bool] = []
       let observation = context.observe(\.hasChanges, options: [.initial, .new]) { _, change in
-        told.append(change.newValue ?? false)
+        observed.append(change.newValue ?? false)
       }
       context.addObserver(watcher, forKeyPath: "hasChanges", options: .new, context: nil)
       let reader = Reader(context: context)
@@ -427,7 +427,7 @@ struct StateObservingTests {
       observation.invalidate()
       context.removeObserver(watcher, forKeyPath: "hasChanges")
       _ = Reader(context: context)
-      #expect(told == [false, true, false, true, false])
+      #expect(observed == [false, true, false, true, false])
       #expect(watcher.changes.count == 4)
     }
   }

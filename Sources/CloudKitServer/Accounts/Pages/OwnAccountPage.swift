@@ -9,9 +9,9 @@ struct OwnAccountPage {
   var overview: AccountOverview
   var session: String
   var message: String?
-  /// What was refused, and by which form it was asked for.
+  /// The refused request, with the form that sent it.
   var refusal: Refusal?
-  /// What is shown this once: a secret for an authenticator app, or recovery codes.
+  /// A secret for an authenticator app; like recovery codes, it is shown once.
   var secret: SecondFactorOffer?
   var recoveryCodes: [String]?
   var export: AccountExportLink?

@@ -88,7 +88,7 @@ final class PasswordService: Sendable {
     guard PasswordHash.isKeyed(account) else {
       return PasswordHash.isEqual(hash, account.passwordHash)
     }
-    // What no key has made is the code of no password: the account signs in elsewhere.
+    // A hash that no key has made is not readable: the account signs in elsewhere, not by a password.
     return (try? vault.isCode(account.passwordHash, of: hash, for: Self.purpose)) ?? false
   }
 

@@ -46,7 +46,7 @@ struct StorageAudit<Session: SQLSession> {
         """
       ),
       (
-        "an entry of an index is of a record that does not exist",
+        "an index entry belongs to a record that does not exist",
         """
         SELECT i.partition FROM index_entries AS i LEFT JOIN records AS r
           ON r.partition = i.partition AND r.zone = i.zone AND r.name = i.name AND r.deleted = 0
@@ -54,7 +54,7 @@ struct StorageAudit<Session: SQLSession> {
         """
       ),
       (
-        "the use of a file is of a record that does not exist",
+        "the use of a file belongs to a record that does not exist",
         """
         SELECT u.partition FROM asset_uses AS u LEFT JOIN records AS r
           ON r.partition = u.partition AND r.zone = u.zone AND r.name = u.name AND r.deleted = 0
@@ -62,7 +62,7 @@ struct StorageAudit<Session: SQLSession> {
         """
       ),
       (
-        "a reference is of a record that does not exist",
+        "a reference belongs to a record that does not exist",
         """
         SELECT f.partition FROM record_references AS f LEFT JOIN records AS r
           ON r.partition = f.partition AND r.zone = f.zone AND r.name = f.source AND r.deleted = 0
@@ -70,7 +70,7 @@ struct StorageAudit<Session: SQLSession> {
         """
       ),
       (
-        "a session is of an account that does not exist",
+        "a session belongs to an account that does not exist",
         """
         SELECT 0 FROM sessions AS s LEFT JOIN accounts AS a ON a.id = s.account
         WHERE a.id IS NULL

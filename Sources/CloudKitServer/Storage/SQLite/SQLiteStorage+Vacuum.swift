@@ -16,7 +16,7 @@ extension SQLiteStorage {
     return try StorageFailure.converting {
       let connection = try SQLiteConnection(path: file.path, mode: .readWrite)
       try StorageFormat.current.check(SQLiteSession(connection: connection))
-      // What the log contains belongs to the file's size.
+      // The pages in the log count for the size of the file.
       try connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
       let before = try size()
       try connection.execute("VACUUM")

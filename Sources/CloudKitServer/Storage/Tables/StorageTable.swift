@@ -101,7 +101,7 @@ struct StorageTable: Sendable {
 }
 
 extension StorageTable {
-  /// What happens if a row with the same key exists.
+  /// How an insertion treats a row with the same key.
   enum Conflict: Hashable, Sendable {
     case refused
     case replaced

@@ -48,7 +48,7 @@ extension NSManagedObjectContext {
     }
   }
 
-  /// The objects of the rows that exist and are of the entity that a plan fetches.
+  /// The objects of those rows that exist and whose entity a plan fetches.
   func existingObjects(of keys: [ObjectKey], for plan: FetchPlan) throws -> [NSManagedObject] {
     let objects = keys.compactMap { key in
       template(of: key, for: plan).map { template, binding in
@@ -58,7 +58,7 @@ extension NSManagedObjectContext {
     return zip(objects, try haveRows(objects)).filter(\.1).map(\.0)
   }
 
-  /// The template of a key, where it is of the entity that a plan fetches.
+  /// The template of a key; nil if a plan does not fetch its entity.
   func template(
     of key: ObjectKey,
     for plan: FetchPlan

@@ -54,7 +54,7 @@ extension NSManagedObjectContext {
     return results.compactMap { $0 as? T }
   }
 
-  /// Casts without checking each object, where all are of one class and the first one is a `T`.
+  /// Casts without checking each object if all have one class and the first one is a `T`.
   private func typed<T: NSFetchRequestResult>(_ objects: [NSManagedObject]) -> [T] {
     guard let first = objects.first, first is T, T.self is NSManagedObject.Type else {
       return objects.compactMap { $0 as? T }

@@ -20,8 +20,8 @@ enum PropertyKeyPaths {
     if let keys = known.withLock({ $0.keys[keyPath] }) { return keys }
     guard let type = type(of: keyPath).rootType as? NSManagedObject.Type else { return nil }
     guard let entity = ManagedObjectModels.entity(of: type) else {
-      // The base class of several entities' classes, or a model that is not in use yet. Generated
-      // names are of modeled properties alone, and need no probe.
+      // The base class of several entities' classes, or a model that is not in use yet. Only
+      // modeled properties have generated names, which need no probe.
       return KeyPathNames.generatedName(of: keyPath).map { [$0] }
     }
     guard let keys = found(keyPath, from: entity) else { return nil }

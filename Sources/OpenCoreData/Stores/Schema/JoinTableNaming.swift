@@ -25,7 +25,7 @@ struct JoinTableNaming {
           done.insert(ObjectIdentifier(relationship)).inserted
         else { continue }
         done.insert(ObjectIdentifier(inverse))
-        // If both sides are of one entity, either may name the table; most files use the later
+        // If one entity declares both sides, either may name the table; most files use the later
         // name.
         let isSwapped =
           source == target && VersionHash.precedes(relationship.name, inverse.name)
