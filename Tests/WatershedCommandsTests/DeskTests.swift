@@ -63,6 +63,8 @@ struct DeskTests {
         "watershed_build_info{version=", "process_start_time_seconds ",
         "process_cpu_seconds_total ", "process_open_fds ", "watershed_connections ",
         "watershed_database_bytes ", "watershed_database_log_bytes ", "watershed_disk_free_bytes ",
+        #"watershed_commit_duration_seconds_bucket{le="+Inf"} "#,
+        "watershed_commit_duration_seconds_sum ", "watershed_commits_repeated_total ",
       ] {
         #expect(before.contains("\n" + name), "\(name)")
       }

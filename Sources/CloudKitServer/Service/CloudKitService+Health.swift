@@ -25,7 +25,8 @@ extension CloudKitService {
     # TYPE watershed_ready gauge
     watershed_ready \(isClosed ? 0 : 1)
 
-    """ + dataMetricsText + (mails.queue.map { Self.metricsText($0.counts) } ?? "")
+    """ + writer.times.metricsText + dataMetricsText
+      + (mails.queue.map { Self.metricsText($0.counts) } ?? "")
   }
 
   private static func metricsText(_ mails: MailQueue.Counts) -> String {

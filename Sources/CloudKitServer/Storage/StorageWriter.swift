@@ -6,10 +6,13 @@ import Effects
 /// As many lanes as the storage can use at a time; a partition's writes are queued in one of them.
 final class StorageWriter: Sendable {
   private let storage: any Storage
+  private let effects: Effects
   private let lanes: [Lane]
+  let times = CommitTimes()
 
   init(_ storage: any Storage, _ effects: Effects) {
     self.storage = storage
+    self.effects = effects
     lanes = (0..<storage.writerCount).map { effects.waitingLane("server storage \($0)") }
   }
 
@@ -26,14 +29,17 @@ final class StorageWriter: Sendable {
     to partition: PartitionID? = nil,
     _ decide: @escaping @Sendable () throws -> (WriteBatch?, Result)
   ) async throws -> Result {
-    try await lanes[Self.lane(of: partition, count: lanes.count)].run { [storage] in
+    try await lanes[Self.lane(of: partition, count: lanes.count)].run { [storage, effects, times] in
       for _ in 0..<16 {
         let (batch, result) = try decide()
         guard let batch else { return result }
+        let start = effects.clock.uptime
         do {
           try storage.commit(batch)
+          times.committed(in: effects.clock.uptime - start)
           return result
         } catch is ExpectationFailed {
+          times.repeated()
           continue
         }
       }
