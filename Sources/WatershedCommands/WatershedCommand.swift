@@ -15,7 +15,7 @@ public struct WatershedCommand: AsyncParsableCommand {
       DemoCommand.self, ServeCommand.self, ExecCommand.self, NewCommand.self, AdoptCommand.self,
       ModelCommand.self, RecoveryCommand.self, StorageCommand.self,
       ServerCommand.self, ServerCommand.Status.self, UsageCommand.self, LoginCommand.self,
-      UsersCommand.self, ContainersCommand.self,
+      UsersCommand.self, SessionsCommand.self, ContainersCommand.self,
       TokensCommand.self,
       KeysCommand.self, SchemaCommand.self,
       RecordsCommand.self, ZonesCommand.self, ChangesCommand.self, SubscriptionsCommand.self,

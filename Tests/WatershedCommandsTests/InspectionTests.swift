@@ -71,6 +71,26 @@ struct InspectionTests {
     }
   }
 
+  @Test("sessions lists and ends the sign-ins of a user, and an unknown one names the list")
+  func sessions() async throws {
+    try await withServer { server in
+      #expect(try await server.run("users", "sign-out", "demo").exitCode == 0)
+      let signedIn = try await server.run("users", "sign-in", "demo", "--container-id", "iCloud.a")
+      #expect(signedIn.exitCode == 0, "\(signedIn.errors)")
+      let listed = try await server.run("sessions", "list", "demo", "--output", "json")
+      let sessions = try #require(try listed.object()["sessions"] as? [[String: Any]])
+      #expect(sessions.map { $0["container"] as? String } == ["iCloud.a"])
+      let id = try #require(sessions.first?["id"] as? String)
+      let table = try await server.run("sessions", "list", "demo", "--output", "text").output
+      #expect(table.hasPrefix("ID") && table.contains(id), "\(table)")
+      #expect(try await server.run("sessions", "end", "demo", id).exitCode == 0)
+      let again = try await server.run("sessions", "end", "demo", id)
+      #expect(again.exitCode == 1)
+      #expect(again.errors.contains("next: watershed sessions list NAME"), "\(again.errors)")
+      #expect(try await server.run("sessions", "list", "demo", "--output", "text").output.isEmpty)
+    }
+  }
+
   @Test("changes lists what a device would fetch since a token, deletions included")
   func changes() async throws {
     try await withServer { server in

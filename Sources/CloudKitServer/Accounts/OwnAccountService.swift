@@ -5,10 +5,8 @@ import Foundation
 /// What users see and change of their own account.
 final class OwnAccountService: Sendable {
   private let storage: any Storage
-  private let writer: StorageWriter
   private let accounts: AccountService
   private let sessions: SessionService
-  private let devices: DeviceService
   private let passwords: PasswordService
   private let secondFactors: SecondFactorService
   private let mails: AccountMails
@@ -17,10 +15,8 @@ final class OwnAccountService: Sendable {
 
   init(
     storage: any Storage,
-    writer: StorageWriter,
     accounts: AccountService,
     sessions: SessionService,
-    devices: DeviceService,
     passwords: PasswordService,
     secondFactors: SecondFactorService,
     mails: AccountMails,
@@ -28,10 +24,8 @@ final class OwnAccountService: Sendable {
     effects: Effects
   ) {
     self.storage = storage
-    self.writer = writer
     self.accounts = accounts
     self.sessions = sessions
-    self.devices = devices
     self.passwords = passwords
     self.secondFactors = secondFactors
     self.mails = mails
@@ -59,14 +53,7 @@ final class OwnAccountService: Sendable {
     let devices = try sessions.devices(ofAccount: id)
     return try storage.read { snapshot in
       let factor = try snapshot.secondFactor(of: id, now: now)?.0
-      let grants = try snapshot.entries(DirectoryRange(.refreshToken, owner: id, limit: .max))
-      let ofDevices = Set(
-        try grants.flatMap { try WireCoding.decode(RefreshGrant.self, from: $0.body).sessions }
-      )
-      let sessions = try snapshot.sessions(account: id).filter {
-        $0.expires > now && $0.audience.isListed
-          && !ofDevices.contains($0.digest)
-      }
+      let sessions = try sessions.signIns(ofAccount: id, snapshot)
       return AccountOverview(
         userName: own.account.userName,
         emailAddress: own.account.emailAddress,
@@ -77,7 +64,7 @@ final class OwnAccountService: Sendable {
         devices: devices,
         sessions: sessions.map {
           AccountOverview.Session(
-            id: Self.shownID($0),
+            id: $0.shownID,
             container: $0.container,
             expires: $0.expires,
             isOwn: $0.digest == own.session.digest
@@ -87,30 +74,11 @@ final class OwnAccountService: Sendable {
     }
   }
 
-  private static func shownID(_ session: StoredSession) -> String {
-    String(session.digest.prefix(32))
-  }
-
   // MARK: Ends of sign-ins
 
   /// Ends one of the user's own sessions, and the capabilities that it was issued.
   func endSession(_ id: String, of own: OwnAccount) async throws {
-    let account = own.account.id
-    try await writer.write { [storage] in
-      try storage.read { snapshot in
-        let sessions = try snapshot.sessions(account: account)
-        guard let session = sessions.first(where: { Self.shownID($0) == id }) else {
-          throw AdministrationError(description: "This sign-in no longer exists.")
-        }
-        var batch = WriteBatch()
-        batch.endedSessions = [session.digest]
-        try self.devices.endDevices(of: account, snapshot, in: &batch) {
-          $0.session == session.digest
-        }
-        return (batch, ())
-      }
-    }
-    sessions.credentialsEnded(of: account)
+    try await sessions.endSignIn(id, ofAccount: own.account.id)
     auditLog.record(
       "sign-out.page",
       by: own.account.userName,

@@ -37,7 +37,8 @@ package enum AdminEndpoint: Hashable, Sendable {
   package enum Tokens: String, CaseIterable, Sendable { case create, list, own, remove }
 
   package enum Users: String, CaseIterable, Sendable {
-    case create, delete, devices, list, restore, update
+    case create, delete, devices, list, restore, sessions, update
+    case endSession = "end-session"
     case removeFactor = "remove-factor"
     case resetPassword = "reset-password"
     case revokeDevice = "revoke-device"

@@ -48,6 +48,11 @@ extension CloudKitService {
     var isKept: Bool?
   }
 
+  private struct NamedSession: Decodable {
+    var userName: String
+    var id: String
+  }
+
   private struct NamedDevice: Decodable {
     var id: String
   }
@@ -121,6 +126,17 @@ extension CloudKitService {
       let devices = try sessions.devices(of: user.userName)
       auditLog.record("user.devices", by: call, about: user.userName)
       return try call.write(["devices": devices])
+    case .sessions:
+      let user: NamedUser = try call.read()
+      let found = try sessions.signIns(of: user.userName)
+      auditLog.record("user.sessions", by: call, about: user.userName)
+      return try call.write(["sessions": found])
+    case .endSession:
+      let session: NamedSession = try call.read()
+      let account = try storage.account(named: session.userName)
+      try await sessions.endSignIn(session.id, ofAccount: account.id)
+      auditLog.record("user.end-session", by: call, about: account.userName)
+      return AdminCall.done
     case .revokeDevice:
       let device: NamedDevice = try call.read()
       let grant = try await sessions.revokeDevice(device.id)

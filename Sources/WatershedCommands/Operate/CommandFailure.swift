@@ -102,6 +102,7 @@ extension CommandFailure {
     if code == .zoneNotFound { return "watershed zones list" }
     if why.hasPrefix("There is no account") { return "watershed users list" }
     if why.hasPrefix("Did not find record type") { return "watershed schema export" }
+    if why.hasPrefix("This sign-in no longer exists") { return "watershed sessions list NAME" }
     if why.hasPrefix("There is no such API token") { return "watershed tokens list" }
     if why.contains("defined to be: ENCRYPTED_") {
       return #"add "isEncrypted": true to the field, beside its type and value"#

@@ -25,10 +25,8 @@ struct AccountServices: Sendable {
     accounts = AccountService(base, credentials, sessions, purges)
     ownAccounts = OwnAccountService(
       storage: base.storage,
-      writer: base.writer,
       accounts: accounts,
       sessions: sessions,
-      devices: notifications.devices,
       passwords: credentials.passwords,
       secondFactors: credentials.secondFactors,
       mails: credentials.mails,
