@@ -91,6 +91,46 @@ struct InspectionTests {
     }
   }
 
+  @Test("A purge of an account and a reset of development say how much data goes")
+  func sizes() async throws {
+    try await withServer { server in
+      try await create("a", server)
+      let reset = try await server.run("schema", "reset", "--container-id", "iCloud.a")
+      #expect(reset.exitCode == 64)
+      let size = /\(\d+ databases?, [1-9]\d* bytes, 0 files\)/
+      #expect(reset.errors.contains(size), "\(reset.errors)")
+      let purge = try await server.run("users", "delete", "Demo", "--purge")
+      #expect(purge.exitCode == 64)
+      #expect(purge.errors.contains(size), "\(purge.errors)")
+      let unknown = try await server.run("schema", "reset", "--container-id", "iCloud.no", "-y")
+      #expect(unknown.errors.contains("[NO_CONTAINER]"), "\(unknown.errors)")
+    }
+  }
+
+  @Test("Deleting a zone says how many records go, and asks first")
+  func zoneDeletion() async throws {
+    try await withServer { server in
+      #expect(try await run(["zones", "create", "notes"], server).exitCode == 0)
+      for name in ["a", "b"] { try await create(name, in: "notes", server) }
+      let gone = try await run(
+        ["records", "delete", "--record-name", "b", "-y"],
+        server,
+        in: "notes"
+      )
+      #expect(gone.exitCode == 0, "\(gone.errors)")
+      let asked = try await run(["zones", "delete", "notes"], server)
+      #expect(asked.exitCode == 64)
+      #expect(asked.errors.contains("delete notes and its 1 record,"), "\(asked.errors)")
+      let tried = try await run(["zones", "delete", "notes", "--dry-run"], server)
+      #expect(tried.exitCode == 0 && tried.errors.contains("Would delete notes and its 1 record."))
+      let deleted = try await run(["zones", "delete", "notes", "-y", "--output", "json"], server)
+      #expect(try deleted.object()["deletedRecords"] as? String == "1")
+      let missing = try await run(["zones", "delete", "notes", "-y"], server)
+      #expect(missing.exitCode == 1)
+      #expect(missing.errors.contains("next: watershed zones list"), "\(missing.errors)")
+    }
+  }
+
   @Test("changes lists what a device would fetch since a token, deletions included")
   func changes() async throws {
     try await withServer { server in

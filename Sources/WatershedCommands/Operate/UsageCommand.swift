@@ -20,7 +20,7 @@ struct UsageCommand: AsyncParsableCommand {
 
   func run() async throws {
     try await perform("the sizes cannot be listed") {
-      let databases = try await server.connect { try await all($0) }
+      let databases = try await server.connect { try await $0.usage() }
         .filter { containerId == nil || $0.container == containerId }
         .filter { user == nil || $0.userName == user }
         .sorted { $0.bytes > $1.bytes }
@@ -40,15 +40,28 @@ struct UsageCommand: AsyncParsableCommand {
       )
     }
   }
+}
 
-  private func all(_ server: AdminConnection) async throws -> [DatabaseUsage] {
+extension AdminConnection {
+  /// The sizes of all databases.
+  func usage() async throws -> [DatabaseUsage] {
     var found: [DatabaseUsage] = []
     var after: String?
     repeat {
-      let page: UsagePage = try await server.call(.usage(.list), AdminPage(after: after))
+      let page: UsagePage = try await call(.usage(.list), AdminPage(after: after))
       found += page.databases
       after = page.next
     } while after != nil
     return found
+  }
+}
+
+extension [DatabaseUsage] {
+  /// What a deletion of them loses, for the question before it.
+  var summary: String {
+    let bytes = reduce(0) { $0 + $1.bytes }
+    let files = reduce(0) { $0 + $1.files }
+    return
+      "\(Count.of(count, "database")), \(Count.of(Int(bytes), "byte")), \(Count.of(files, "file"))"
   }
 }

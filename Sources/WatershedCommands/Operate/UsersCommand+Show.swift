@@ -10,7 +10,7 @@ extension UsersCommand {
 
     @OptionGroup var person: PersonOptions
 
-    private struct Account: Encodable {
+    struct Account: Encodable {
       var user: AccountDescription
       var devices: [DeviceDescription]
       var databases: [DatabaseUsage]
@@ -20,20 +20,20 @@ extension UsersCommand {
 
     func run() async throws {
       try await perform("\(person.name) cannot be shown") {
-        let account = try await person.server.connect { try await read($0) }
+        let account = try await person.server.connect { try await Self.read(person.name, $0) }
         try person.output.write(account, text: Self.text(account))
       }
     }
 
-    private func read(_ server: AdminConnection) async throws -> Account {
+    static func read(_ name: String, _ server: AdminConnection) async throws -> Account {
       // The server finds the account, by its rules for names, or refuses the name.
-      let devices: Devices = try await server.call(.users(.devices), ["userName": person.name])
+      let devices: Devices = try await server.call(.users(.devices), ["userName": name])
       let all = try await List.allAccounts(server)
-      let wanted = Self.folded(person.name)
-      guard let index = all.firstIndex(where: { Self.folded($0.userName) == wanted }) else {
+      let wanted = folded(name)
+      guard let index = all.firstIndex(where: { folded($0.userName) == wanted }) else {
         throw CommandFailure(
           "NOT_FOUND",
-          what: "\(person.name) cannot be shown",
+          what: "\(name) cannot be shown",
           why: "the account was deleted while it was read",
           next: "watershed users list"
         )

@@ -185,8 +185,7 @@ struct UsersCommand: AsyncParsableCommand {
     func run() async throws {
       try await perform("\(person.name) was not deleted") {
         let deed =
-          purge
-          ? "remove \(person.name) and all data for good" : "disable the account \(person.name)"
+          purge ? try await purgeDeed() : "disable the account \(person.name)"
         guard try consent.isGiven(to: deed, person.output) else { return }
         let body = Body(userName: person.name, purge: purge)
         let _: NoReply = try await person.server.connect {
@@ -198,6 +197,14 @@ struct UsersCommand: AsyncParsableCommand {
           ["userName": person.name]
         )
       }
+    }
+
+    /// What would be done, with the sizes of what is lost.
+    private func purgeDeed() async throws -> String {
+      let databases = try await person.server.connect {
+        try await Show.read(person.name, $0).databases
+      }
+      return "remove \(person.name) and all data (\(databases.summary)) for good"
     }
   }
 

@@ -13,17 +13,15 @@ struct ZonesCommand: AsyncParsableCommand {
   struct List: AsyncParsableCommand {
     static let configuration = CommandConfiguration(abstract: "List the zones.")
 
-    @OptionGroup var server: ServerOptions
-    @OptionGroup var output: OutputOptions
-    @OptionGroup var database: DatabaseOptions
+    @OptionGroup var target: DatabaseTarget
 
     func run() async throws {
       try await perform("the zones cannot be listed") {
-        let reply: ZonesResponse = try await server.connect {
-          try await database.open($0).call(.listZones, NoReply())
+        let reply: ZonesResponse = try await target.open {
+          try await $0.call(.listZones, NoReply())
         }
         let zones = reply.zones.compactMap(\.item)
-        try output.write(
+        try target.output.write(
           "zones",
           zones,
           columns: zones.map { [$0.zoneID.zoneName, $0.zoneID.ownerRecordName ?? ""] },
@@ -36,15 +34,13 @@ struct ZonesCommand: AsyncParsableCommand {
   struct Create: AsyncParsableCommand {
     static let configuration = CommandConfiguration(abstract: "Create a zone.")
 
-    @OptionGroup var server: ServerOptions
-    @OptionGroup var output: OutputOptions
-    @OptionGroup var database: DatabaseOptions
+    @OptionGroup var target: DatabaseTarget
     @Argument(help: "The zone's name.") var name: String
 
     func run() async throws {
       try await perform("the zone was not created") {
-        try await ZonesCommand.change(.create, name, server, database)
-        try output.done("Created \(name).", ["zoneName": name])
+        try await ZonesCommand.change(.create, name, target)
+        try target.output.done("Created \(name).", ["zoneName": name])
       }
     }
   }
@@ -54,28 +50,42 @@ struct ZonesCommand: AsyncParsableCommand {
       abstract: "Delete a zone with every record in it."
     )
 
-    @OptionGroup var server: ServerOptions
-    @OptionGroup var output: OutputOptions
-    @OptionGroup var database: DatabaseOptions
+    @OptionGroup var target: DatabaseTarget
     @OptionGroup var consent: ConsentOptions
     @Argument(help: "The zone's name.") var name: String
 
     func run() async throws {
       try await perform("the zone was not deleted") {
-        guard try consent.isGiven(to: "delete \(name) and all of its records", output) else {
-          return
+        let count = try await target.open {
+          try await Self.recordCount(of: name, $0)
         }
-        try await ZonesCommand.change(.delete, name, server, database)
-        try output.done("Deleted \(name).", ["zoneName": name])
+        let lost = "\(name) and its \(Count.of(count, "record"))"
+        guard try consent.isGiven(to: "delete \(lost)", target.output) else { return }
+        try await ZonesCommand.change(.delete, name, target)
+        try target.output.done(
+          "Deleted \(lost).",
+          ["zoneName": name, "deletedRecords": "\(count)"]
+        )
       }
+    }
+
+    /// The records that the zone has, shares included.
+    private static func recordCount(
+      of name: String,
+      _ connection: DatabaseConnection
+    ) async throws -> Int {
+      var count = 0
+      try await connection.readZone(ZoneID(zoneName: name), FeedOptions(desiredKeys: [])) {
+        count += $0.count
+      }
+      return count
     }
   }
 
   fileprivate static func change(
     _ type: ZoneOperationType,
     _ name: String,
-    _ server: ServerOptions,
-    _ database: DatabaseOptions
+    _ target: DatabaseTarget
   ) async throws {
     let request = ModifyZonesRequest(operations: [
       ZoneOperation(
@@ -83,8 +93,8 @@ struct ZonesCommand: AsyncParsableCommand {
         zone: ZoneDictionary(zoneID: ZoneID(zoneName: name))
       )
     ])
-    let reply: ZonesResponse = try await server.connect {
-      try await database.open($0).call(.modifyZones, request)
+    let reply: ZonesResponse = try await target.open {
+      try await $0.call(.modifyZones, request)
     }
     for item in reply.zones { _ = try item.get() }
   }

@@ -5,20 +5,20 @@ import Foundation
 extension RecordsCommand {
   /// The server, the user and the zone of a command.
   struct Place: ParsableArguments {
-    @OptionGroup var server: ServerOptions
-    @OptionGroup var output: OutputOptions
-    @OptionGroup var database: DatabaseOptions
+    @OptionGroup var target: DatabaseTarget
     @Option(help: "The zone.") var zoneName = "_defaultZone"
 
     var zone: ZoneID { ZoneID(zoneName: zoneName) }
+
+    var server: ServerOptions { target.server }
+    var output: OutputOptions { target.output }
+    var database: DatabaseOptions { target.database }
 
     func open<Result>(
       makesContainer: Bool = false,
       _ body: (DatabaseConnection) async throws -> Result
     ) async throws -> Result {
-      try await server.connect {
-        try await body(try await database.open($0, makesContainer: makesContainer))
-      }
+      try await target.open(makesContainer: makesContainer, body)
     }
 
     /// Looks one record up.

@@ -14,16 +14,14 @@ struct SharesCommand: AsyncParsableCommand {
       abstract: "List the shares of all zones, with their rights and the number of participants."
     )
 
-    @OptionGroup var server: ServerOptions
-    @OptionGroup var output: OutputOptions
-    @OptionGroup var database: DatabaseOptions
+    @OptionGroup var target: DatabaseTarget
 
     func run() async throws {
       try await perform("the shares cannot be listed") {
-        let shares = try await server.connect {
-          try await Self.shares(in: try await database.open($0))
+        let shares = try await target.open {
+          try await Self.shares(in: $0)
         }
-        try output.write(
+        try target.output.write(
           "shares",
           shares,
           columns: shares.map { share in
@@ -46,24 +44,12 @@ struct SharesCommand: AsyncParsableCommand {
       var found: [RecordDictionary] = []
       // The default zone has neither changes nor shares.
       for zone in reply.zones.compactMap(\.item?.zoneID) where zone.zoneName != "_defaultZone" {
-        var token: String?
-        var isComplete = false
-        while !isComplete {
-          let feed = FeedOptions(desiredRecordTypes: [ShareDictionary.recordType])
-          let page: ZoneChangesResponse = try await connection.patiently(
-            .zoneChanges,
-            ZoneChangesRequest(
-              zones: [ZoneChangesOptions(zoneID: zone, syncToken: token, feed: feed)]
-            )
-          )
-          guard let changes = try page.zones.first?.get() else { break }
-          for var record in try changes.records.map({ try $0.get() })
-          where record.deleted != true && record.sharing != nil {
+        let feed = FeedOptions(desiredRecordTypes: [ShareDictionary.recordType])
+        try await connection.readZone(zone, feed) { records in
+          for var record in records where record.sharing != nil {
             record.zoneID = record.zoneID ?? zone
             found.append(record)
           }
-          isComplete = changes.moreComing != true || changes.syncToken == token
-          token = changes.syncToken
         }
       }
       return found

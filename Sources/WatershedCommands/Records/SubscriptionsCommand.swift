@@ -12,17 +12,15 @@ struct SubscriptionsCommand: AsyncParsableCommand {
   struct List: AsyncParsableCommand {
     static let configuration = CommandConfiguration(abstract: "List the subscriptions.")
 
-    @OptionGroup var server: ServerOptions
-    @OptionGroup var output: OutputOptions
-    @OptionGroup var database: DatabaseOptions
+    @OptionGroup var target: DatabaseTarget
 
     func run() async throws {
       try await perform("the subscriptions cannot be listed") {
-        let reply: SubscriptionsResponse = try await server.connect {
-          try await database.open($0).call(.listSubscriptions, NoReply())
+        let reply: SubscriptionsResponse = try await target.open {
+          try await $0.call(.listSubscriptions, NoReply())
         }
         let subscriptions = try reply.subscriptions.map { try $0.get() }
-        try output.write(
+        try target.output.write(
           "subscriptions",
           subscriptions,
           columns: subscriptions.map {
@@ -43,25 +41,25 @@ struct SubscriptionsCommand: AsyncParsableCommand {
       abstract: "Delete a subscription; the app that made it is not notified by it any more."
     )
 
-    @OptionGroup var server: ServerOptions
-    @OptionGroup var output: OutputOptions
-    @OptionGroup var database: DatabaseOptions
+    @OptionGroup var target: DatabaseTarget
     @OptionGroup var consent: ConsentOptions
     @Argument(help: "The subscription's ID.") var id: String
 
     func run() async throws {
       try await perform("the subscription was not deleted") {
-        guard try consent.isGiven(to: "delete the subscription \(id)", output) else { return }
+        guard try consent.isGiven(to: "delete the subscription \(id)", target.output) else {
+          return
+        }
         var subscription = Subscription()
         subscription.subscriptionID = id
         let request = ModifySubscriptionsRequest(operations: [
           SubscriptionOperation(operationType: .delete, subscription: subscription)
         ])
-        let reply: SubscriptionsResponse = try await server.connect {
-          try await database.open($0).call(.modifySubscriptions, request)
+        let reply: SubscriptionsResponse = try await target.open {
+          try await $0.call(.modifySubscriptions, request)
         }
         for item in reply.subscriptions { _ = try item.get() }
-        try output.done("Deleted \(id).", ["subscriptionID": id])
+        try target.output.done("Deleted \(id).", ["subscriptionID": id])
       }
     }
   }

@@ -68,15 +68,18 @@ struct SchemaResetCommand: AsyncParsableCommand {
   func run() async throws {
     try await perform("development was not reset") {
       let name = container.containerID
-      guard
-        try consent.isGiven(
-          to: "replace the development schema of \(name) and delete all its development data",
-          output
-        )
-      else { return }
-      let _: NoReply = try await server.connect {
+      let lost = try await server.connect {
         try await $0.requireContainer(name)
-        return try await $0.call(.schema(.resetDevelopment), ["container": name])
+        return try await $0.usage().filter {
+          $0.container == name && $0.environment == .development
+        }
+      }
+      let deed =
+        "replace the development schema of \(name) and delete all its development data "
+        + "(\(lost.summary))"
+      guard try consent.isGiven(to: deed, output) else { return }
+      let _: NoReply = try await server.connect {
+        try await $0.call(.schema(.resetDevelopment), ["container": name])
       }
       output.remark("Development has production's schema and no data.")
     }
