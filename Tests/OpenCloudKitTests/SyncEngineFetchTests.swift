@@ -2,6 +2,7 @@ import CloudKitServer
 import CloudKitWebServices
 import Foundation
 import OpenCloudKit
+import Synchronization
 import Testing
 
 @Suite("CKSyncEngine: incomplete and expired fetches")
@@ -275,6 +276,81 @@ struct SyncEngineFetchTests {
     try await service.service.beginNewIncarnation()
     try await engine.fetchChanges()
     #expect(notes.texts == ["b": "old"])
+  }
+
+  /// Fails the next request for a zone's changes without a token.
+  private func failOneFirstPage(of service: RealService) {
+    let isLeft = Mutex(true)
+    service.intercept { request in
+      guard request.path.contains("changes/zone"),
+        !String(decoding: request.body, as: UTF8.self).contains("syncToken"),
+        isLeft.withLock({ isLeft in
+          defer { isLeft = false }
+          return isLeft
+        })
+      else { return nil }
+      return WebServiceResponse(
+        status: 421,
+        body: Data("{\"serverErrorCode\":\"AUTHENTICATION_REQUIRED\"}".utf8)
+      )
+    }
+  }
+
+  @Test("A deletion from before a new incarnation is reported after a failed request too")
+  func failureAfterOtherService() async throws {
+    let service = try await RealService()
+    let database = try await service.device("one").privateCloudDatabase
+    try await database.save(CKRecordZone(zoneID: SyncedNotes.zoneID))
+    for name in ["a", "b"] {
+      let record = CKRecord(recordType: "Note", recordID: SyncedNotes.recordID(name))
+      record["text"] = "old"
+      try await database.save(record)
+    }
+    let notes = SyncedNotes()
+    let container = try await service.device("two")
+    let engine = Self.engine(notes, on: container)
+    try await engine.fetchChanges()
+    try await database.deleteRecord(withID: SyncedNotes.recordID("a"))
+    try await service.service.beginNewIncarnation()
+    failOneFirstPage(of: service)
+    await #expect(throws: CKError.self) { try await engine.fetchChanges() }
+    #expect(notes.texts == ["a": "old", "b": "old"])
+    // The app is launched again.
+    let next = Self.engine(notes, on: container, state: notes.serialization)
+    try await next.fetchChanges()
+    #expect(notes.texts == ["b": "old"])
+  }
+
+  @Test("A deletion in a shared zone from before a new incarnation is reported")
+  func sharedZoneOfOtherService() async throws {
+    let service = try await RealService()
+    let owner = try await service.device("one").privateCloudDatabase
+    try await owner.save(CKRecordZone(zoneID: SyncedNotes.zoneID))
+    for name in ["a", "b"] {
+      let record = CKRecord(recordType: "Note", recordID: SyncedNotes.recordID(name))
+      record["text"] = "old"
+      try await owner.save(record)
+    }
+    let share = CKShare(recordZoneID: SyncedNotes.zoneID)
+    share.publicPermission = .readWrite
+    let url = try #require((try await owner.save(share) as? CKShare)?.url)
+    let guest = try await service.device("two", of: "grace")
+    _ = try await guest.accept(try await guest.shareMetadata(for: url))
+    let notes = SyncedNotes()
+    var configuration = CKSyncEngine.Configuration(
+      database: guest.sharedCloudDatabase,
+      stateSerialization: nil,
+      delegate: notes
+    )
+    configuration.automaticallySync = false
+    let engine = CKSyncEngine(configuration)
+    try await engine.fetchChanges()
+    #expect(notes.texts["a"] == "old")
+    try await owner.deleteRecord(withID: SyncedNotes.recordID("a"))
+    try await service.service.beginNewIncarnation()
+    try await engine.fetchChanges()
+    #expect(notes.texts["a"] == nil)
+    #expect(notes.texts["b"] == "old")
   }
 
   @Test("After the service is restored from an older copy, feeds are read again without deletions")

@@ -100,9 +100,8 @@ extension CKSyncEngine {
       return try await database.changedZones(since: token.map(CKServerChangeToken.init(syncToken:)))
     } catch {
       guard error.code == .changeTokenExpired, token != nil else { throw error }
-      let scope = database.databaseScope
-      let isExplained = error.changeTokenCause == .otherIncarnation && scope == .private
-      state.update { $0.restartFeeds(scope, keepingZones: isExplained) }
+      let isExplained = error.changeTokenCause != nil
+      state.update { $0.restartFeeds(database.databaseScope, keepingZones: isExplained) }
       // The service may have lost the subscription, which a scheduled fetch ensures.
       request(.fetch)
       return try await database.changedZones(since: nil)
@@ -191,14 +190,11 @@ extension CKSyncEngine {
     } catch {
       guard error.code == .changeTokenExpired, token != nil else { throw error }
       let isOther = error.changeTokenCause == .otherIncarnation
-      if isOther {
-        // The service was restored from an older copy: this device may have the only copy of lost
-        // records.
-        state.update { $0.zoneTokens[zoneID] = nil }
-      } else {
-        try await restart(zoneID, context, error)
-      }
-      // The app still has the records, and needs the deletions to remove them.
+      // A service that was restored from an older copy may have lost records that only this device has:
+      // no deletion of the zone is reported.
+      if !isOther { try await restart(zoneID, context, error) }
+      // The app still has the records, and needs the deletions to remove them. The old token stays until
+      // the page has arrived: after a lost request it shows again that they are needed.
       return try await database.changes(inZone: zoneID, since: nil, includesDeleted: isOther)
     }
   }

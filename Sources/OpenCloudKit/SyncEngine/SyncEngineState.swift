@@ -111,8 +111,9 @@ package struct SyncEngineState: Sendable {
   /// belong to other users, who keep them. A zone that a private database does not list may exist
   /// on this device only.
   ///
-  /// If the service reports for each token why it expired, the zones' tokens are kept, since some
-  /// of them may still be valid.
+  /// If the service reports for each token why it expired, the zones' tokens are kept: some of them may
+  /// still be valid, and with the others the zones are read again together with the deletions, which the
+  /// app needs.
   package mutating func restartFeeds(_ scope: CKDatabase.Scope, keepingZones: Bool = false) {
     if scope == .shared {
       unconfirmedZones += Set(zoneTokens.keys).union(unfetchedZones).subtracting(unconfirmedZones)
