@@ -16,6 +16,8 @@ struct ZonePlan {
   private var livingCount: Int
   private var emptied: [ZoneNumber] = []
   private(set) var changedNames: [String] = []
+  /// The number of zones that did not exist before.
+  private(set) var createdCount = 0
 
   init(
     id: PartitionID,
@@ -101,6 +103,7 @@ struct ZonePlan {
     )
     rows[name] = row
     changedNames.append(name)
+    createdCount += 1
     livingCount += 1
     return .saved(row)
   }

@@ -132,14 +132,40 @@ package final class ZoneService: Sendable {
       )
     }
     let id = try databases.partition(context)
-    let creations = request.operations.count { $0.operationType == .create }
-    if creations > 0 {
+    var outcome = try await modify(request, context, id, mayCreate: false)
+    if outcome.needsRoom {
+      // A full database refuses a zone that does not exist yet, and returns one that does: a new device
+      // of its user needs the zone to read it, and to delete something.
       try await quotas.check(context, id)
-      quotas.add(200 * Int64(creations), in: id)
+      outcome = try await modify(request, context, id, mayCreate: true)
+      quotas.add(200 * Int64(outcome.createdCount), in: id)
     }
+    if let note = outcome.note {
+      let isDeleting = request.operations.contains { $0.operationType == .delete }
+      if isDeleting { quotas.noteDeletion(context, id) }
+      delivery.announce(note)
+    }
+    return try reply(outcome.results, id, context)
+  }
+
+  /// The result of `zones/modify`.
+  private struct ModifyOutcome: Sendable {
+    var results: [ZonePlan.Result] = []
+    var note: CommitNotification?
+    var createdCount = 0
+    /// Nothing was written, since the request creates zones and the quota was not checked.
+    var needsRoom = false
+  }
+
+  /// Writes the operations, unless they create zones and may not.
+  private func modify(
+    _ request: ModifyZonesRequest,
+    _ context: RequestContext,
+    _ id: PartitionID,
+    mayCreate: Bool
+  ) async throws -> ModifyOutcome {
     let limits = limits
-    let (results, note) = try await writer.write(to: id) {
-      [self] () -> (WriteBatch?, ZonesOutcome) in
+    return try await writer.write(to: id) { [self] () -> (WriteBatch?, ModifyOutcome) in
       let (database, rows, count, guests) = try storage.read { snapshot in
         let names = request.operations.map(\.zone.zoneID.zoneName)
         let rows = try snapshot.zones(in: id, named: names)
@@ -163,18 +189,26 @@ package final class ZoneService: Sendable {
         livingCount: count,
         limits: limits
       )
-      let results = request.operations.map { plan.apply($0, context) }
-      guard var batch = plan.batch else { return (nil, (results, nil)) }
+      var outcome = ModifyOutcome()
+      outcome.results = request.operations.map { plan.apply($0, context) }
+      outcome.createdCount = plan.createdCount
+      outcome.needsRoom = plan.createdCount > 0 && !mayCreate
+      guard !outcome.needsRoom, var batch = plan.batch else { return (nil, outcome) }
       var note = delivery.note(context, partition: id, owner: context.reader, device: nil)
       note.zones = plan.changedNames
       note.guests = guests
       try delivery.post(&note, in: &batch)
-      return (batch, (results, note))
+      outcome.note = note
+      return (batch, outcome)
     }
-    if let note {
-      if creations < request.operations.count { quotas.noteDeletion(context, id) }
-      delivery.announce(note)
-    }
+  }
+
+  /// The reply to `zones/modify`.
+  private func reply(
+    _ results: [ZonePlan.Result],
+    _ id: PartitionID,
+    _ context: RequestContext
+  ) throws -> Data {
     let saved = results.compactMap { if case .saved(let row) = $0 { row } else { nil } }
     let shared = try storage.read { try $0.wholeShares(of: saved, in: id) }
     let items = try results.map { result -> ItemResult<ZoneDictionary> in
@@ -195,8 +229,6 @@ package final class ZoneService: Sendable {
     }
     return try WireCoding.encode(ZonesResponse(zones: items))
   }
-
-  private typealias ZonesOutcome = ([ZonePlan.Result], CommitNotification?)
 
   /// Deletes a zone on behalf of its owner or an administrator; clients with the capability header
   /// receive the reason.

@@ -47,6 +47,19 @@ struct QuotaTests {
     #expect((5...20).contains(made))
   }
 
+  @Test("A full database returns the zone that it has, and takes no other one")
+  func zoneOfFullDatabase() async throws {
+    let server = try await TestServer(limits: { $0.userQuota = 30_000 })
+    let ada = try await server.person()
+    try await ada.makeZone()
+    _ = try await ada.modify((0..<200).map { .make(.create, "r\($0)") })
+    server.clock.advance(seconds: 61)
+    let failure = await #expect(throws: ErrorDictionary.self) { try await ada.makeZone("other") }
+    #expect(failure?.serverErrorCode == .quotaExceeded)
+    // As each new device of its user does.
+    try await ada.makeZone()
+  }
+
   @Test("Empty files count for the quota")
   func emptyFiles() async throws {
     let server = try await TestServer(limits: { $0.userQuota = 100_000 })
