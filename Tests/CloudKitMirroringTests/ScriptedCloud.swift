@@ -14,6 +14,8 @@ final class ScriptedCloud: MirrorCloud {
     var lookup: (@Sendable ([String]) async throws -> CloudLookup?)?
     var account: CloudAccount?
     var zoneChanges: (@Sendable (Data?) async throws -> CloudZoneChanges?)?
+    var hold: (@Sendable (CloudZoneChanges) async -> Void)?
+    var refusals: [String: CloudFailure] = [:]
     var listeners: AsyncStream<ListenerEvent>.Continuation?
   }
 
@@ -46,6 +48,20 @@ final class ScriptedCloud: MirrorCloud {
     state.withLock { $0.zoneChanges = body }
   }
 
+  /// Runs a body with each page of a zone before the device gets it.
+  func onZonePage(_ body: (@Sendable (CloudZoneChanges) async -> Void)?) {
+    state.withLock { $0.hold = body }
+  }
+
+  /// Refuses calls of a name, `saveZone` or `saveSubscription`; nil accepts them again.
+  func refuse(_ call: String, with failure: CloudFailure?) {
+    state.withLock { $0.refusals[call] = failure }
+  }
+
+  private func checkRefusal(_ call: String) throws {
+    if let failure = state.withLock({ $0.refusals[call] }) { throw failure }
+  }
+
   private func note(_ call: String) { state.withLock { $0.calls.append(call) } }
 
   func account() async throws -> CloudAccount {
@@ -56,10 +72,13 @@ final class ScriptedCloud: MirrorCloud {
 
   func saveZone(_ zone: String) async throws {
     note("saveZone")
+    try checkRefusal("saveZone")
     try await base.saveZone(zone)
   }
 
   func saveSubscription(_ identifier: String) async throws {
+    note("saveSubscription")
+    try checkRefusal("saveSubscription")
     try await base.saveSubscription(identifier)
   }
 
@@ -78,13 +97,16 @@ final class ScriptedCloud: MirrorCloud {
     note("zoneChanges")
     let script = state.withLock { $0.zoneChanges }
     if let page = try await script?(token) { return page }
-    return try await base.zoneChanges(
+    let page = try await base.zoneChanges(
       zone,
       after: token,
       limit: limit,
       keys: keys,
       includesDeleted: includesDeleted
     )
+    let hold = state.withLock { $0.hold }
+    await hold?(page)
+    return page
   }
 
   func modify(_ zone: String, _ batch: CloudBatch) async throws -> [CloudOutcome] {
@@ -137,7 +159,9 @@ final class ScriptedDevice: Sendable {
     _ name: String,
     in world: World,
     effects: Effects = .live,
-    pageLimit: Int = 200
+    pageLimit: Int = 200,
+    refusing call: String? = nil,
+    with failure: CloudFailure? = nil
   ) async throws {
     let coordinator = NSPersistentStoreCoordinator(managedObjectModel: world.model)
     try coordinator.addPersistentStore(
@@ -150,6 +174,7 @@ final class ScriptedDevice: Sendable {
     )
     guard let store = coordinator.sqliteStore() else { throw CocoaError(.fileNoSuchFile) }
     let cloud = ScriptedCloud(try await world.cloud.container(device: name, faults: faults))
+    if let call { cloud.refuse(call, with: failure) }
     mirror = try StoreMirror(
       store: store,
       cloud: cloud,

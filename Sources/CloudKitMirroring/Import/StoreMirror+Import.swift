@@ -142,7 +142,7 @@ extension StoreMirror {
     try await checkAccount()
     try await checkAccountEpoch()
     // The other server may not have this device's subscription.
-    try await cloud.saveSubscription(options.subscription)
+    try await saveSubscription()
     try reread(.otherServer)
   }
 

@@ -7,6 +7,9 @@ extension StoreMirror {
   /// The number of objects that one write transaction of the first scan handles.
   private static let scanLimit = 500
 
+  /// The time in seconds until a refused subscription is saved again.
+  private static let subscriptionPause = 300.0
+
   func setUpIfNeeded() async throws {
     guard !state.withLock({ $0.isSetUp }) else { return }
     try await phase(.setup, type: 0, cause: "The store was loaded.") {
@@ -20,8 +23,14 @@ extension StoreMirror {
 
   private func setUp() async throws {
     try await checkAccount()
-    try await saveZoneIfNeeded()
-    try await cloud.saveSubscription(options.subscription)
+    do {
+      try await saveZoneIfNeeded()
+    } catch CloudFailure.overQuota(let reason) {
+      // Where the zone exists, its objects are read, and this device can delete some of them. Where it does
+      // not, the import creates it, and fails for the same reason.
+      log.detail(1, "The zone \(options.zone) was not saved: \(reason)")
+    }
+    try await saveSubscription()
     try context.assets.open()
     while try write(MirrorAuthor.setup, { try $0.scan(limit: Self.scanLimit) }) {
       try Task.checkCancellation()
@@ -125,6 +134,41 @@ extension StoreMirror {
     }
   }
 
+  /// Saves the subscription; without it the feed is polled, and the subscription is saved later.
+  ///
+  /// A service may have no subscriptions, or may refuse one more: neither imports nor exports need it. A
+  /// failure that concerns all requests meets the next one too.
+  func saveSubscription() async throws {
+    do {
+      try await cloud.saveSubscription(options.subscription)
+      state.withLock { $0.nextSubscription = nil }
+    } catch let failure as CloudFailure {
+      let pause: Double
+      switch failure {
+      case .notAuthenticated, .accountChanged, .busy(_, retryAfter: .some): throw failure
+      case .unreachable, .busy: pause = options.pollInterval
+      default: pause = Self.subscriptionPause
+      }
+      let now = effects.clock.uptime
+      state.withLock { $0.nextSubscription = now + pause }
+      journal.note(
+        .setup,
+        .waiting,
+        cause: "The subscription was not saved: \(MirrorErrorText.text(failure))",
+        effect:
+          "The changes of others are polled; the subscription is saved again in \(Int(pause)) s."
+      )
+      log.detail(1, "No subscription: \(MirrorErrorText.text(failure))")
+    }
+  }
+
+  /// Saves a subscription that is missing, if the time for it has come.
+  func saveSubscriptionIfDue() async throws {
+    let now = effects.clock.uptime
+    guard let due = state.withLock({ $0.nextSubscription }), due <= now else { return }
+    try await saveSubscription()
+  }
+
   /// Removes the files of batches that were settled by an earlier process.
   ///
   /// Called only before this mirror starts: a later setup, after a change of the account, would
@@ -213,9 +257,13 @@ extension StoreMirror {
     // Another user's database lacks the zone too, and must not receive this user's objects.
     try await checkAccount()
     try await checkAccountEpoch()
-    // The subscription may have been deleted with the zone. If this fails, the next attempt handles
-    // the loss.
-    try await cloud.saveSubscription(options.subscription)
+    // The subscription may have been deleted with the zone.
+    try await saveSubscription()
+    let zone = try read { try $0.zone(options.zone) }
+    guard zone.isSaved || zone.token != nil || zone.rereading != nil else {
+      // The zone was never created, or its loss is known: there is nothing to forget.
+      return try await createZone()
+    }
     journal.note(
       .reset,
       .zoneLost,
@@ -224,6 +272,11 @@ extension StoreMirror {
     )
     log.error("The zone \(options.zone) is gone: \(cause) Every object is sent again.")
     context.assets.remove(try write(MirrorAuthor.reset) { try $0.forgetZone() })
+    try await createZone()
+  }
+
+  /// Creates the zone, and has everything read and sent.
+  private func createZone() async throws {
     try await saveZoneIfNeeded()
     state.withLock { state in
       state.wantsImport = true

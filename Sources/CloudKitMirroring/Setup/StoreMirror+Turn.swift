@@ -42,13 +42,13 @@ extension StoreMirror {
 
   /// When to poll the feed or retry refused changes without a wake-up; nil: never.
   private func dueTime(_ state: State) -> Double? {
-    [state.hasNotifications ? nil : state.nextPoll, state.nextParkedRetry].compactMap(\.self).min()
+    [state.isNotified ? nil : state.nextPoll, state.nextParkedRetry].compactMap(\.self).min()
   }
 
   private func wantWhatIsDue() {
     let now = effects.clock.uptime
     state.withLock { state in
-      if !state.hasNotifications, state.nextPoll <= now { state.wantsImport = true }
+      if !state.isNotified, state.nextPoll <= now { state.wantsImport = true }
       if let retry = state.nextParkedRetry, retry <= now {
         state.wantsParkedRetry = true
         state.nextParkedRetry = nil
@@ -106,6 +106,7 @@ extension StoreMirror {
       }
       guard wantsImport || wantsExport else { return try planParkedRetry() }
       do {
+        if wantsImport { try await saveSubscriptionIfDue() }
         let stuck = try await wantsImport ? runImport() : nil
         if let stuck { throw stuck }
         if wantsExport { try await runExport() }

@@ -65,6 +65,8 @@ package final class StoreMirror: Sendable {
     var listenerNumber = 0
     /// On the monotonic clock: when the feed is polled next while notifications are not available.
     var nextPoll = -Double.infinity
+    /// On the monotonic clock: when a subscription that could not be saved is saved again; nil if there is one.
+    var nextSubscription: Double?
     /// Until when the server asked this device to wait.
     var heldUntil: Double?
     /// When refused changes are retried; nil if there are none.
@@ -94,6 +96,9 @@ package final class StoreMirror: Sendable {
     var workingEpoch = 0
     /// The last history transaction of which this mirror was notified.
     var seenTransaction: Int64 = 0
+
+    /// Whether the changes of others are announced; otherwise the feed is polled.
+    var isNotified: Bool { hasNotifications && nextSubscription == nil }
   }
 
   /// A call that waits for a round.
