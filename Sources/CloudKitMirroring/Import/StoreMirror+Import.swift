@@ -204,10 +204,31 @@ extension StoreMirror {
       let isNews =
         page.token != zone.token || !page.records.isEmpty || !page.unreadable.isEmpty
         || zone.rereading != nil || settlesOneToOnes
-      if isNews { try apply(page, zone, &total) }
+      if isNews {
+        do {
+          try apply(page, zone, &total)
+        } catch is OutdatedPage {
+          try dropOutdated(page)
+          continue
+        }
+      }
       guard page.isMoreComing else { return }
       try Task.checkCancellation()
     }
+  }
+
+  /// Leaves out a page that another process that mirrors the file has overtaken; the zone is read again.
+  private func dropOutdated(_ page: CloudZoneChanges) throws {
+    context.assets.remove(page.records.flatMap(\.fields.files))
+    // What waited for the end of the feed waits still.
+    state.withLock { $0.settlesOneToOnes = true }
+    journal.note(
+      .import,
+      .rereading,
+      cause: "Another process applied a page of the zone after this one was fetched.",
+      effect: "This page is left out, and the zone is read again from where the other process is."
+    )
+    try Task.checkCancellation()
   }
 
   /// Whether the first page after a token is to list deletions, which a first reading of a zone leaves out.
@@ -285,6 +306,7 @@ extension StoreMirror {
     var rest = page.records[...]
     if effects.has(.skipLastOfPage), rest.count > 2 { rest = rest.dropLast() }
     var isDone = false
+    var isFirst = true
     var position = FeedEnd()
     repeat {
       let chunk = rest.prefix(state.withLock { $0.chunk })
@@ -292,6 +314,7 @@ extension StoreMirror {
       let begun = effects.clock.uptime
       let isLast = rest.isEmpty
       try write(MirrorAuthor.importing) { session in
+        try session.claimPage(after: zone, isFirst: isFirst)
         try session.foldHistory()
         effect.add(
           try session.apply(
@@ -303,10 +326,12 @@ extension StoreMirror {
         if isLast { try session.park(page.unreadable, generation: zone.generation) }
         if isLast { isDone = try end(page, zone, session, &position, &effect) }
       }
+      isFirst = false
       adapt(to: effects.clock.uptime - begun)
     } while !rest.isEmpty
     while !isDone {
       try write(MirrorAuthor.importing) { session in
+        try session.claimPage(after: zone, isFirst: false)
         // Another process's commit before this one is never skipped.
         try session.foldHistory()
         isDone = try end(page, zone, session, &position, &effect)
@@ -366,6 +391,7 @@ extension StoreMirror {
     }
     if !page.isMoreComing { try session.metadata.forgetRemovedEdges() }
     zone.token = page.token
+    zone.isSaved = true
     try session.metadata.save(zone)
     return true
   }

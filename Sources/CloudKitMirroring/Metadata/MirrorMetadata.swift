@@ -175,6 +175,8 @@ package struct MirrorMetadata {
     case sequence
     /// The device of the last batch that was settled.
     case settledDevice
+    /// The device, as of batches, that last began to apply a page of the zone's feed.
+    case importingDevice
     /// The database's change token.
     case databaseToken
     /// The version hashes of the model that the last import used.

@@ -1,0 +1,21 @@
+/// A page of a zone's feed is older than what another process that mirrors the same file has applied.
+package struct OutdatedPage: Error, Hashable, Sendable {}
+
+extension MirrorSession {
+  /// Throws where the zone is no longer as it was when a page after its token was asked for, or where another
+  /// process has begun to apply a page meanwhile.
+  ///
+  /// A page may have been fetched before changes that another process has applied: it would take rows, change
+  /// tags and the token back. The token is stored with the last transaction of a page, so the device of the
+  /// process marks the others.
+  package func claimPage(after zone: MirrorMetadata.Zone, isFirst: Bool) throws {
+    let present = try metadata.zone(zone.name)
+    guard present.token == zone.token, present.generation == zone.generation else {
+      throw OutdatedPage()
+    }
+    let claimant = try metadata.text(.importingDevice)
+    guard claimant != context.device else { return }
+    guard isFirst else { throw OutdatedPage() }
+    try metadata.setMeta(.importingDevice, .text(context.device))
+  }
+}
