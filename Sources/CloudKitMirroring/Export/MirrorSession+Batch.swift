@@ -51,8 +51,7 @@ extension MirrorSession {
   ) throws -> CloudBatch? {
     while true {
       let window = limits.operations + 1
-      let moves = try pendingMoves(limit: window)
-      let records = try pendingRecords(limit: window, deletionsOnly: deletionsOnly, moves)
+      let (records, moves) = try pendingRecords(limit: window, deletionsOnly: deletionsOnly)
       let edges = try metadata.pendingEdges(limit: window, deletionsOnly: deletionsOnly)
       guard !records.isEmpty || !edges.isEmpty else { return nil }
       var candidates: [Candidate] = []

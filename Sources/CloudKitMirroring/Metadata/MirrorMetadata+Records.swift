@@ -57,20 +57,6 @@ extension MirrorMetadata {
     )
   }
 
-  /// The record names and entities of the objects whose deletion waits.
-  func pendingDeletions() throws -> [(name: String, entityName: String)] {
-    try connection.query(
-      "SELECT NAME, ENTITY FROM WSMIRROR_RECORD WHERE \(Self.waiting(deletionsOnly: true))"
-    ) { ($0.text(0), $0.text(1)) }
-  }
-
-  /// Whether the deletion of an object waits.
-  func hasPendingDeletion() throws -> Bool {
-    try connection.scalar(
-      "SELECT 1 FROM WSMIRROR_RECORD WHERE \(Self.waiting(deletionsOnly: true)) LIMIT 1"
-    ) != nil
-  }
-
   /// The condition for records of an entity with an edit of one property; its first part is that of the index.
   package static let isEdited = """
     ENTITY = ? AND PENDING = 1 AND TAG IS NOT NULL

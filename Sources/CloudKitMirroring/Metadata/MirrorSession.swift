@@ -15,6 +15,8 @@ package struct MirrorContext: Sendable {
   package let device: String
   /// The store's identifier, which all copies of it share.
   package let store: UUID?
+  /// The deletions that wait for the moves of members.
+  let heldOwners = HeldOwners()
 
   package init(
     store: UUID? = nil,
