@@ -1,83 +1,89 @@
-import Foundation
 import OpenCoreData
 
+/// How many links one write transaction may still compare and change.
+///
+/// An object may have a hundred thousand links: the number of objects alone does not limit a transaction.
+private struct LinkBudget {
+  /// The links that are read, in the store and in the metadata: SQLite compares them.
+  var compared = 20_000
+  /// The links that were added or removed, each of which takes some statements.
+  var changed = 1_000
+
+  var isSpent: Bool { compared <= 0 || changed <= 0 }
+}
+
 extension MirrorSession {
-  /// Compares changed many-to-many relationships with the edges in the metadata, for `limit`
+  /// Compares changed many-to-many relationships with the edges in the metadata, for at most `limit`
   /// objects.
   ///
   /// The history records that a relationship changed, not which links: the metadata has the former
-  /// ones. Returns whether more objects are left.
+  /// ones. Returns whether more objects or links are left.
   package func compareEdges(limit: Int) throws -> Bool {
     let records = try metadata.recordsWithChangedEdges(limit: limit)
+    var budget = LinkBudget()
     for record in records {
+      if budget.isSpent { return true }
       var record = record
-      if let entity = mapping.entity(named: record.entityName),
-        let reference = reference(of: record)
-      {
-        for name in record.edges.sorted() {
-          guard let relationship = entity.manyToMany(name) else { continue }
-          try compare(relationship, of: record, at: reference)
-        }
-      }
-      record.edges = []
+      record.edges = try compareEdges(of: record, &budget)
       try metadata.update(record)
     }
-    return records.count == limit
+    return records.count == limit || budget.isSpent
   }
 
-  private func compare(
-    _ relationship: ManyToManyMapping,
+  /// Compares the relationships of one object; returns those of which links are left to compare.
+  private func compareEdges(
     of record: RecordMetadata,
-    at reference: RowReference
-  ) throws {
-    let linked = try rows.destinations(of: relationship.description, from: reference)
-    var wanted: Set<Edge> = []
-    for destination in linked {
-      guard let other = try name(of: destination, group: record.group) else { continue }
-      wanted.insert(
-        Edge(
-          relationship: relationship.edge,
-          firstRecord: relationship.isFirst ? record.name : other,
-          secondRecord: relationship.isFirst ? other : record.name
-        )
-      )
+    _ budget: inout LinkBudget
+  ) throws -> Set<String> {
+    guard let entity = mapping.entity(named: record.entityName),
+      let reference = reference(of: record)
+    else { return [] }
+    var rest = record.edges
+    for name in record.edges.sorted() {
+      if let relationship = entity.manyToMany(name),
+        let table = rows.links(of: relationship.description, from: reference)
+      {
+        let links = RecordLinks(table, of: reference.key, record.name, relationship)
+        guard try compare(links, group: record.group, &budget) else { return rest }
+      }
+      rest.remove(name)
     }
-    let tracked = try edgesInMetadata(relationship, of: record.name)
-    for edge in tracked where edge.isLinked && !wanted.contains(edge.edge) {
+    return rest
+  }
+
+  /// Returns whether all links of the relationship were compared.
+  private func compare(
+    _ links: RecordLinks,
+    group: Int64,
+    _ budget: inout LinkBudget
+  ) throws -> Bool {
+    budget.compared -= try metadata.count(of: links)
+    let limit = budget.changed
+    let removed = try metadata.removedEdges(links, limit: limit)
+    for edge in removed {
       try forget(edge, group: try rows.lastTransactionNumber())
+      budget.changed -= 1
     }
-    let known = Dictionary(grouping: tracked, by: \.edge)
-    for edge in wanted.sorted(by: {
-      ($0.firstRecord, $0.secondRecord) < ($1.firstRecord, $1.secondRecord)
-    }) {
-      try note(edge, known: known[edge] ?? [], group: record.group)
+    guard removed.count < limit else { return false }
+    var last = Int64.min
+    while budget.changed > 0 {
+      let limit = budget.changed
+      let added = try metadata.addedLinks(links, after: last, limit: limit)
+      for reference in added {
+        last = reference.key
+        guard let other = try name(of: reference, group: group) else { continue }
+        let edge = links.edge(to: other)
+        let known = try metadata.edges(like: edge).filter { $0.edge == edge }
+        if try note(edge, known: known, group: group) { budget.changed -= 1 }
+      }
+      if added.count < limit { return true }
     }
+    return false
   }
 
-  /// In a relationship that is its own inverse an object may be on either side.
-  private func edgesInMetadata(
-    _ relationship: ManyToManyMapping,
-    of record: String
-  ) throws -> [EdgeMetadata] {
-    var edges = try metadata.edges(
-      of: record,
-      relationship: relationship.name,
-      isFirst: relationship.isFirst
-    )
-    if relationship.edge.isSymmetric {
-      let others = try metadata.edges(
-        of: record,
-        relationship: relationship.name,
-        isFirst: !relationship.isFirst
-      )
-      let found = Set(edges.map(\.id))
-      edges += others.filter { !found.contains($0.id) }
-    }
-    return edges
-  }
-
-  private func note(_ edge: Edge, known: [EdgeMetadata], group: Int64) throws {
-    if known.contains(where: { $0.isLinked && $0.pending != .delete }) { return }
+  /// Notes that a link exists; returns false if that is known.
+  private func note(_ edge: Edge, known: [EdgeMetadata], group: Int64) throws -> Bool {
+    if known.contains(where: { $0.isLinked && $0.pending != .delete }) { return false }
     let name = edge.recordName(zone: context.zone)
     if var again = try known.first ?? metadata.edge(named: name) {
       // A migration by a mapping model keeps the former names of entities.
@@ -88,7 +94,8 @@ extension MirrorSession {
       let isUnsent = again.tag == nil || again.sentKind == .delete
       again.pending = isUnsent ? .save : .nothing
       if again.pending == .save, again.group == 0 { again.group = group }
-      return try metadata.update(again)
+      try metadata.update(again)
+      return true
     }
     // An earlier link between both was removed before it was sent.
     _ = try metadata.takeUnsent(name)
@@ -97,6 +104,7 @@ extension MirrorSession {
     made.group = group
     made.isLinked = true
     try metadata.insert(made)
+    return true
   }
 
   /// The record name of a destination; an object older than the mirroring gets one now.

@@ -96,7 +96,7 @@ extension MirrorMetadata {
     return counts.first ?? (0, 0)
   }
 
-  private func edges(_ condition: String, _ values: [SQLiteValue]) throws -> [EdgeMetadata] {
+  func edges(_ condition: String, _ values: [SQLiteValue]) throws -> [EdgeMetadata] {
     try connection.query(
       "SELECT \(Self.edgeColumns) FROM WSMIRROR_EDGE WHERE \(condition)",
       values

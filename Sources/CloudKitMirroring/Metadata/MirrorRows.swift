@@ -35,6 +35,8 @@ package protocol MirrorRows {
     of relationship: NSRelationshipDescription,
     from source: RowReference
   ) throws -> [RowReference]
+  /// The table of a many-to-many relationship's links; nil if the store has none.
+  func links(of relationship: NSRelationshipDescription, from source: RowReference) -> LinkTable?
   /// Adds a many-to-many link, unless it exists.
   func addLink(
     _ relationship: NSRelationshipDescription,

@@ -105,6 +105,26 @@ struct StoreTransactionRows: MirrorRows {
     try transaction.destinations(of: relationship, from: [source])[source] ?? []
   }
 
+  func links(
+    of relationship: NSRelationshipDescription,
+    from source: RowReference
+  ) -> LinkTable? {
+    guard
+      case .join(let table, let from, let to, _)? =
+        store.schema.entity(number: source.entityNumber)?.link(of: relationship),
+      let destination = relationship.destinationEntity.flatMap(store.schema.entity)
+    else { return nil }
+    return LinkTable(
+      name: table,
+      source: from,
+      destination: to,
+      objects: destination.table,
+      entities: destination.numbers.compactMap { number in
+        store.schema.entity(number: number).map { (number, $0.name) }
+      }
+    )
+  }
+
   func addLink(
     _ relationship: NSRelationshipDescription,
     _ source: RowReference,

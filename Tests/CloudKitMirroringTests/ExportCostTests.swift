@@ -1,0 +1,178 @@
+import CloudKitMirroring
+import CloudKitTesting
+import Foundation
+import OpenCoreData
+import Testing
+import WatershedSQLite
+
+@Suite("What an export reads")
+struct ExportCostTests {
+  /// Sends everything that is pending in batches of some operations, all of which are saved.
+  private func export(_ device: ScriptedDevice, operations: Int = 400) throws {
+    try device.mirror.write(MirrorAuthor.exporting) { session in
+      try session.foldHistory()
+      while try session.compareEdges(limit: 500) {}
+      while let batch = try session.assembleBatch(limits: .init(operations: operations)) {
+        let outcomes = batch.operations.map { operation in
+          operation.kind == .delete
+            ? CloudOutcome.deleted : .saved(tag: operation.name, stamps: RecordStamps())
+        }
+        _ = try session.settle(batch, outcomes, fetched: [:])
+      }
+    }
+  }
+
+  /// The statements that a body runs in a transaction, each with the number of its rows.
+  private func statements(
+    of device: ScriptedDevice,
+    _ body: (MirrorSession) throws -> Void
+  ) throws -> [(sql: String, rows: Int)] {
+    var found: [(String, Int)] = []
+    try device.mirror.write(MirrorAuthor.exporting) { session in
+      var isTracing = true
+      session.metadata.connection.trace { event in
+        if isTracing, case .ended(let sql, _, let rows) = event { found.append((sql, rows)) }
+      }
+      try body(session)
+      isTracing = false
+    }
+    return found
+  }
+
+  /// A device that is not connected, with an attachment per number, each of the post "old".
+  private func deviceWithMembers(_ count: Int, in world: World) async throws -> ScriptedDevice {
+    let device = try await ScriptedDevice("phone", in: world)
+    await device.mirror.stopAndFinish()
+    try device.save { context in
+      let posts = ["old", "new", "empty"].map { context.make("Post", ["title": $0]) }
+      for number in 0..<count {
+        context.make("Attachment", ["name": "\(number)"]).setValue(posts[0], forKey: "post")
+      }
+      context.make("Attachment", ["name": "last"]).setValue(posts[2], forKey: "post")
+    }
+    try export(device)
+    return device
+  }
+
+  private func move(_ device: ScriptedDevice, _ isMeant: (String) -> Bool) throws {
+    try device.save { context in
+      let post = try context.first("Post", "title", "new")
+      for member in try context.all("Attachment")
+      where isMeant(member.value(forKey: "name") as? String ?? "") {
+        member.setValue(post, forKey: "post")
+      }
+    }
+  }
+
+  private func deleteEmpty(_ device: ScriptedDevice) throws {
+    try device.save { context in context.delete(try context.first("Post", "title", "empty")) }
+  }
+
+  /// The edited objects that are read to find moves while everything is sent in batches of 20 operations.
+  private func readMembers(_ device: ScriptedDevice) throws -> Int {
+    try statements(of: device) { session in
+      try session.foldHistory()
+      while let batch = try session.assembleBatch(limits: .init(operations: 20)) {
+        let outcomes = batch.operations.map { operation in
+          operation.kind == .delete
+            ? CloudOutcome.deleted : .saved(tag: operation.name + "2", stamps: RecordStamps())
+        }
+        _ = try session.settle(batch, outcomes, fetched: [:])
+      }
+    }
+    .filter { $0.sql.contains("instr(char(10)") }.reduce(0) { $0 + $1.rows }
+  }
+
+  @Test("A deletion of an owner does not have each batch read all moved objects")
+  func deletionAfterMoves() async throws {
+    let device = try await deviceWithMembers(600, in: try await World())
+    try move(device) { $0 == "last" }
+    try export(device)
+    try move(device) { $0 != "last" }
+    try deleteEmpty(device)
+    #expect(try readMembers(device) < 700)
+    #expect(try device.mirror.read { try $0.pendingCount() } == 0)
+    try await device.quit()
+  }
+
+  @Test("A deletion of an owner that waits for a refused move does not either")
+  func heldDeletion() async throws {
+    let device = try await deviceWithMembers(600, in: try await World())
+    try move(device) { $0 == "last" }
+    try deleteEmpty(device)
+    try move(device) { $0 != "last" }
+    try device.mirror.write(MirrorAuthor.exporting) { session in
+      try session.foldHistory()
+      // The server refused the move.
+      for record in try session.metadata.pendingRecords(limit: 1) where record.pending == .save {
+        var record = record
+        record.parked = "refused"
+        try session.metadata.update(record)
+      }
+    }
+    #expect(try readMembers(device) < 1400)
+    // The deletion still waits.
+    let left = try device.mirror.read { try $0.pendingRecords(limit: 10) }
+    #expect(left.map(\.pending) == [.delete])
+    try device.mirror.write(MirrorAuthor.exporting) { try $0.metadata.unparkChanges() }
+    #expect(try readMembers(device) < 10)
+    #expect(try device.mirror.read { try $0.pendingCount() } == 0)
+    try await device.quit()
+  }
+
+  /// A device that is not connected, with a tag that has some posts.
+  private func deviceWithHub(_ count: Int, in world: World) async throws -> ScriptedDevice {
+    let device = try await ScriptedDevice("phone", in: world)
+    await device.mirror.stopAndFinish()
+    try device.save { context in
+      let posts = (0..<count).map {
+        context.make($0 % 2 == 0 ? "Post" : "ImagePost", ["title": "\($0)"])
+      }
+      context.make("Tag", ["name": "hub"]).setValue(NSSet(array: posts), forKey: "posts")
+    }
+    return device
+  }
+
+  @Test("A link that is added to or removed from many is found without reading the others")
+  func linksOfHub() async throws {
+    let device = try await deviceWithHub(600, in: try await World())
+    try export(device)
+    #expect(try device.mirror.snapshot().count == 1201)
+    for isRemoval in [true, false] {
+      try device.save { context in
+        let tag = try context.first("Tag", "name", "hub")
+        let post = try context.first("Post", "title", "7")
+        post.setValue(isRemoval ? NSSet() : NSSet(object: tag), forKey: "tags")
+      }
+      try device.mirror.write(MirrorAuthor.exporting) { _ = try $0.foldHistory() }
+      let run = try statements(of: device) { session in
+        let isMore = try session.compareEdges(limit: 500)
+        #expect(!isMore)
+      }
+      #expect(run.count < 40)
+      #expect(run.reduce(0) { $0 + $1.rows } < 40)
+      let pending = try device.mirror.read { try $0.pendingEdges(limit: 10) }
+      #expect(pending.map(\.pending) == [isRemoval ? .delete : .save])
+      try export(device)
+    }
+    #expect(try device.mirror.read { try $0.pendingCount() } == 0)
+    try await device.quit()
+  }
+
+  @Test("One step of an export compares a limited number of links")
+  func linksOfStep() async throws {
+    let device = try await deviceWithHub(2500, in: try await World())
+    var steps: [Int] = []
+    var isMore = true
+    while isMore {
+      isMore = try device.mirror.write(MirrorAuthor.exporting) { session in
+        try session.foldHistory()
+        return try session.compareEdges(limit: 5000)
+      }
+      steps.append(try device.mirror.read { try $0.pendingEdges(limit: 5000).count })
+    }
+    #expect(steps.last == 2500)
+    #expect(zip([0] + steps, steps).allSatisfy { $1 - $0 <= 1000 })
+    try await device.quit()
+  }
+}
