@@ -255,16 +255,11 @@ struct SharedDatabaseTests {
       with: [.invited("bob", .readOnly)]
     )
     try await tree.guest.accept(second)
-    for holder in ["c", "d", "share"] {
-      let type = holder == "share" ? ShareDictionary.recordType : "Note"
-      var operation = refer(holder, to: "b")
-      operation.record.recordType = type
-      _ = try await tree.owner.modify([operation])[0].get()
+    for holder in ["c", "d"] {
+      _ = try await tree.owner.modify([refer(holder, to: "b")])[0].get()
       try await expectRefusedDeletion(of: "b", in: tree)
       _ = try await tree.owner.lookup(holder)
-      var cut = RecordOperation.make(.forceUpdate, holder, ["link": .null])
-      cut.record.recordType = type
-      _ = try await tree.owner.modify([cut])[0].get()
+      try await tree.owner.save(.forceUpdate, holder, ["link": .null])
     }
     // Those that the participant may write are deleted along.
     _ = try await tree.owner.modify([refer("a", to: "b")])[0].get()
