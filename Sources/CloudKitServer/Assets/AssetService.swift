@@ -149,7 +149,9 @@ package final class AssetService: Sendable {
       let database = try databases.target(of: [zone], context, snapshot)
       let number = try ZoneDirectory(database, context).number(of: zone)
       // In another owner's database the shares determine the write permission.
-      guard let view = database.access.view(of: number) else { return (database.id, nil) }
+      guard case .participant(let view) = database.access.reader(of: number) else {
+        return (database.id, nil)
+      }
       guard view.permissions.values.contains(where: \.canWrite) else {
         throw ErrorDictionary(.accessDenied, "WRITE operation not permitted", zoneID: zone)
       }

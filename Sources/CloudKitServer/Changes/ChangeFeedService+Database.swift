@@ -157,7 +157,7 @@ extension ChangeFeedService {
       snapshot: snapshot,
       partition: zone.partition,
       zone: zone.row.number,
-      view: zone.view
+      reader: .participant(zone.view)
     )
     let newest = try feed.items(
       ZoneFeed.Range(after: .start, isReversed: true, limit: 1)

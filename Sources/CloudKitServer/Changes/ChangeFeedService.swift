@@ -103,10 +103,10 @@ final class ChangeFeedService: Sendable {
       let database = try databases.target(of: [options.zoneID], context, snapshot)
       let zones = ZoneDirectory(database, context)
       let zone = try zones.number(of: options.zoneID)
-      let view = database.access.view(of: zone)
+      let reader = database.access.reader(of: zone)
       let counter = try snapshot.database(database.id).counter
       let token = try tokens.check(sent.get(), zone: zone, database.id, counter: counter, context)
-      try checkFreshness(token, zones.row(named: options.zoneID.zoneName), view)
+      try checkFreshness(token, zones.row(named: options.zoneID.zoneName), reader)
       let rendering = RecordRendering(
         renderer: renderer,
         partition: database.id,
@@ -117,7 +117,7 @@ final class ChangeFeedService: Sendable {
       let page =
         bytes > 0
         ? try FeedPage(
-          ZoneFeed(snapshot: snapshot, partition: database.id, zone: zone, view: view),
+          ZoneFeed(snapshot: snapshot, partition: database.id, zone: zone, reader: reader),
           token,
           counter: counter,
           isReversed: options.feed.reverse ?? false,
@@ -167,11 +167,11 @@ final class ChangeFeedService: Sendable {
   private func checkFreshness(
     _ token: ChangeToken,
     _ row: StoredZone?,
-    _ view: ZoneView?
+    _ reader: Reader
   ) throws(ErrorDictionary) {
     guard !token.isFirst || token.began != nil else { return }
     guard max(token.counter, token.began ?? .zero) >= row?.horizon ?? .zero,
-      token.participation == view?.wholeSince
+      token.participation == reader.wholeSince
     else { throw ChangeTokens.expired() }
   }
 

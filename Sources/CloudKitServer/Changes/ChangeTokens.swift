@@ -96,9 +96,14 @@ final class ChangeTokens: Sendable {
       let row = ZoneDirectory(database, context).row(named: zone.zoneName), row.ending == nil
     else { return nil }
     let counter = try snapshot.database(database.id).counter
-    let view = database.access.view(of: row.number)
+    let reader = database.access.reader(of: row.number)
     return try seal(
-      ChangeToken(zone: row.number, database.id, counter: counter, participation: view?.wholeSince),
+      ChangeToken(
+        zone: row.number,
+        database.id,
+        counter: counter,
+        participation: reader.wholeSince
+      ),
       context
     )
   }

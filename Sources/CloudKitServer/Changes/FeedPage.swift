@@ -75,7 +75,7 @@ struct FeedPage {
       zone: feed.zone,
       feed.partition,
       counter: counter,
-      participation: feed.view?.wholeSince
+      participation: feed.reader.wholeSince
     )
     if isReversed {
       let top = token.top ?? counter
@@ -120,7 +120,7 @@ struct FeedPage {
     _ items: [ZoneFeed.Item],
     _ feed: ZoneFeed
   ) throws -> [ZoneFeed.Item] {
-    guard let view = feed.view, !view.isWhole else { return items }
+    guard case .participant(let view) = feed.reader, !view.isWhole else { return items }
     let departed = items.compactMap { item -> RecordKey? in
       if case .departed(let key, _) = item.content { key } else { nil }
     }

@@ -70,18 +70,17 @@ struct ZoneFeed {
   let snapshot: any StorageSnapshot
   let partition: PartitionID
   let zone: ZoneNumber
-  /// Nil for the owner, who sees everything; see `DatabaseAccess`.
-  let view: ZoneView?
+  let reader: Reader
 
   /// Up to `limit` items in order, newest first if reversed.
   func items(_ range: Range) throws -> [Item] {
-    guard let view else { return try wholeZone(range, since: nil) }
+    guard case .participant(let view) = reader else { return try wholeZone(range, since: nil) }
     if view.isWhole { return try wholeZone(range, since: view.wholeSince ?? .zero) }
     var merge = FeedMerge(range)
     // In the order of joining, which is about that of the feed.
     let participations = view.participations
     for participation in range.isReversed ? participations.reversed() : participations {
-      merge.add(try items(of: participation, merge.range))
+      merge.add(try items(of: participation, in: view, merge.range))
     }
     return merge.items
   }
@@ -103,8 +102,12 @@ struct ZoneFeed {
 
   // MARK: Participation in a share
 
-  private func items(of participation: ZoneView.Participation, _ range: Range) throws -> [Item] {
-    let isOpen = participation.left == nil && view?.permissions[participation.share] != nil
+  private func items(
+    of participation: ZoneView.Participation,
+    in view: ZoneView,
+    _ range: Range
+  ) throws -> [Item] {
+    let isOpen = participation.left == nil && view.permissions[participation.share] != nil
     var items: [Item] = []
     if isOpen {
       items += try presentAtJoin(participation, range)

@@ -22,7 +22,12 @@ struct ModifyCall: Sendable {
   /// limit, comes to its end with a single operation.
   var hasLimits: Bool { !isErasing || request.operations.count > 1 }
   /// The database of the zones, read again with each attempt: rights may have ended in between.
-  var database = TargetDatabase(id: PartitionID(rawValue: 0), owner: "", rows: [])
+  var database = TargetDatabase(
+    id: PartitionID(rawValue: 0),
+    owner: "",
+    rows: [],
+    access: .shared([:])
+  )
 
   struct Outcome: Sendable {
     var reply: Data

@@ -142,9 +142,9 @@ extension ModifyPlanner {
         error: ErrorDictionary(.badRequest, "the record '\(key.name)' would be its own ancestor")
       )
     }
-    guard let view = input.sharing.access.view(of: key.zone), !draft.stored.isShare else {
-      return
-    }
+    guard case .participant(let view) = input.sharing.access.reader(of: key.zone),
+      !draft.stored.isShare
+    else { return }
     // A name that an invisible record has is refused like any record that is not in the caller's
     // share.
     let hidden = input.existing[key].map { !$0.isDeleted && !view.sees($0) } ?? false

@@ -7,23 +7,19 @@ extension ModifyPlanner {
 
   private var caller: String { input.stamping.user }
 
-  private func view(of key: RecordKey) -> ZoneView? { input.sharing.access.view(of: key.zone) }
+  private func reader(of key: RecordKey) -> Reader { input.sharing.access.reader(of: key.zone) }
 
   /// The existing record, if the caller may see it.
   func visible(_ key: RecordKey) -> StoredRecord? {
     guard let found = current(key) else { return nil }
-    guard input.sharing.access.isShared else { return found }
     // Saved in this batch: the caller may see what they have just written.
-    if saved[key] != nil { return found }
-    return view(of: key)?.sees(found) == true ? found : nil
+    return saved[key] != nil || reader(of: key).sees(found) ? found : nil
   }
 
   func checkShareAccess(_ found: StoredRecord, _ key: RecordKey) throws {
-    guard input.sharing.access.isShared else { return }
+    // Only their administrators save shares, and a participant who deletes one leaves it.
     if found.isShare { return }
-    guard view(of: key)?.permission(for: found).canWrite == true || saved[key] != nil else {
-      throw Self.denied
-    }
+    guard reader(of: key).mayWrite(found) || saved[key] != nil else { throw Self.denied }
   }
 
   func checkDeletion(of found: StoredRecord) throws {
@@ -37,9 +33,7 @@ extension ModifyPlanner {
   /// itself, so neither records that are hidden or only readable, nor shares and their roots.
   func mayDeleteAlong(_ found: StoredRecord) throws -> Bool {
     guard input.sharing.access.isShared else { return true }
-    guard !found.isShare, view(of: found.key)?.permission(for: found).canWrite == true else {
-      return false
-    }
+    guard !found.isShare, reader(of: found.key).mayWrite(found) else { return false }
     return try found.decodedSharing()?.share == nil
   }
 

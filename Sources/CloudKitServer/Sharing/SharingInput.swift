@@ -7,7 +7,7 @@ struct SharingInput: Sendable {
   /// The owner of the database.
   var owner: SharePerson?
   var zoneNames: [ZoneNumber: String] = [:]
-  var access = DatabaseAccess.whole
+  var access: DatabaseAccess
   /// All records below those that may be added to a share, leave it or move.
   var childrenByKey: [RecordKey: LoadedChild] = [:]
   /// All records in a share that ends.

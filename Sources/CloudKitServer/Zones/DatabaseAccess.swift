@@ -12,15 +12,13 @@ enum DatabaseAccess: Sendable {
     }
   }
 
-  /// The caller's view of a zone; nil only if the whole database is the caller's.
-  func view(of zone: ZoneNumber) -> ZoneView? {
+  /// What the caller is to the owner of a zone.
+  func reader(of zone: ZoneNumber) -> Reader {
     switch self {
-    case .whole: nil
-    case .shared(let views): views[zone] ?? ZoneView(of: [])
+    case .whole: .owner
+    case .shared(let views): .participant(views[zone] ?? ZoneView(of: []))
     }
   }
 
-  func sees(_ record: StoredRecord) -> Bool {
-    view(of: record.key.zone).map { $0.sees(record) } ?? true
-  }
+  func sees(_ record: StoredRecord) -> Bool { reader(of: record.key.zone).sees(record) }
 }

@@ -43,7 +43,8 @@ struct DatabaseLookup: Sendable {
       return TargetDatabase(
         id: id,
         owner: try context.owner(),
-        rows: try snapshot.zones(in: id, named: names)
+        rows: try snapshot.zones(in: id, named: names),
+        access: .whole
       )
     }
     let user = try context.participant()

@@ -8,7 +8,7 @@ struct TargetDatabase: Sendable {
   var owner: String
   /// The requested zones, as far as the caller may see them.
   var rows: [StoredZone]
-  var access = DatabaseAccess.whole
+  var access: DatabaseAccess
 
   func sees(_ record: StoredRecord) -> Bool { access.sees(record) }
 }

@@ -58,6 +58,7 @@ package final class ZoneService: Sendable {
           $0,
           id,
           owner: context.reader,
+          reader: .owner,
           isShared: shared.contains($0.number),
           context
         )
@@ -70,7 +71,7 @@ package final class ZoneService: Sendable {
             $0.row,
             $0.partition,
             owner: $0.owner,
-            view: $0.view,
+            reader: .participant($0.view),
             isShared: $0.view.isWhole,
             context
           )
@@ -105,13 +106,19 @@ package final class ZoneService: Sendable {
         guard number != .defaultZone, let row = zones.row(named: zone.zoneName) else {
           return .success(defaultZone(context))
         }
+        let reader = database.access.reader(of: number)
+        let isShared =
+          switch reader {
+          case .owner: shared.contains(number)
+          case .participant(let view): view.isWhole
+          }
         return .success(
           try dictionary(
             row,
             database.id,
             owner: database.owner,
-            view: database.access.view(of: number),
-            isShared: database.access.view(of: number)?.isWhole ?? shared.contains(number),
+            reader: reader,
+            isShared: isShared,
             context
           )
         )
@@ -219,6 +226,7 @@ package final class ZoneService: Sendable {
             row,
             id,
             owner: context.reader,
+            reader: .owner,
             isShared: shared.contains(row.number),
             context
           )
@@ -298,21 +306,27 @@ package final class ZoneService: Sendable {
     _ row: StoredZone,
     _ id: PartitionID,
     owner: String,
-    view: ZoneView? = nil,
+    reader: Reader,
     isShared: Bool,
     _ context: RequestContext
   ) throws -> ZoneDictionary {
     let zoneID = ZoneDirectory.id(named: row.name, owner: owner)
+    let isOwner = if case .owner = reader { true } else { false }
     return ZoneDictionary(
       zoneID: zoneID,
       syncToken: try tokens.seal(
-        ChangeToken(zone: row.number, id, counter: row.change, participation: view?.wholeSince),
+        ChangeToken(
+          zone: row.number,
+          id,
+          counter: row.change,
+          participation: reader.wholeSince
+        ),
         context
       ),
       atomic: true,
       deleted: false,
-      isEligibleForZoneShare: view == nil,
-      isEligibleForHierarchicalShare: view == nil && !isShared,
+      isEligibleForZoneShare: isOwner,
+      isEligibleForHierarchicalShare: isOwner && !isShared,
       share: isShared ? .wholeShare(of: zoneID) : nil
     )
   }

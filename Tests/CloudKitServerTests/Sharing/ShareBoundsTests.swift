@@ -337,8 +337,7 @@ struct ShareBoundsTests {
     let stored = try storage.read { try $0.records(in: id, keys: [key])[key] }
     let record = try #require(stored)
     #expect(DatabaseAccess.whole.sees(record))
-    #expect(DatabaseAccess.whole.view(of: zone) == nil)
     #expect(!DatabaseAccess.shared([:]).sees(record))
-    #expect(DatabaseAccess.shared([:]).view(of: zone)?.isOpen == false)
+    #expect(!DatabaseAccess.shared([:]).reader(of: zone).mayWrite(record))
   }
 }

@@ -84,7 +84,7 @@ struct ClusterReadTests {
       try storage.commit(save("a", 1, id))
       let counter = try snapshot.database(id).counter
       try storage.commit(save("b", 2, id))
-      let feed = ZoneFeed(snapshot: snapshot, partition: id, zone: Self.zone, view: nil)
+      let feed = ZoneFeed(snapshot: snapshot, partition: id, zone: Self.zone, reader: .owner)
       let first = ChangeToken(zone: Self.zone, id, counter: .zero)
       for isReversed in [false, true] {
         let page = try FeedPage(
