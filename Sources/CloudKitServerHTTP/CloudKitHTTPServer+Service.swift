@@ -43,7 +43,8 @@ extension CloudKitHTTPServer {
         bodyLimit: { service.bodyLimit(of: $0) },
         uncheckedBodyLimit: { service.uncheckedBodyLimit(of: $0) },
         refusalBeforeBody: { await service.refusalBeforeBody(of: $0) },
-        hostRefusal: { service.hostRefusal($0) }
+        hostRefusal: { service.hostRefusal($0) },
+        asksForHTTPS: { service.baseURL.hasPrefix("https:") }
       )
     )
   }

@@ -45,6 +45,8 @@ package struct CloudKitHTTPServer: Service {
     package var refusalBeforeBody: @Sendable (WebServiceRequest) async -> WebServiceResponse?
     /// What a page answers under a host name that is not the server's; nil where it is.
     package var hostRefusal: @Sendable (WebServiceRequest) -> WebServiceResponse?
+    /// Whether clients reach the server by HTTPS, here or at a proxy.
+    package var asksForHTTPS: @Sendable () -> Bool
 
     package init(
       respond: @escaping Respond,
@@ -59,7 +61,8 @@ package struct CloudKitHTTPServer: Service {
       refusalBeforeBody: @escaping @Sendable (WebServiceRequest) async -> WebServiceResponse? = {
         _ in nil
       },
-      hostRefusal: @escaping @Sendable (WebServiceRequest) -> WebServiceResponse? = { _ in nil }
+      hostRefusal: @escaping @Sendable (WebServiceRequest) -> WebServiceResponse? = { _ in nil },
+      asksForHTTPS: @escaping @Sendable () -> Bool = { false }
     ) {
       self.respond = respond
       self.transfer = transfer
@@ -72,6 +75,7 @@ package struct CloudKitHTTPServer: Service {
       self.uncheckedBodyLimit = uncheckedBodyLimit
       self.refusalBeforeBody = refusalBeforeBody
       self.hostRefusal = hostRefusal
+      self.asksForHTTPS = asksForHTTPS
     }
   }
 

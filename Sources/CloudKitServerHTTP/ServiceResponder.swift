@@ -231,7 +231,9 @@ struct ServiceResponder: Sendable {
   ) -> HTTPResponseHead {
     var fields = fields
     fields.add(name: "date", value: date.now)
-    if configuration.tls != nil, !fields.contains(name: Self.transportSecurity) {
+    if !fields.contains(name: Self.transportSecurity),
+      configuration.tls != nil || handlers.asksForHTTPS()
+    {
       fields.add(name: Self.transportSecurity, value: HTMLPage.transportSecurity)
     }
     if isLast {

@@ -19,6 +19,21 @@ struct AccountExportOverHTTPTests {
     }
   }
 
+  @Test("The adapter's pages ask for HTTPS where the public address has it, also behind a proxy")
+  func transportSecurity() async throws {
+    try await withTemporaryFolder { folder in
+      try await TestCloud.run(in: folder) { cloud in
+        let url = cloud.url
+        #expect(try await cloud.get(url + "/healthz").headers["strict-transport-security"] == nil)
+        cloud.service.baseURL = "https://cloud.example.org"
+        for path in ["/healthz", "/readyz", "/metrics", "/", "/nothing", "/account-data/x"] {
+          let reply = try await cloud.get(url + path)
+          #expect(reply.headers["strict-transport-security"] == "max-age=31536000", "\(path)")
+        }
+      }
+    }
+  }
+
   @Test("The archive is sent in chunks, without a length, and its path is in no log line")
   func chunks() async throws {
     try await withTemporaryFolder { folder in
