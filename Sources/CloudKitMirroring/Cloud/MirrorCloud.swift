@@ -186,6 +186,14 @@ package enum CloudOutcome: Hashable, Sendable {
   case refused(reason: String)
   /// The server asked to retry later.
   case later(seconds: Double?)
+
+  /// Whether it says what the server has of the record.
+  var isConclusive: Bool {
+    switch self {
+    case .saved, .deleted, .conflict, .exists, .notFound: true
+    case .batchFailed, .refused, .later: false
+    }
+  }
 }
 
 /// Why a whole request failed, in the cases that the mirroring distinguishes.

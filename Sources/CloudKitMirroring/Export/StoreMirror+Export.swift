@@ -208,6 +208,10 @@ extension StoreMirror {
     } catch let failure as CloudFailure {
       return try await handle(failure, batch, isRepeat: isRepeat, &total)
     }
+    // A file that cannot be read fails its record, and so the batch, before a request asks for the kept reply.
+    let isInDoubt =
+      isRepeat && !effects.has(.trustRefusal) && outcomes.allSatisfy { !$0.isConclusive }
+    if isInDoubt, try await settleExecuted(batch, &total) { return true }
     let missing = zip(batch.operations, outcomes).compactMap { operation, outcome in
       switch outcome {
       case .conflict(nil), .exists(nil): operation.name
@@ -227,6 +231,7 @@ extension StoreMirror {
     let confirmed = state.withLock { $0.confirmed }
     let settled = try write(MirrorAuthor.importing) { session in
       try session.foldHistory()
+      if isInDoubt { return try session.settleInDoubt(batch, outcomes) }
       return try session.settle(
         batch,
         outcomes,

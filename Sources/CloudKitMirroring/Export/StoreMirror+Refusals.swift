@@ -115,14 +115,17 @@ extension StoreMirror {
       // Deletions are queued behind changes that the full database refuses, and free space for
       // them.
       total.room = .deleting
+      let isInDoubt = isRepeat && !effects.has(.trustRefusal)
+      if isInDoubt, try await settleExecuted(batch, &total) { return true }
       try write(MirrorAuthor.exporting) { session in
-        // The server may have executed a repeated one and forgotten its reply.
-        _ = try isRepeat ? session.abandonInDoubt(batch) : session.abandon(batch)
+        _ = try isInDoubt ? session.abandonInDoubt(batch) : session.abandon(batch)
       }
       context.assets.remove(batch.files)
       return true
     case .tooLarge, .refused, .overQuota:
-      return try await split(batch, failure, isInDoubt: false, &total)
+      // The server may have executed a repeated one and forgotten its reply, or something on the way refuses it.
+      let isInDoubt = isRepeat && !effects.has(.trustRefusal)
+      return try await split(batch, failure, isInDoubt: isInDoubt, &total)
     }
   }
 
@@ -150,10 +153,11 @@ extension StoreMirror {
       return true
     }
     let reason = MirrorErrorText.text(failure)
+    let outcomes = [CloudOutcome.refused(reason: reason)]
     let settled = try write(MirrorAuthor.exporting) { session in
-      let settled = try session.settle(batch, [.refused(reason: reason)], fetched: [:])
-      if isInDoubt { try session.noteDoubt(about: batch) }
-      return settled
+      try isInDoubt
+        ? session.settleInDoubt(batch, outcomes)
+        : session.settle(batch, outcomes, fetched: [:])
     }
     context.assets.remove(settled.files)
     total.refused.merge(settled.refused) { _, latest in latest }
@@ -175,7 +179,7 @@ extension StoreMirror {
   /// changed: an update without a reply would otherwise take the place of a later edit to the former value.
   ///
   /// Returns false if none has changed.
-  private func settleExecuted(
+  func settleExecuted(
     _ batch: CloudBatch,
     _ total: inout BatchSettlement
   ) async throws -> Bool {

@@ -1,0 +1,105 @@
+/// Batches of which it is not known whether the server has executed them.
+extension MirrorSession {
+  /// Abandons a batch that the server may have executed.
+  @discardableResult
+  package func abandonInDoubt(
+    _ batch: CloudBatch,
+    found: [String: CloudRecord] = [:]
+  ) throws -> BatchSettlement {
+    try removeGoneEdges(of: batch)
+    let settlement = try abandon(batch, found: found)
+    try noteDoubt(about: batch)
+    return settlement
+  }
+
+  /// Records outcomes of a repeated batch of which none says whether the server has executed it before.
+  package func settleInDoubt(
+    _ batch: CloudBatch,
+    _ outcomes: [CloudOutcome]
+  ) throws -> BatchSettlement {
+    try removeGoneEdges(of: batch)
+    let settlement = try settle(batch, outcomes, fetched: [:], isRepeat: true)
+    try noteDoubt(about: batch)
+    return settlement
+  }
+
+  /// Removes the links that a batch was to create and that the feed lists as deleted since.
+  ///
+  /// A tombstone of this device, which has removed and made the link before, says nothing about the batch.
+  private func removeGoneEdges(of batch: CloudBatch) throws {
+    for operation in batch.operations where operation.isEdge && operation.kind == .create {
+      guard let edge = try metadata.edge(named: operation.name), edge.sequence == batch.sequence,
+        edge.pending != .save, try metadata.isGoneEdge(edge.name),
+        try !metadata.isRemovedEdge(edge.name)
+      else { continue }
+      try keepLink(edge)
+      if edge.isLinked { try unlink(edge) }
+      try metadata.remove(edge)
+      try metadata.forgetGoneEdge(edge.name)
+    }
+  }
+
+  /// Makes what is left of a batch pending again that another copy of the store has settled.
+  ///
+  /// The feed was read to its end: an edge of the batch that it lists as deleted was created by the other
+  /// copy, and deleted since.
+  package func replaceSettled(_ batch: CloudBatch) throws {
+    try removeGoneEdges(of: batch)
+    try abandon(batch)
+  }
+
+  /// Notes that the server may have executed a batch that was abandoned: what it has of the records that the
+  /// batch was to create was sent by this store, and what was made again since may be deleted there.
+  package func noteDoubt(about batch: CloudBatch) throws {
+    for operation in batch.operations {
+      switch (operation.kind, operation.isEdge) {
+      case (.create, false): try noteDoubtfulCreation(operation)
+      case (.create, true): try noteDoubtfulCreation(ofEdge: operation.name)
+      case (.delete, false): try noteDoubtfulDeletion(operation)
+      case (.delete, true): try noteDoubtfulDeletion(ofEdge: operation.name)
+      case (.update, _): break
+      }
+    }
+  }
+
+  private func noteDoubtfulCreation(_ operation: CloudOperation) throws {
+    guard var record = try metadata.record(named: operation.name), record.tag == nil,
+      record.sequence == nil
+    else { return }
+    // A base of before its zone was lost was agreed on with the server. An empty one is of an object that was
+    // restored here: no values were agreed on.
+    let isRestored = record.base?.values.isEmpty == true
+    if !isRestored, record.stamps.created == nil || record.base == nil {
+      record.base = operation.set.asBase
+    }
+    record.sentKind = .save
+    try metadata.update(record)
+  }
+
+  /// Makes an object that was restored while its deletion was sent one that the server may lack: the
+  /// tombstone that the feed may list is that of the deletion.
+  private func noteDoubtfulDeletion(_ operation: CloudOperation) throws {
+    guard var record = try metadata.record(named: operation.name), record.pending == .save,
+      record.key != nil, record.sequence == nil, record.tag == operation.tag
+    else { return }
+    record.noteDeletion()
+    try metadata.update(record)
+  }
+
+  private func noteDoubtfulDeletion(ofEdge name: String) throws {
+    guard var edge = try metadata.edge(named: name), edge.pending == .save, edge.sequence == nil
+    else { return }
+    try metadata.keepRemovedEdge(name)
+    edge.tag = nil
+    try metadata.update(edge)
+  }
+
+  private func noteDoubtfulCreation(ofEdge name: String) throws {
+    guard var edge = try metadata.edge(named: name), edge.tag == nil, edge.sequence == nil else {
+      return
+    }
+    // As a link that another copy of the store may have sent.
+    edge.generation = -1
+    try metadata.update(edge)
+  }
+}
