@@ -181,7 +181,11 @@ extension MirrorSession {
   /// The server may have it, or get it later, from another copy of the store, from a batch without a reply, or
   /// from another device that sends again what the server lost: its name shows then that it was deleted here.
   func removeUnsent(_ record: RecordMetadata) throws {
-    try metadata.keepUnsent(record.name, entity: record.entityName, key: record.key)
+    let wasOnServer = record.tag != nil || record.stamps.created != nil
+    if wasOnServer { try metadata.keepLostDeletion(record.name) }
+    if record.key != nil || !wasOnServer {
+      try metadata.keepUnsent(record.name, entity: record.entityName, key: record.key)
+    }
     try metadata.remove(record)
   }
 
@@ -190,7 +194,9 @@ extension MirrorSession {
   /// Where another copy of the store, a batch without a reply, or another device may have sent it, its name
   /// shows that it was removed here.
   func removeUnsent(_ edge: EdgeMetadata) throws {
-    if edge.generation < 0 || edge.stamps.created != nil {
+    if edge.tag != nil || edge.stamps.created != nil {
+      try metadata.keepLostDeletion(edge.name)
+    } else if edge.generation < 0 {
       try metadata.keepUnsent(edge.name, entity: "", key: nil)
     }
     try metadata.remove(edge)

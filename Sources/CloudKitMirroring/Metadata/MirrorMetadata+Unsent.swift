@@ -9,6 +9,11 @@ extension MirrorMetadata {
   /// time does not fill the table: an undo and an import concern the last ones.
   private static let unsentLimit: Int64 = 1000
 
+  /// The number of remembered deletions of what the server had and lost, in some ten megabytes.
+  ///
+  /// Each other device sends all of it again.
+  private static let lostDeletionLimit: Int64 = 100_000
+
   package func keepUnsent(_ name: String, entity: String, key: Int64?) throws {
     try connection.run(
       "INSERT OR REPLACE INTO WSMIRROR_UNSENT (NAME, ENTITY, PK) VALUES (?, ?, ?)",
@@ -20,15 +25,32 @@ extension MirrorMetadata {
     )
   }
 
+  /// Remembers the deletion of a record or an edge that the server had and lost: other devices send it again.
+  func keepLostDeletion(_ name: String) throws {
+    try keep(name, in: "WSMIRROR_LOSTDELETION")
+    try trimLostDeletions()
+  }
+
   /// Remembers the records and edges whose deletions have not been sent: the zone is gone, and another device
   /// may send them again.
   func keepUnsentDeletions() throws {
     try connection.run(
       """
-      INSERT OR REPLACE INTO WSMIRROR_UNSENT (NAME, ENTITY)
-        SELECT NAME, ENTITY FROM WSMIRROR_RECORD WHERE PK IS NULL AND (PENDING = 2 OR SENTKIND = 2)
-        UNION ALL SELECT NAME, '' FROM WSMIRROR_EDGE WHERE LINKED = 0 AND (PENDING = 2 OR SENTKIND = 2)
+      INSERT OR REPLACE INTO WSMIRROR_LOSTDELETION (NAME)
+        SELECT NAME FROM WSMIRROR_RECORD WHERE PK IS NULL AND (PENDING = 2 OR SENTKIND = 2)
+        UNION ALL SELECT NAME FROM WSMIRROR_EDGE WHERE LINKED = 0 AND (PENDING = 2 OR SENTKIND = 2)
       """
+    )
+    try trimLostDeletions()
+  }
+
+  private func trimLostDeletions() throws {
+    try connection.run(
+      """
+      DELETE FROM WSMIRROR_LOSTDELETION
+        WHERE ID <= (SELECT MAX(ID) FROM WSMIRROR_LOSTDELETION) - ?
+      """,
+      [.integer(Self.lostDeletionLimit)]
     )
   }
 
@@ -39,13 +61,15 @@ extension MirrorMetadata {
       [.text(entity), .integer(key)]
     )
     guard case .text(let name) = found else { return nil }
-    try forget(name, in: "WSMIRROR_UNSENT")
+    _ = try takeUnsent(name)
     return name
   }
 
   /// Removes a name; returns whether an object of this name was deleted before it was sent.
   package func takeUnsent(_ name: String) throws -> Bool {
-    try forget(name, in: "WSMIRROR_UNSENT")
+    let isUnsent = try forget(name, in: "WSMIRROR_UNSENT")
+    let isLost = try forget(name, in: "WSMIRROR_LOSTDELETION")
+    return isUnsent || isLost
   }
 
   /// No undo inserts the objects again; their names still show what another copy has sent.
