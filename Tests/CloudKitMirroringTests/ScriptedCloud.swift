@@ -155,18 +155,22 @@ final class ScriptedDevice: Sendable {
   let faults = FaultPlan()
   private let coordinator: NSPersistentStoreCoordinator
 
+  /// The store is the file of the device's name, unless another one is given.
   init(
     _ name: String,
     in world: World,
+    file: String? = nil,
     effects: Effects = .live,
+    limits: ExportBatcher.Limits = .init(),
     pageLimit: Int = 200,
+    isStarted: Bool = true,
     refusing call: String? = nil,
     with failure: CloudFailure? = nil
   ) async throws {
     let coordinator = NSPersistentStoreCoordinator(managedObjectModel: world.model)
     try coordinator.addPersistentStore(
       type: .sqlite,
-      at: world.folder.appendingPathComponent("\(name).sqlite"),
+      at: world.folder.appendingPathComponent(file ?? "\(name).sqlite"),
       options: [
         NSPersistentHistoryTrackingKey: true,
         NSPersistentStoreRemoteChangeNotificationPostOptionKey: true,
@@ -180,13 +184,14 @@ final class ScriptedDevice: Sendable {
       cloud: cloud,
       options: StoreMirror.Options(
         containerIdentifier: TestCloud.defaultContainer,
+        limits: limits,
         pageLimit: pageLimit
       ),
       effects: effects
     )
     self.cloud = cloud
     self.coordinator = coordinator
-    mirror.start()
+    if isStarted { mirror.start() }
   }
 
   func save(_ body: (NSManagedObjectContext) throws -> Void) throws {

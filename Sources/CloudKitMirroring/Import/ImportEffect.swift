@@ -37,3 +37,18 @@ package struct ImportEffect: Hashable, Sendable {
     inserted.isEmpty && updated.isEmpty && deleted.isEmpty
   }
 }
+
+/// What the pages of an import changed together: a first one may have a million records.
+struct ImportTotal {
+  var inserted = 0
+  var updated = 0
+  var deleted = 0
+  var stoppedSweep: ImportEffect.StoppedSweep?
+
+  mutating func add(_ effect: ImportEffect) {
+    inserted += effect.inserted.count
+    updated += effect.updated.count
+    deleted += effect.deleted.count
+    stoppedSweep = effect.stoppedSweep ?? stoppedSweep
+  }
+}

@@ -4,10 +4,6 @@ import Synchronization
 import WatershedSQLite
 
 extension StoreMirror {
-  /// The longest time of a write transaction of an import, in seconds, so that a save of the app
-  /// does not wait longer.
-  private static let transactionBudget = 0.05
-  private static let chunkRange = 10...400
   /// The number of one-to-ones and missing records that one write transaction handles.
   private static let settlementLimit = 500
 
@@ -18,7 +14,7 @@ extension StoreMirror {
     try await phase(.import, type: 1, cause: "Something may have changed at the server.") {
       log.detail(1, "Scheduling automated import with activity")
       var stuck = try await resolveOpenBatchBeforeImport()
-      var total = ImportEffect()
+      var total = ImportTotal()
       let token = try await changedDatabase()
       log.detail(2, "Processing work items")
       try await importZone(&total)
@@ -44,65 +40,10 @@ extension StoreMirror {
       log.detail(2, "Finished importing changes")
       return PhaseEnd(
         result: stuck,
-        effect: "\(total.inserted.count) inserted, \(total.updated.count) updated, "
-          + "\(total.deleted.count) deleted.",
+        effect: "\(total.inserted) inserted, \(total.updated) updated, \(total.deleted) deleted.",
         problem: total.stoppedSweep.map(sweepError)
       )
     }
-  }
-
-  /// Requests incomplete records again; those that are complete now are applied.
-  private func importUnreadable(_ total: inout ImportEffect) async throws {
-    guard state.withLock({ $0.retriesParked }) else { return }
-    var last: String? = ""
-    var hasRead = false
-    while let after = last {
-      let names = try read { try $0.unreadableRecords(after: after, limit: options.pageLimit) }
-      if !names.isEmpty {
-        try await importUnreadable(names, &total)
-        hasRead = true
-      }
-      try Task.checkCancellation()
-      last = names.last
-    }
-    guard try hasRead || read({ try !$0.goneRecords(limit: 1).isEmpty }) else { return }
-    try endLookUps(&total)
-  }
-
-  /// Settles what waits for the end of a feed: one-to-ones of the records that were looked up, and
-  /// deletions that waited for them.
-  private func endLookUps(_ total: inout ImportEffect) throws {
-    var position = FeedEnd()
-    while true {
-      let isDone = try write(MirrorAuthor.importing) { session in
-        try session.foldHistory()
-        let generation = try session.metadata.zone(options.zone).generation
-        return try applyDeletions(session, generation: generation, &position, &total)
-      }
-      if isDone { return }
-      try Task.checkCancellation()
-    }
-  }
-
-  private func importUnreadable(_ names: [String], _ total: inout ImportEffect) async throws {
-    let found = try await cloud.lookup(options.zone, names, keys: context.mapping.desiredKeys)
-    let effect = try write(MirrorAuthor.importing) { session in
-      try session.foldHistory()
-      // While a record is listed as unreadable, it is applied even if its tag is known.
-      let effect = try session.apply(
-        records: found.records,
-        generation: try session.metadata.zone(options.zone).generation
-      )
-      for name in names where found.unreadable[name] == nil {
-        try session.metadata.forgetUnreadable(name)
-      }
-      let missing = Set(names).subtracting(found.unreadable.keys)
-        .subtracting(found.records.map(\.name))
-      for name in missing.sorted() { try session.applyDoubtfulDeletion(ofEdge: name) }
-      return effect
-    }
-    context.assets.remove(found.records.flatMap(\.fields.files))
-    total.add(effect)
   }
 
   private func sweepError(_ stopped: ImportEffect.StoppedSweep) -> NSError {
@@ -178,7 +119,7 @@ extension StoreMirror {
     }
   }
 
-  private func importZone(_ total: inout ImportEffect) async throws {
+  private func importZone(_ total: inout ImportTotal) async throws {
     var losses = 0
     while true {
       let zone = try read { try $0.zone(options.zone) }
@@ -208,7 +149,7 @@ extension StoreMirror {
         do {
           try apply(page, zone, &total)
         } catch is OutdatedPage {
-          try dropOutdated(page)
+          try dropOutdated()
           continue
         }
       }
@@ -218,8 +159,7 @@ extension StoreMirror {
   }
 
   /// Leaves out a page that another process that mirrors the file has overtaken; the zone is read again.
-  private func dropOutdated(_ page: CloudZoneChanges) throws {
-    context.assets.remove(page.records.flatMap(\.fields.files))
+  private func dropOutdated() throws {
     // What waited for the end of the feed waits still.
     state.withLock { $0.settlesOneToOnes = true }
     journal.note(
@@ -292,10 +232,13 @@ extension StoreMirror {
   }
 
   /// Applies a page in short write transactions; the last one keeps the token.
+  ///
+  /// Throws ``OutdatedPage`` where another mirror of the file has read further, or again from the start, since the
+  /// page was requested: it would take objects, tags and the token back.
   private func apply(
     _ page: CloudZoneChanges,
     _ zone: MirrorMetadata.Zone,
-    _ total: inout ImportEffect
+    _ total: inout ImportTotal
   ) throws {
     let started = effects.clock.uptime
     var effect = ImportEffect()
@@ -308,9 +251,12 @@ extension StoreMirror {
     var isDone = false
     var isFirst = true
     var position = FeedEnd()
+    defer {
+      total.add(effect)
+      context.assets.remove(page.records.flatMap(\.fields.files))
+    }
     repeat {
-      let chunk = rest.prefix(state.withLock { $0.chunk })
-      rest = rest.dropFirst(chunk.count)
+      let chunk = nextChunk(of: &rest)
       let begun = effects.clock.uptime
       let isLast = rest.isEmpty
       try write(MirrorAuthor.importing) { session in
@@ -337,8 +283,6 @@ extension StoreMirror {
         isDone = try end(page, zone, session, &position, &effect)
       }
     }
-    total.add(effect)
-    context.assets.remove(page.records.flatMap(\.fields.files))
     journal.note(
       .import,
       .pageApplied,
@@ -358,7 +302,7 @@ extension StoreMirror {
   /// How far the end of a feed is applied: the last one-to-one, record and edge; nil once all are.
   ///
   /// Then what a read from the start did not return is handled.
-  private struct FeedEnd {
+  struct FeedEnd {
     var oneToOnes: (String, String)? = ("", "")
     var records: String? = ""
     var edges: String? = ""
@@ -399,7 +343,7 @@ extension StoreMirror {
   /// Applies deletions after all records of the feed, which determine the owners of objects.
   ///
   /// Returns false while more is left.
-  private func applyDeletions(
+  func applyDeletions(
     _ session: MirrorSession,
     generation: Int64,
     _ position: inout FeedEnd,
@@ -448,18 +392,6 @@ extension StoreMirror {
         limit: Self.settlementLimit,
         from: &position
       )
-    }
-  }
-
-  /// Adapts the chunk size, so that write transactions are short on slow machines and few on fast
-  /// ones.
-  private func adapt(to seconds: Double) {
-    state.withLock { state in
-      if seconds > Self.transactionBudget {
-        state.chunk = max(Self.chunkRange.lowerBound, state.chunk / 2)
-      } else if seconds < Self.transactionBudget / 4 {
-        state.chunk = min(Self.chunkRange.upperBound, state.chunk * 2)
-      }
     }
   }
 }

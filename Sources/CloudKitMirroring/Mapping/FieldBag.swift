@@ -23,6 +23,13 @@ package struct FieldBag: Hashable, Sendable {
     }
   }
 
+  /// The number of bytes in the files that the values have.
+  var fileBytes: Int64 {
+    values.values.reduce(0) { sum, value in
+      if case .asset(let asset) = value { sum + asset.fingerprint.size } else { sum }
+    }
+  }
+
   /// The bag as the base of later merges: those only compare, so large values are replaced with
   /// digests.
   package var asBase: FieldBag {
