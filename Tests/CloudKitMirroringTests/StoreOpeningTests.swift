@@ -31,6 +31,30 @@ struct StoreOpeningTests {
     try device.launch()
   }
 
+  @Test("An opening names what a small save inserted, and leaves a large one to the export")
+  func largeSave() async throws {
+    let world = try await World()
+    var phone = try await ScriptedDevice("phone", in: world)
+    try await phone.sync()
+    func namedAtOpening(saving count: Int) async throws -> Int64 {
+      let before = try phone.mirror.read { try $0.recordCount() }
+      await phone.mirror.stopAndFinish()
+      try phone.save { context in
+        for number in 0..<count { _ = context.make("Tag", ["name": "\(number)"]) }
+      }
+      try await phone.quit()
+      phone = try await ScriptedDevice("phone", in: world, isStarted: false)
+      let named = try phone.mirror.read { try $0.recordCount() } - before
+      phone.mirror.start()
+      try await phone.sync()
+      #expect(try phone.mirror.read { try $0.recordCount() } == before + Int64(count))
+      return named
+    }
+    #expect(try await namedAtOpening(saving: 10) == 10)
+    #expect(try await namedAtOpening(saving: 1_200) == 0)
+    try await phone.quit()
+  }
+
   @Test("Launches without a save add nothing while no user signs in")
   func idleLaunches() async throws {
     let world = try await World()
@@ -76,5 +100,13 @@ struct StoreOpeningTests {
     #expect(try mirror.read { try $0.record(entity: "Post", key: 1) } != nil)
     #expect(try !hasIndex())
     try await phone.quit()
+  }
+}
+
+extension MirrorMetadata {
+  fileprivate func recordCount() throws -> Int64 {
+    guard case .integer(let count) = try connection.scalar("SELECT COUNT(*) FROM WSMIRROR_RECORD")
+    else { return 0 }
+    return count
   }
 }

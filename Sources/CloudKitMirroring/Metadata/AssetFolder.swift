@@ -5,10 +5,14 @@ import OpenCoreData
 /// The folder beside a store for the files of values until their batch has been saved.
 package struct AssetFolder: Sendable {
   package let url: URL
+  /// What the names of the store's files begin with: stores whose file names differ in the extension alone share
+  /// the folder.
+  private let prefix: String
   private let effects: Effects
 
-  package init(url: URL, effects: Effects) {
+  package init(url: URL, store: String, effects: Effects) {
     self.url = url
+    prefix = store.isEmpty ? "" : store + "-"
     self.effects = effects
   }
 
@@ -43,7 +47,7 @@ package struct AssetFolder: Sendable {
   /// Writes a value's file and returns its name.
   package func write(_ contents: Data) throws -> String {
     try open()
-    let name = effects.uuid().uuidString + ".fxd"
+    let name = prefix + effects.uuid().uuidString + ".fxd"
     try FileSystem.save(contents, to: url.appendingPathComponent(name).path)
     return name
   }
@@ -51,7 +55,7 @@ package struct AssetFolder: Sendable {
   /// Writes a file that the app reads, unless there is one of the same content, and returns its name.
   package func write(_ contents: Data, once fingerprint: MirrorFingerprint) throws -> String {
     let digest = fingerprint.digest.map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }
-    let name = "record-" + digest.joined() + ".fxd"
+    let name = prefix + "record-" + digest.joined() + ".fxd"
     let path = url.appendingPathComponent(name).path
     if try FileSystem.isThere(path) { return name }
     try open()
@@ -66,6 +70,11 @@ package struct AssetFolder: Sendable {
 
   package func read(_ file: String) throws -> Data {
     try Data(contentsOf: URL(fileURLWithPath: path(file)))
+  }
+
+  /// The names of the store's files.
+  package func names() throws -> [String] {
+    try FileSystem.names(in: url.path).filter { $0.hasPrefix(prefix) && $0.hasSuffix(".fxd") }
   }
 
   /// Removes files that are no longer needed.

@@ -124,8 +124,19 @@ extension MirrorSession {
     return records.count == limit ? records.last?.id : nil
   }
 
-  /// The number of history transactions and objects that the opening of a store handles.
+  /// The number of changes in the history and of objects that the opening of a store handles.
   private static let foldedAtOpening: Int64 = 1000
+
+  /// The number of changes after a history transaction, counted up to a limit: a batch insert is one transaction
+  /// with any number of them.
+  private func countOfChanges(after transaction: Int64, upTo limit: Int64) throws -> Int64 {
+    let count = try rows.connection.scalar(
+      "SELECT COUNT(*) FROM (SELECT 1 FROM ACHANGE WHERE ZTRANSACTIONID > ? LIMIT ?)",
+      [.integer(transaction), .integer(limit)]
+    )
+    if case .integer(let number) = count { return number }
+    return 0
+  }
 
   /// Names what was saved before the opening, before the app can edit it.
   ///
@@ -134,9 +145,8 @@ extension MirrorSession {
     guard try metadata.integer(.scanFinished) == 1,
       let folded = try metadata.integer(.historyTransaction)
     else { return }
-    guard try rows.lastTransactionNumber() - folded <= Self.foldedAtOpening else {
-      return try continueTrusting(after: 0)
-    }
+    guard try countOfChanges(after: folded, upTo: Self.foldedAtOpening + 1) <= Self.foldedAtOpening
+    else { return try continueTrusting(after: 0) }
     try foldHistory()
     if let next = try trustNeverSent(after: 0, limit: Int(Self.foldedAtOpening)) {
       try continueTrusting(after: next)

@@ -176,8 +176,7 @@ extension StoreMirror {
   func removeLeftFiles() throws {
     guard try read({ try $0.openBatch() }) == nil else { return }
     do {
-      let files = try FileSystem.names(in: context.assets.url.path)
-      context.assets.remove(files.filter { $0.hasSuffix(".fxd") })
+      context.assets.remove(try context.assets.names())
     } catch {
       // Files that cannot be removed only cost disk space.
       log.detail(1, "Left files could not be listed: \(MirrorErrorText.text(error))")

@@ -147,7 +147,11 @@ package final class StoreMirror: Sendable {
       effects: effects,
       journal: journal,
       serializer: RecordSerializer(budget: options.budget),
-      assets: AssetFolder(url: AssetFolder.url(for: store), effects: effects)
+      assets: AssetFolder(
+        url: AssetFolder.url(for: store),
+        store: store.identifier ?? "",
+        effects: effects
+      )
     )
     try prepare()
   }
