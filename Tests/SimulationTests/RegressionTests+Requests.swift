@@ -35,6 +35,16 @@ extension RegressionTests {
     try await play(plan)
   }
 
+  @Test("A batch whose repetition a full database refuses takes no later edit back")
+  func refusedRepeat() async throws {
+    try await play(Self.refusedRepeatPlan)
+  }
+
+  @Test("What went with its owner is asked for in no list of a device that deleted it later")
+  func goneWithOwner() async throws {
+    try await play(PlanGenerator.plan(seed: 1_795_881_556_349))
+  }
+
   @Test("A record that only the server had is gone if the server is restored from an older backup")
   func erasedBeforeRestore() async throws {
     var plan = SimulationPlan(seed: 1_795_440_345_023, devices: [0, 0])

@@ -89,13 +89,19 @@ extension Oracle {
     check(.noUnaskedDeletion)
     guard serverLostSince == nil, !personsWithDeletedZone.contains(person) else { return }
     let seen = asked.reduce(into: Set<Int>()) { $0.formUnion($1.seen) }
+    // Then the device of the other deletion may never have received what was sent.
+    let mayHaveGoneWithOwner = owners(of: key).contains { owner in
+      state.objects[owner] == nil && mayTakeAlong(owner, key)
+    }
     for property in AppModel.attributes(birth.entity) where property != "data" {
       let slot = Slot(key: key, property: property)
       let own = writes.indices.filter { writes[$0].slot == slot && !writes[$0].isVoid }
       let latest = own.filter { number in
         !own.contains { writes[$0].ancestors.contains(number) }
       }
-      guard !latest.isEmpty, latest.allSatisfy({ !seen.contains($0) }) else { continue }
+      guard !latest.isEmpty, latest.allSatisfy({ !seen.contains($0) }),
+        !mayHaveGoneWithOwner || latest.contains(where: lostUnsent.contains)
+      else { continue }
       expect(
         latest.contains { recovered.contains(writes[$0].value) },
         .recovery,
