@@ -6,13 +6,13 @@ import OpenCoreData
 enum FaultModel {
   static let pictureSize = 120_000
 
-  /// The newer version renames the name of a card and gives it a rating.
-  static func make(isNewer: Bool = false) -> NSManagedObjectModel {
+  /// The newer version renames the name of a card and gives it a rating; it may have no files.
+  static func make(isNewer: Bool = false, hasFiles: Bool = true) -> NSManagedObjectModel {
     let card = entity("Card")
     let name = attribute(isNewer ? "title" : "name", .stringAttributeType)
     name.renamingIdentifier = "name"
     let picture = attribute("picture", .binaryDataAttributeType)
-    picture.allowsExternalBinaryDataStorage = true
+    picture.allowsExternalBinaryDataStorage = hasFiles
     card.properties = [name, attribute("number", .integer64AttributeType), picture]
     if isNewer {
       let rating = attribute("rating", .integer64AttributeType)

@@ -22,8 +22,15 @@ struct FaultRunner {
     case cut
     /// The process is killed before the call.
     case kill
+    /// The power fails before the call: of each file the content is left that was last brought to the disk, under
+    /// the names of that moment.
+    case power
+    /// The power fails before the call: some files have the content of that moment, the others as with `power`.
+    case powerOfSome
     /// Another process saves before the call.
     case save
+
+    var isPowerFailure: Bool { self == .power || self == .powerOfSome }
   }
 
   let folder: URL
@@ -34,6 +41,9 @@ struct FaultRunner {
 
   private var template: URL { folder.appendingPathComponent("template") }
   private var work: URL { folder.appendingPathComponent("work") }
+  private var synced: SyncedFiles {
+    SyncedFiles(copies: folder.appendingPathComponent("synced"))
+  }
 
   /// A defect found at a call.
   private struct Finding: Error {
@@ -50,7 +60,8 @@ struct FaultRunner {
     let neighbours = fault == .save ? scenario.neighbours : [("", false)]
     var (tried, refused, findings) = (0, 0, 0)
     for neighbour in neighbours {
-      for number in points(of: calls) {
+      // The power may also fail right after the operation.
+      for number in points(of: calls) + (fault.isPowerFailure ? [calls + 1] : []) {
         tried += 1
         do {
           if try !probe(number, neighbour, old, new) { refused += 1 }
@@ -124,10 +135,13 @@ struct FaultRunner {
   ) throws -> Bool {
     try begin()
     let failure = try attempt(number, neighbour.file)
+    if fault.isPowerFailure { try synced.apply(to: work, keepingSome: fault == .powerOfSome) }
     let saved = FaultMoment.shared.saved
     let found = try FaultState(folder: work)
     if let failure { try check(failure) }
-    guard found == new || (failure != nil && found == old) else {
+    // A commit may be lost with the power: in WAL mode it is not brought to the disk (sqlite.org/pragma.html,
+    // synchronous = NORMAL).
+    guard found == new || (failure != nil || fault.isPowerFailure) && found == old else {
       throw Finding(
         text: """
           \(failure == nil ? "the operation returned" : "the operation failed"), and the stores \
@@ -152,7 +166,7 @@ struct FaultRunner {
     case .errors: arm(number, system_call_fails, error: EIO, isSticky: true)
     case .full: arm(number, system_call_fails, error: ENOSPC, isSticky: true)
     case .cut: arm(number, system_call_is_cut)
-    case .kill: return try attemptInChild(number)
+    case .kill, .power, .powerOfSome: return try attemptInChild(number)
     case .save:
       FaultMoment.shared.url = work.appendingPathComponent(file)
       arm(number, system_call_calls_back) { FaultMoment.shared.save() }
@@ -170,6 +184,10 @@ struct FaultRunner {
     let child = Process()
     child.executableURL = URL(fileURLWithPath: CommandLine.arguments[0])
     child.arguments = [folder.path, "killed", scenario.rawValue, "\(number)"]
+    if fault.isPowerFailure {
+      try synced.begin(with: work)
+      child.arguments?.append("power")
+    }
     try child.run()
     child.waitUntilExit()
     if child.terminationReason == .exit, child.terminationStatus == 0 { return nil }
@@ -181,6 +199,7 @@ struct FaultRunner {
 
   /// In the child process: runs the operation until the call.
   func runUntilKilled(at number: Int) throws {
+    if fault.isPowerFailure { system_calls_keep_synced(synced.copies.path) }
     arm(number, system_call_ends_process)
     try scenario.run(work)
   }
@@ -205,7 +224,7 @@ struct FaultRunner {
     if saved, found.others.isEmpty {
       throw Finding(text: "once more without a fault the save of the other process is lost")
     }
-    if fault == .kill, let draft = try drafts().first {
+    if fault == .kill || fault.isPowerFailure, let draft = try drafts().first {
       throw Finding(text: "once more without a fault: the killed process has left \(draft)")
     }
   }

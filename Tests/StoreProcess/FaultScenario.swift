@@ -5,14 +5,14 @@ import OpenCoreData
 /// An operation on stores that is run with faults, from opening the stores to closing them.
 enum FaultScenario: String, CaseIterable {
   case create, open, save, cascade, batchInsert, batchUpdate, batchDelete
-  case lightweight, staged, heavy, trim
+  case lightweight, withoutFiles, staged, heavy, trim
   case replace, restore, move, moveOver, moveToBinary, destroy, saveBinary
 
   /// Whether the process that wrote the stores crashed, so that the last saves are only in the
   /// logs.
   private var leavesLogs: Bool {
     switch self {
-    case .open, .save, .lightweight, .replace, .destroy, .moveOver: true
+    case .open, .save, .lightweight, .withoutFiles, .replace, .destroy, .moveOver: true
     default: false
     }
   }
@@ -21,8 +21,8 @@ enum FaultScenario: String, CaseIterable {
   /// afterwards: saves to a store that is replaced or destroyed are lost with it.
   var neighbours: [(file: String, mustStay: Bool)] {
     switch self {
-    case .open, .save, .cascade, .batchInsert, .batchUpdate, .batchDelete, .lightweight, .staged,
-      .trim, .move:
+    case .open, .save, .cascade, .batchInsert, .batchUpdate, .batchDelete, .lightweight,
+      .withoutFiles, .staged, .trim, .move:
       [("a.sqlite", true)]
     case .replace: [("b.sqlite", true), ("a.sqlite", false)]
     case .moveOver: [("a.sqlite", true), ("b.sqlite", false)]
@@ -132,6 +132,7 @@ enum FaultScenario: String, CaseIterable {
         )
       }
     case .lightweight: try migrate(a, [:])
+    case .withoutFiles: try migrate(a, [:], hasFiles: false)
     case .staged: try migrate(a, [NSPersistentStoreStagedMigrationManagerOptionKey: Self.stages()])
     case .heavy: try migrateByObjects(a, folder.appendingPathComponent("new.sqlite"))
     case .replace: try replace(a, by: b)
@@ -168,11 +169,19 @@ enum FaultScenario: String, CaseIterable {
     return found
   }
 
-  private func migrate(_ url: URL, _ more: [AnyHashable: Any]) throws {
+  private func migrate(
+    _ url: URL,
+    _ more: [AnyHashable: Any],
+    hasFiles: Bool = true
+  ) throws {
     var options = FaultModel.options.merging(more) { $1 }
     options[NSMigratePersistentStoresAutomaticallyOption] = true
     options[NSInferMappingModelAutomaticallyOption] = true
-    try FaultModel.withStore(url, model: FaultModel.make(isNewer: true), options: options) { _ in }
+    try FaultModel.withStore(
+      url,
+      model: FaultModel.make(isNewer: true, hasFiles: hasFiles),
+      options: options
+    ) { _ in }
   }
 
   private static func stages() -> NSStagedMigrationManager {

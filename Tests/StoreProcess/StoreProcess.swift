@@ -73,8 +73,9 @@ struct StoreProcess {
     switch words[2] {
     case "neighbour":
       FaultNeighbour.run()
-    case "killed" where words.count == 5:
-      try runner(.kill, nil)?.runUntilKilled(at: Int(words[4]) ?? 0)
+    case "killed" where words.count >= 5:
+      let fault = words.count > 5 ? FaultRunner.Fault.power : .kill
+      try runner(fault, nil)?.runUntilKilled(at: Int(words[4]) ?? 0)
     case "faults" where words.count >= 5:
       guard let fault = FaultRunner.Fault(rawValue: words[4]) else { return false }
       say("open")

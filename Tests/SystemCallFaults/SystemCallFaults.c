@@ -13,6 +13,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/types.h>
@@ -31,6 +32,7 @@ static void (*callback)(void);
 static const char *hit_call = "";
 // Calls of the callback are not counted.
 static __thread bool is_inside;
+static char copies[PATH_MAX];
 
 #define DESCRIPTOR_LIMIT 65536
 static unsigned char is_watched[DESCRIPTOR_LIMIT];
@@ -54,6 +56,8 @@ long system_calls_disarm(void) {
   atomic_store(&is_armed, false);
   return atomic_load(&count);
 }
+
+void system_calls_keep_synced(const char *path) { snprintf(copies, sizeof copies, "%s", path); }
 
 const char *system_calls_hit(void) { return hit_call; }
 
@@ -122,6 +126,52 @@ static verdict judge(const char *name, call_kind kind) {
   static result (*next)(__VA_ARGS__);                \
   if (next == NULL) next = (result(*)(__VA_ARGS__))dlsym(RTLD_NEXT, #name)
 
+// The path of the copy of a file; false where no copies are kept.
+static bool copy_of(int descriptor, char path[PATH_MAX + 32], struct stat *found) {
+  if (copies[0] == 0 || is_inside || fstat(descriptor, found) != 0) return false;
+  snprintf(path, PATH_MAX + 32, "%s/%llu", copies, (unsigned long long)found->st_ino);
+  return true;
+}
+
+// Copies a file that is on the disk now. A copy that cannot be made ends the process: the test would prove nothing.
+static void keep_synced(int descriptor) {
+  char path[PATH_MAX + 32];
+  static char bytes[1 << 16];
+  static atomic_flag is_busy = ATOMIC_FLAG_INIT;
+  struct stat found;
+  if (!copy_of(descriptor, path, &found) || !S_ISREG(found.st_mode)) return;
+  while (atomic_flag_test_and_set(&is_busy)) sched_yield();
+  is_inside = true;
+  int copy = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+  if (copy < 0) abort();
+  // A descriptor that is only written is not SQLite's: closing another one of the file releases no lock.
+  int access_mode = fcntl(descriptor, F_GETFL) & O_ACCMODE;
+  char self[64];
+  snprintf(self, sizeof self, "/proc/self/fd/%d", descriptor);
+  int source = access_mode == O_WRONLY ? open(self, O_RDONLY) : descriptor;
+  if (source < 0) abort();
+  off_t at = 0;
+  for (ssize_t length; (length = pread(source, bytes, sizeof bytes, at)) != 0; at += length) {
+    if (length < 0 || write(copy, bytes, (size_t)length) != length) abort();
+  }
+  if (source != descriptor) close(source);
+  close(copy);
+  is_inside = false;
+  atomic_flag_clear(&is_busy);
+}
+
+// A new file has no content on the disk; its inode may be that of a file that was removed.
+static int forget_synced(int descriptor, int flags) {
+  char path[PATH_MAX + 32];
+  struct stat found;
+  if (descriptor >= 0 && (flags & O_CREAT) != 0 && copy_of(descriptor, path, &found) && found.st_size == 0) {
+    is_inside = true;
+    unlink(path);
+    is_inside = false;
+  }
+  return descriptor;
+}
+
 // Opening a file for writing may need space for its name.
 static call_kind kind_of(int flags) {
   return (flags & O_CREAT) != 0 ? call_takes_space : call_reads;
@@ -141,7 +191,8 @@ static mode_t mode_of(int flags, va_list list) {
     va_end(list);                                                              \
     bool ours = is_ours(path);                                                 \
     if (ours && judge(#name, kind_of(flags)) == verdict_fail) return -1;       \
-    return mark(next(path, flags, mode), ours);                                \
+    int descriptor = next(path, flags, mode);                                  \
+    return mark(ours ? forget_synced(descriptor, flags) : descriptor, ours);   \
   }
 OPEN(open)
 OPEN(open64)
@@ -155,7 +206,8 @@ OPEN(open64)
     va_end(list);                                                              \
     bool ours = is_ours_at(folder_descriptor, path);                           \
     if (ours && judge(#name, kind_of(flags)) == verdict_fail) return -1;       \
-    return mark(next(folder_descriptor, path, flags, mode), ours);             \
+    int descriptor = next(folder_descriptor, path, flags, mode);               \
+    return mark(ours ? forget_synced(descriptor, flags) : descriptor, ours);   \
   }
 OPENAT(openat)
 OPENAT(openat64)
@@ -299,7 +351,9 @@ POSITIONED_READ(pread64, off64_t)
     NEXT(int, name, int);                                                      \
     if (is_our_descriptor(descriptor) && judge(#name, call_takes_space) == verdict_fail) \
       return -1;                                                               \
-    return next(descriptor);                                                   \
+    int result = next(descriptor);                                             \
+    if (result == 0 && is_our_descriptor(descriptor)) keep_synced(descriptor); \
+    return result;                                                             \
   }
 SYNCHRONIZE(fsync)
 SYNCHRONIZE(fdatasync)

@@ -9,7 +9,8 @@ import Testing
 struct FileFaultTests {
   private static let scenarios = [
     "create", "open", "save", "cascade", "batchInsert", "batchUpdate", "batchDelete", "lightweight",
-    "staged", "heavy", "trim", "replace", "restore", "move", "moveOver", "moveToBinary", "destroy",
+    "withoutFiles", "staged", "heavy", "trim", "replace", "restore", "move", "moveOver",
+    "moveToBinary", "destroy",
     "saveBinary",
   ]
 
@@ -78,10 +79,19 @@ struct FileFaultTests {
   }
 
   @Test(
+    "A power failure leaves the complete old or new store, with its files",
+    arguments: scenarios,
+    ["power", "powerOfSome"]
+  )
+  func powerFailure(scenario: String, fault: String) async throws {
+    try await run(scenario, fault, points: 2)
+  }
+
+  @Test(
     "A save of another process that returned is never lost, at whichever system call it comes",
     arguments: [
       "open", "save", "cascade", "batchInsert", "batchUpdate", "batchDelete", "lightweight",
-      "staged", "trim", "replace", "move", "moveOver", "destroy",
+      "withoutFiles", "staged", "trim", "replace", "move", "moveOver", "destroy",
     ]
   )
   func otherProcess(scenario: String) async throws {

@@ -23,6 +23,10 @@ typedef enum {
 void system_calls_arm(const char *folder, long nth, system_call_fault fault, int error_number,
                       int sticky, int writes_only, void (*callback)(void));
 
+// From then on each file of the folder that is brought to the disk by `fsync` or `fdatasync` is copied, as it is then,
+// into another folder, under the number of its inode: what a power failure leaves of its content.
+void system_calls_keep_synced(const char *copies);
+
 // Ends the counting and returns how many calls there were.
 long system_calls_disarm(void);
 
