@@ -50,8 +50,6 @@ package enum PlantedBug: String, CaseIterable, Sendable, Codable {
   case randomNames
   /// A full database gets the deletion of an owner before the moves of its members.
   case deleteOwnersFirst
-  /// A refused repetition of a batch without a reply is taken for the answer to the first attempt.
-  case trustRefusal
 }
 
 extension Effects {

@@ -85,7 +85,8 @@ struct ExportCostTests {
 
   @Test("A deletion of an owner does not have each batch read all moved objects")
   func deletionAfterMoves() async throws {
-    let device = try await deviceWithMembers(600, in: try await World())
+    let world = try await World()
+    let device = try await deviceWithMembers(600, in: world)
     try move(device) { $0 == "last" }
     try export(device)
     try move(device) { $0 != "last" }
@@ -97,7 +98,8 @@ struct ExportCostTests {
 
   @Test("A deletion of an owner that waits for a refused move does not either")
   func heldDeletion() async throws {
-    let device = try await deviceWithMembers(600, in: try await World())
+    let world = try await World()
+    let device = try await deviceWithMembers(600, in: world)
     try move(device) { $0 == "last" }
     try deleteEmpty(device)
     try move(device) { $0 != "last" }
@@ -135,9 +137,9 @@ struct ExportCostTests {
 
   @Test("A link that is added to or removed from many is found without reading the others")
   func linksOfHub() async throws {
-    let device = try await deviceWithHub(600, in: try await World())
+    let world = try await World()
+    let device = try await deviceWithHub(600, in: world)
     try export(device)
-    #expect(try device.mirror.snapshot().count == 1201)
     for isRemoval in [true, false] {
       try device.save { context in
         let tag = try context.first("Tag", "name", "hub")
@@ -161,7 +163,8 @@ struct ExportCostTests {
 
   @Test("One step of an export compares a limited number of links")
   func linksOfStep() async throws {
-    let device = try await deviceWithHub(2500, in: try await World())
+    let world = try await World()
+    let device = try await deviceWithHub(2500, in: world)
     var steps: [Int] = []
     var isMore = true
     while isMore {

@@ -32,9 +32,10 @@ struct RefusedSetUpTests {
 
   @Test("A zone that a full database does not take is created when there is room")
   func fullDatabaseWithoutZone() async throws {
+    let world = try await World()
     let pad = try await ScriptedDevice(
       "pad",
-      in: try await World(),
+      in: world,
       refusing: "saveZone",
       with: .full
     )

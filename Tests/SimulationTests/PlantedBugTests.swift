@@ -20,7 +20,7 @@ struct PlantedBugTests {
     .forgetReplaced: RegressionTests.remadeZonePlan,
     .rereadWithoutDeletions: RegressionTests.unexplainedTokenPlan,
     .randomNames: RegressionTests.backupBeforeNamePlan, .skipTakenAlong: ownerDeleted,
-    .deleteOwnersFirst: moveInFullDatabase, .trustRefusal: RegressionTests.refusedRepeatPlan,
+    .deleteOwnersFirst: moveInFullDatabase,
   ]
 
   /// Seeds whose worlds have found a bug; where the order of jobs changes, one of the next ones may.

@@ -163,36 +163,4 @@ extension RegressionTests {
     ]
     return plan
   }
-
-  /// A batch is executed without a reply by a server that is killed and forgets its replies, its object is edited
-  /// again, and the database is full when the batch is repeated.
-  static var refusedRepeatPlan: SimulationPlan {
-    var plan = SimulationPlan(seed: 1_795_881_556_088, devices: [0, 0, 0])
-    plan.limits.recordsPerPage = 4
-    plan.limits.inlineBytes = 736
-    plan.limits.repeatsRequests = false
-    plan.network.latency = 1.485631666487227
-    plan.requestFaults = []
-    func save(_ device: Int, _ context: Int, _ change: AppChange) -> StepAction {
-      .save(device: device, context: context, changes: [change])
-    }
-    func edit(_ pick: UInt32, _ attribute: UInt32) -> AppChange {
-      .edit(.item, pick: pick, attribute: attribute, length: 0)
-    }
-    plan.steps = [
-      PlannedStep(200.2630158964074, save(1, 0, .insert(.item, link: 4_221_872_896, length: 0))),
-      PlannedStep(0.7728473051635956, save(1, 0, .insert(.photo, link: 3_210_653_552, length: 0))),
-      PlannedStep(16.50862029158006, .upgrade(device: 0)),
-      PlannedStep(
-        0.40259252569218895,
-        save(2, 0, .insert(.folder, link: 3_491_218_776, length: 0))
-      ),
-      PlannedStep(0.5450645900011835, .killServer(startAfter: 75.88946295389835)),
-      PlannedStep(280.53692078455674, save(1, 1, edit(3_172_350_506, 1_690_533_939))),
-      PlannedStep(0.5549874419310777, .killServer(startAfter: 96.52664239987206)),
-      PlannedStep(85.38024807879466, .quota(isReached: true)),
-      PlannedStep(0.7055655278243074, save(1, 0, edit(2_567_142_160, 3_860_327_238))),
-    ]
-    return plan
-  }
 }

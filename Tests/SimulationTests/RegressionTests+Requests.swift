@@ -35,11 +35,6 @@ extension RegressionTests {
     try await play(plan)
   }
 
-  @Test("A batch whose repetition a full database refuses takes no later edit back")
-  func refusedRepeat() async throws {
-    try await play(Self.refusedRepeatPlan)
-  }
-
   @Test("What went with its owner is asked for in no list of a device that deleted it later")
   func goneWithOwner() async throws {
     try await play(PlanGenerator.plan(seed: 1_795_881_556_349))

@@ -210,7 +210,7 @@ extension StoreMirror {
     }
     // A file that cannot be read fails its record, and so the batch, before a request asks for the kept reply.
     let isInDoubt =
-      isRepeat && !effects.has(.trustRefusal) && outcomes.allSatisfy { !$0.isConclusive }
+      isRepeat && outcomes.allSatisfy { !$0.isConclusive }
     if isInDoubt, try await settleExecuted(batch, &total) { return true }
     let missing = zip(batch.operations, outcomes).compactMap { operation, outcome in
       switch outcome {

@@ -115,17 +115,15 @@ extension StoreMirror {
       // Deletions are queued behind changes that the full database refuses, and free space for
       // them.
       total.room = .deleting
-      let isInDoubt = isRepeat && !effects.has(.trustRefusal)
-      if isInDoubt, try await settleExecuted(batch, &total) { return true }
+      if isRepeat, try await settleExecuted(batch, &total) { return true }
       try write(MirrorAuthor.exporting) { session in
-        _ = try isInDoubt ? session.abandonInDoubt(batch) : session.abandon(batch)
+        _ = try isRepeat ? session.abandonInDoubt(batch) : session.abandon(batch)
       }
       context.assets.remove(batch.files)
       return true
     case .tooLarge, .refused, .overQuota:
       // The server may have executed a repeated one and forgotten its reply, or something on the way refuses it.
-      let isInDoubt = isRepeat && !effects.has(.trustRefusal)
-      return try await split(batch, failure, isInDoubt: isInDoubt, &total)
+      return try await split(batch, failure, isInDoubt: isRepeat, &total)
     }
   }
 

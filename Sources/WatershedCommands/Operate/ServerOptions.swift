@@ -29,6 +29,8 @@ struct ServerOptions: ParsableArguments {
 
   @Option(
     name: [.short, .customLong("token")],
+    // A token may begin with a hyphen.
+    parsing: .unconditional,
     help:
       "An administrator's bearer token; also WATERSHED_ADMIN_TOKEN or CLOUDKIT_MANAGEMENT_TOKEN, or one that `watershed login` or `watershed tokens save` keeps."
   )

@@ -1,7 +1,8 @@
-import CloudKitServer
 import CloudKitWebServices
 import Foundation
 import Testing
+
+@testable import CloudKitServer
 
 @Suite("Sign-ins that an administrator lists and ends", .everyEngine)
 struct SignInListTests {
@@ -10,7 +11,7 @@ struct SignInListTests {
     for name in ["ada", "bob"] { _ = try await server.person(name) }
     let admin = Administrator(server: server, token: "operator's token")
     for name in ["ada", "bob"] {
-      _ = try await admin.call("users/sign-out", #"{"userName":"\(name)"}"#)
+      _ = try await admin.call("users/sign-out", #"{"userName":"\#(name)"}"#)
     }
     return admin
   }
@@ -24,13 +25,13 @@ struct SignInListTests {
   {
     let reply = try await admin.call(
       "users/sign-in",
-      #"{"userName":"\(name)","container":"iCloud.a"\(more)}"#
+      #"{"userName":"\#(name)","container":"iCloud.a"\#(more)}"#
     )
     return try #require(reply["webAuthToken"] as? String)
   }
 
   private func sessions(_ admin: Administrator, _ name: String) async throws -> [[String: Any]] {
-    let reply = try await admin.call("users/sessions", #"{"userName":"\(name)"}"#)
+    let reply = try await admin.call("users/sessions", #"{"userName":"\#(name)"}"#)
     return try #require(reply["sessions"] as? [[String: Any]])
   }
 
@@ -70,13 +71,13 @@ struct SignInListTests {
     for (name, id) in [("bob", id), ("ada", ""), ("ada", String(id.dropLast()))] {
       let refused = await admin.send(
         "users/end-session",
-        #"{"userName":"\(name)","id":"\(id)"}"#
+        #"{"userName":"\#(name)","id":"\#(id)"}"#
       )
       #expect(refused.status == 400)
     }
     #expect(try isOpen(kept, admin))
     admin.server.clock.advance(seconds: 1)
-    _ = try await admin.call("users/end-session", #"{"userName":"ada","id":"\(id)"}"#)
+    _ = try await admin.call("users/end-session", #"{"userName":"ada","id":"\#(id)"}"#)
     #expect(try !isOpen(kept, admin))
     #expect(try isOpen(other, admin))
     #expect(try await sessions(admin, "ada").count == 1)

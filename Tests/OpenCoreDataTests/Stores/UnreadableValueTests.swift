@@ -23,10 +23,10 @@ struct UnreadableValueTests {
     }
   }
 
-  private func register(_ isRegistered: Bool) {
+  private func register(_ isRegistered: Bool, _ name: NSValueTransformerName? = nil) {
     ValueTransformer.setValueTransformer(
       isRegistered ? StyleTransformer() : nil,
-      forName: transformer
+      forName: name ?? transformer
     )
   }
 
@@ -207,8 +207,13 @@ struct UnreadableValueTests {
     let cause = (error as NSError).userInfo["reason"] as? String ?? ""
     #expect(cause.contains("'style' of Note"))
     #expect(!FileManager.default.fileExists(atPath: new.path))
+    let other = NSValueTransformerName("Other")
     register(true)
-    defer { register(false) }
+    register(true, other)
+    defer {
+      register(false)
+      register(false, other)
+    }
     try migrate(NSSQLiteStoreType, from: old, to: new, model(2, transformer: "Other"))
   }
 

@@ -88,7 +88,8 @@ struct HandbookTests {
   private static let otherNames: Set<String> = [
     "affectedRecords", "apiToken", "baseURL", "bytesIn", "bytesOut", "downloadURL", "emailAddress",
     "familyName",
-    "forceReplace", "givenName", "hasAdministrator", "isAdministrator", "isDisabled", "keyID",
+    "forceReplace", "givenName", "hasAdministrator", "isAdministrator", "isDisabled", "isKept",
+    "keyID",
     "migratePersistentStore", "phoneNumber", "privateDatabasePartition",
     "publicDatabasePartition", "recordName", "redirectURL", "refreshToken", "requestID",
     "serverErrorCode", "serverRecordChanged", "userName", "userRecordName", "webAuthToken",

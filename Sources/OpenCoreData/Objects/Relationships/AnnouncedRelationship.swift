@@ -74,8 +74,9 @@ extension NSManagedObject {
       if let rowIndex = template.toOnes[index].slot.rowIndex { noteChange(at: rowIndex) }
       if let change = closeAnnouncement(.toOne(index)) { keepInverse(ofToOne: index, change) }
     case .toMany(let index):
+      // While it is announced, so that the members that come and go are noted.
+      if let change = announced(.toMany(index)) { takeHandedOut(change, at: index) }
       let change = closeAnnouncement(.toMany(index))
-      if let change { takeHandedOut(change, at: index) }
       noteChange(ofToMany: index)
       if let change { keepInverse(ofToMany: index, change.takeChanges()) }
     case .fetched, nil:
