@@ -209,8 +209,7 @@ extension StoreMirror {
       return try await handle(failure, batch, isRepeat: isRepeat, &total)
     }
     // A file that cannot be read fails its record, and so the batch, before a request asks for the kept reply.
-    let isInDoubt =
-      isRepeat && outcomes.allSatisfy { !$0.isConclusive }
+    let isInDoubt = isRepeat && outcomes.allSatisfy { !$0.isConclusive }
     if isInDoubt, try await settleExecuted(batch, &total) { return true }
     let missing = zip(batch.operations, outcomes).compactMap { operation, outcome in
       switch outcome {
