@@ -158,18 +158,16 @@ package final class ServerKeyService: Sendable {
       container: path.container,
       environment: path.environment,
       scope: .public,
-      principal: Principal(
-        account: ServerKey.account(of: key.id),
-        userRecordName: key.userRecordName
+      caller: .serverKey(
+        Principal(account: ServerKey.account(of: key.id), userRecordName: key.userRecordName),
+        SignatureMark(
+          name: signature.name,
+          expires: (signature.date + limits.signatureWindow).wireMilliseconds
+        )
       ),
       isExtended: request.headers[WebServiceName.capabilities] == WebServiceName.capabilitiesValue,
       clientID: target.query["clientId"].flatMap(limits.deviceName),
-      wantsSyncToken: false,
-      signInURL: "",
-      signature: SignatureMark(
-        name: signature.name,
-        expires: (signature.date + limits.signatureWindow).wireMilliseconds
-      )
+      wantsSyncToken: false
     )
   }
 

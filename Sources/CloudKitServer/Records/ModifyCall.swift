@@ -141,7 +141,7 @@ struct ModifyCall: Sendable {
   // MARK: Replays
 
   private func storedReply(_ snapshot: any StorageSnapshot) throws -> Data? {
-    if let mark = context.signature { return try snapshot.entry(mark.key)?.body }
+    if let mark = context.caller.signature { return try snapshot.entry(mark.key)?.body }
     guard let sequence else { return nil }
     let stored = try snapshot.reply(
       in: id,
@@ -175,7 +175,7 @@ struct ModifyCall: Sendable {
   }
 
   private func keep(_ reply: Data, in batch: inout WriteBatch) throws {
-    if let mark = context.signature {
+    if let mark = context.caller.signature {
       // A repeated signature gets this reply, also after a restart.
       batch.expectedEntries[mark.key] = .some(nil)
       batch.savedEntries.append(DirectoryEntry(mark.key, expires: mark.expires, body: reply))

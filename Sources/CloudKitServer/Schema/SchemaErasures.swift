@@ -51,13 +51,14 @@ final class SchemaErasures: Sendable {
         container: container,
         environment: .development,
         scope: key.scope,
-        principal: Principal(
-          account: "",
-          userRecordName: key.scope == .public ? ZoneID.publicOwner : key.owner
+        caller: .server(
+          Principal(
+            account: "",
+            userRecordName: key.scope == .public ? ZoneID.publicOwner : key.owner
+          )
         ),
         isExtended: false,
-        wantsSyncToken: false,
-        signInURL: ""
+        wantsSyncToken: false
       )
       for type in erasing.types.sorted() {
         try await erase(type, .forceDelete, in: id, context)

@@ -19,7 +19,7 @@ final class BoundedReads: Sendable {
 
   /// The reader that a request counts for: its user, or the site of a caller who is not signed in.
   func reader(of context: RequestContext) -> String {
-    context.principal.map { "user \($0.account)" } ?? "site \(context.site)"
+    context.principal.map { "user \($0.account)" } ?? "site \(context.site ?? "")"
   }
 
   /// Runs a step that is short by itself on the read queue, in the reader's turn.

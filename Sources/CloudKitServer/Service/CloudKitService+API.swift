@@ -21,7 +21,7 @@ extension CloudKitService {
       }
       return try serverKeys.authenticate(request, target, path, signedBy: signature)
     }
-    guard let mark = context.signature else {
+    guard let mark = context.caller.signature else {
       return try await answer(request, endpoint, path, context, target)
     }
     return try await serverKeys.answerOnce(mark) {
@@ -37,7 +37,7 @@ extension CloudKitService {
     _ target: RequestTarget
   ) async throws -> WebServiceResponse {
     var context = context
-    context.site = SenderAddress(request.clientAddress)?.site ?? ""
+    context.site = SenderAddress(request.clientAddress)?.site
     RequestSubject.current?.user = context.principal?.userRecordName
     try rates.check(context, request)
     try context.checkUser(expected: request.headers[WebServiceName.expectedUser])
@@ -65,7 +65,7 @@ extension CloudKitService {
       throw context.stripped(error)
     }
     var headers: [String: String] = [:]
-    if context.principal != nil, context.signature == nil, let token = target.webAuthToken {
+    if context.caller.limitedUser != nil, let token = target.webAuthToken {
       // Not rotated: parallel requests and simple clients keep working with one token.
       headers[WebServiceName.webAuthTokenHeader] = token
     }

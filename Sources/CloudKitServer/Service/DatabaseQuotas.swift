@@ -53,8 +53,8 @@ final class DatabaseQuotas: Sendable {
     _ partition: PartitionID,
     adding bytes: Int64
   ) async throws {
-    guard context.scope == .public, context.signature == nil, let share = limits.publicUserQuota,
-      let user = context.principal?.userRecordName,
+    guard context.scope == .public, let share = limits.publicUserQuota,
+      let user = context.caller.limitedUser?.userRecordName,
       // One user's bytes never exceed the database's, so a small database needs no count.
       try await usedBytes(in: partition) >= share
     else { return }

@@ -48,7 +48,7 @@ extension EndpointRules {
   func admit(_ context: RequestContext) throws(ErrorDictionary) {
     switch callers {
     case .anyone: return
-    case .usersAndVisitors where context.visit != nil: return
+    case .usersAndVisitors where context.caller.visit != nil: return
     case .users, .usersAndVisitors:
       guard context.scope != .public else { return }
       _ = try context.user()

@@ -1,26 +1,20 @@
 import CloudKitWebServices
 
-/// The sender of a request, and the database of the path.
+/// The caller of a request, and the database of its path.
 struct RequestContext: Sendable {
   var container: String
   var environment: ContainerEnvironment
   var scope: DatabaseScope
-  var principal: Principal?
-  /// If no user is signed in: the public share that is visited.
-  var visit: PublicVisit?
-  /// The token of the app; empty if a key has signed the request.
-  var apiToken = ""
+  var caller: Caller
   /// The client sent the capability header.
   var isExtended: Bool
   /// Identifies the device, so that it is not notified of its own changes.
   var clientID: String?
   var wantsSyncToken: Bool
-  /// The site that the request came from; empty for a request of this process.
-  var site = ""
-  /// The URL of the sign-in page; empty if a user is signed in.
-  var signInURL: String
-  /// Set where a server-to-server key signed the request.
-  var signature: SignatureMark?
+  /// The site that the request came from; nil for a request of this process.
+  var site: String?
+
+  var principal: Principal? { caller.principal }
 
   /// The signed-in user, or the error that sends a client to the sign-in page.
   func user() throws(ErrorDictionary) -> Principal {
@@ -28,7 +22,7 @@ struct RequestContext: Sendable {
       throw ErrorDictionary(
         .authenticationRequired,
         "request needs authorization",
-        redirectURL: signInURL
+        redirectURL: caller.signInURL
       )
     }
     return principal
@@ -54,7 +48,7 @@ struct RequestContext: Sendable {
 
   /// The user name under which the shared database is read: a user's, or a visitor's.
   func participant() throws(ErrorDictionary) -> String {
-    if let visit { return visit.reader }
+    if let visit = caller.visit { return visit.reader }
     return try user().userRecordName
   }
 
@@ -63,15 +57,5 @@ struct RequestContext: Sendable {
     scope == .public ? "" : try user().userRecordName
   }
 
-  var reader: String { principal?.userRecordName ?? visit?.reader ?? "" }
-}
-
-/// A signed-in user in one container.
-struct Principal: Hashable, Sendable {
-  var account: String
-  var userRecordName: String
-  /// The digest of the user token; nil with other credentials.
-  var session: String?
-  /// The device's grant to which the user token belongs; nil for a page's.
-  var grant: String?
+  var reader: String { principal?.userRecordName ?? caller.visit?.reader ?? "" }
 }

@@ -116,7 +116,7 @@ final class RequestRates: Sendable {
   ///
   /// A program with a server-to-server key is the operator's, and has no limit.
   func checkLinkedRows(_ context: RequestContext) throws {
-    guard let user = context.principal, context.signature == nil else { return }
+    guard let user = context.caller.limitedUser else { return }
     let seconds = throttle.delay(
       for: "rows \(user.account)",
       rate: limits.linkedRowsPerSecond,
@@ -130,7 +130,7 @@ final class RequestRates: Sendable {
 
   /// Counts index entries and references that a user has added.
   func countLinkedRows(_ count: Int, _ context: RequestContext) {
-    guard count > 0, let user = context.principal, context.signature == nil else { return }
+    guard count > 0, let user = context.caller.limitedUser else { return }
     throttle.spend(
       Double(count),
       for: "rows \(user.account)",
@@ -144,14 +144,14 @@ final class RequestRates: Sendable {
   ///
   /// A program with a server-to-server key is the operator's, and has no limit.
   func notificationBytes(_ context: RequestContext) -> Int {
-    guard let user = context.principal, context.signature == nil else { return .max }
+    guard let user = context.caller.limitedUser else { return .max }
     let burst = limits.notificationBurst
     return Int(throttle.tokens(of: "notifications \(user.account)", burst: burst, now: now))
   }
 
   /// Counts the notifications that a user's save has caused.
   func countNotifications(bytes: Int, _ context: RequestContext) {
-    guard bytes > 0, let user = context.principal, context.signature == nil else { return }
+    guard bytes > 0, let user = context.caller.limitedUser else { return }
     throttle.spend(
       Double(bytes),
       for: "notifications \(user.account)",

@@ -163,10 +163,10 @@ extension CloudKitService {
       container: guid.container,
       environment: guid.environment,
       scope: .public,
-      principal: principal,
+      caller: principal.map { .user($0, apiToken: nil) }
+        ?? .anonymous(apiToken: nil, signInURL: sharing.shareURL(guid.guid)),
       isExtended: false,
-      wantsSyncToken: false,
-      signInURL: sharing.shareURL(guid.guid)
+      wantsSyncToken: false
     )
   }
 

@@ -53,9 +53,11 @@ extension SharingService {
     to located: LocatedShare,
     _ context: RequestContext
   ) throws -> AnonymousPublicAccess? {
-    guard context.principal == nil, located.state.publicPermission.canRead else { return nil }
+    guard context.principal == nil, let apiToken = context.caller.apiToken,
+      located.state.publicPermission.canRead
+    else { return nil }
     let visit = PublicVisit(
-      apiToken: context.apiToken,
+      apiToken: apiToken,
       container: context.container,
       environment: context.environment,
       partition: located.guid.partition.rawValue,

@@ -187,7 +187,7 @@ final class SharingService: Sendable {
     ErrorDictionary(
       .authenticationRequired,
       "request needs authorization",
-      redirectURL: context.signInURL
+      redirectURL: context.caller.signInURL
     )
   }
 

@@ -11,7 +11,7 @@ struct DatabaseLookup: Sendable {
   }
 
   func partition(_ context: RequestContext) throws -> PartitionID {
-    if let visit = context.visit { return PartitionID(rawValue: visit.partition) }
+    if let visit = context.caller.visit { return PartitionID(rawValue: visit.partition) }
     let key = PartitionKey(
       container: context.container,
       environment: context.environment,
@@ -20,7 +20,7 @@ struct DatabaseLookup: Sendable {
     )
     // An API token may be for all containers: for a name that its bearer made up, no rows are
     // created.
-    guard context.principal != nil || context.signature != nil else {
+    guard context.principal != nil else {
       return try storage.knownPartition(key) ?? .empty
     }
     return try storage.partition(key)
@@ -149,7 +149,7 @@ struct DatabaseLookup: Sendable {
     of owner: String? = nil,
     _ snapshot: any StorageSnapshot
   ) throws -> [StoredShareLink] {
-    if let visit = context.visit { return [visit.link] }
+    if let visit = context.caller.visit { return [visit.link] }
     return try snapshot.shareLinks(
       container: context.container,
       environment: context.environment,

@@ -131,10 +131,9 @@ struct QueryCostTests {
       container: "c",
       environment: .development,
       scope: .public,
-      principal: nil,
+      caller: .anonymous(apiToken: nil, signInURL: ""),
       isExtended: true,
-      wantsSyncToken: false,
-      signInURL: ""
+      wantsSyncToken: false
     )
     let type = try noteType()
     var record = StoredRecord.plain("a", tag: "1", change: 1)

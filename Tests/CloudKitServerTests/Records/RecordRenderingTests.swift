@@ -191,10 +191,9 @@ struct RecordRenderingTests {
         container: TestServer.container,
         environment: .development,
         scope: .private,
-        principal: Principal(account: "a", userRecordName: "_o"),
+        caller: .user(Principal(account: "a", userRecordName: "_o"), apiToken: nil),
         isExtended: isExtended,
-        wantsSyncToken: false,
-        signInURL: ""
+        wantsSyncToken: false
       )
       let zones = ZoneDirectory([zone], context, owner: "_o")
       let rendering = RecordRendering(

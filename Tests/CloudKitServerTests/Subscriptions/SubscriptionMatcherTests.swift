@@ -43,10 +43,9 @@ struct SubscriptionMatcherTests {
       container: "c",
       environment: .development,
       scope: .public,
-      principal: nil,
+      caller: .anonymous(apiToken: nil, signInURL: ""),
       isExtended: true,
-      wantsSyncToken: false,
-      signInURL: ""
+      wantsSyncToken: false
     )
     let schema = try DatabaseSchema(ckdb: Self.schema)
     let type = try #require(schema[recordType: "Note"])

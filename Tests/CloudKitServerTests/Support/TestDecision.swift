@@ -41,10 +41,9 @@ extension Person {
         container: TestServer.container,
         environment: .development,
         scope: .private,
-        principal: Principal(account: "", userRecordName: name),
+        caller: .user(Principal(account: "", userRecordName: name), apiToken: nil),
         isExtended: true,
-        wantsSyncToken: false,
-        signInURL: ""
+        wantsSyncToken: false
       ),
       user: name,
       sequence: nil

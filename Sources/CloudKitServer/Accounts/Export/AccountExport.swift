@@ -155,10 +155,9 @@ struct AccountExport: Sendable {
       container: user.container,
       environment: environment,
       scope: .private,
-      principal: Principal(account: account.id, userRecordName: user.recordName),
+      caller: .server(Principal(account: account.id, userRecordName: user.recordName)),
       isExtended: false,
-      wantsSyncToken: false,
-      signInURL: ""
+      wantsSyncToken: false
     )
     let folder = "containers/\(Self.component(user.container))/\(environment.rawValue)/zones"
     let zones = try exports.storage.read { try $0.livingZones(in: partition) }

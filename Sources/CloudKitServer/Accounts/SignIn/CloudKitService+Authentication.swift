@@ -31,20 +31,24 @@ extension CloudKitService {
       } ?? nil
     // A user token is for one container; without a user any container name could be invented.
     if principal != nil { try await openContainer(path.container) }
+    let caller: Caller
+    if let principal {
+      caller = .user(principal, apiToken: text)
+    } else {
+      let signIn = SignInRequest(apiToken: text, container: path.container, origin: origin)
+      let url = try signInURL(signIn)
+      caller =
+        visit.map { .visitor($0, apiToken: text, signInURL: url) }
+        ?? .anonymous(apiToken: text, signInURL: url)
+    }
     return RequestContext(
       container: path.container,
       environment: path.environment,
       scope: path.database ?? .public,
-      principal: principal,
-      visit: principal == nil ? visit : nil,
-      apiToken: text,
+      caller: caller,
       isExtended: request.headers[WebServiceName.capabilities] == WebServiceName.capabilitiesValue,
       clientID: target.query["clientId"].flatMap(limits.deviceName),
-      wantsSyncToken: target.query[WebServiceName.currentSyncToken]?.lowercased() == "true",
-      signInURL: principal == nil
-        ? try signInURL(
-          SignInRequest(apiToken: text, container: path.container, origin: origin)
-        ) : ""
+      wantsSyncToken: target.query[WebServiceName.currentSyncToken]?.lowercased() == "true"
     )
   }
 

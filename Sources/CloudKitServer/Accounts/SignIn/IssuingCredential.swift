@@ -15,14 +15,12 @@ struct IssuingCredential: Codable, Hashable, Sendable {
   var key: String?
 
   init(_ context: RequestContext) {
-    if !context.apiToken.isEmpty { apiToken = TokenDigest.of(context.apiToken) }
-    guard let principal = context.principal else { return }
-    if let grant = principal.grant {
-      self.grant = grant
-    } else if let session = principal.session {
-      self.session = session
-    } else {
-      key = ServerKey.id(ofAccount: principal.account)
+    apiToken = context.caller.apiToken.map(TokenDigest.of)
+    switch context.caller {
+    case .user(let principal, _):
+      if let grant = principal.grant { self.grant = grant } else { session = principal.session }
+    case .serverKey(let principal, _): key = ServerKey.id(ofAccount: principal.account)
+    case .anonymous, .visitor, .server: break
     }
   }
 
