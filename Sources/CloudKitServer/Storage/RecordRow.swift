@@ -9,6 +9,21 @@ package struct RecordRow {
   /// The text and byte columns that replies contain.
   enum Column: Int, CaseIterable {
     case name, type, tag, createdBy, createdOn, modifiedBy, modifiedOn, parent, fields, sharing
+
+    fileprivate var source: RecordColumn {
+      switch self {
+      case .name: .name
+      case .type: .type
+      case .tag: .tag
+      case .createdBy: .createdBy
+      case .createdOn: .createdOn
+      case .modifiedBy: .modifiedBy
+      case .modifiedOn: .modifiedOn
+      case .parent: .parent
+      case .fields: .fields
+      case .sharing: .sharing
+      }
+    }
   }
 
   let zone: ZoneNumber
@@ -26,13 +41,13 @@ package struct RecordRow {
 
   /// Appends a row of `SQLSnapshot.recordColumns` to the memory.
   init(_ row: some SQLRow, in memory: RowMemory) {
-    zone = ZoneNumber(row.int64(0))
-    change = ChangeNumber(row.int64(4))
-    createdAt = row.int64(5)
-    modifiedAt = row.int64(8)
-    contents = RecordContents(rawValue: row.int64(13))
-    isDeleted = row.int64(14) != 0
-    seen = ChangeNumber(row.int64(17))
+    zone = ZoneNumber(row.int64(.zone))
+    change = ChangeNumber(row.int64(.change))
+    createdAt = row.int64(.createdAt)
+    modifiedAt = row.int64(.modifiedAt)
+    contents = RecordContents(rawValue: row.int64(.contents))
+    isDeleted = row.int64(.deleted) != 0
+    seen = ChangeNumber(row.int64(.seen))
     self.memory = memory
     start = memory.count
     var ends = [10 of Int32](repeating: 0)
@@ -44,7 +59,7 @@ package struct RecordRow {
   }
 
   /// The positions of the columns in a row.
-  private static let places: [10 of Int] = [1, 2, 3, 6, 7, 9, 10, 11, 12, 18]
+  private static let places = [10 of Int] { Column.allCases[$0].source.rawValue }
 
   /// Creates a row of a record in memory.
   init(_ record: StoredRecord) {

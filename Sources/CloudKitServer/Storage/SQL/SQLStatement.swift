@@ -6,10 +6,7 @@ struct SQLStatement: Hashable {
   /// The columns in the order in which `SQLSnapshot` reads them.
   static let zoneColumns = "name, number, change, ending, horizon"
 
-  static let recordColumns = """
-    zone, name, type, tag, change, created_at, created_by, created_on, modified_at, modified_by,
-    modified_on, parent, fields, contents, deleted, share, entered, seen, sharing
-    """
+  static let recordColumns = RecordColumn.allCases.map(\.definition.name).joined(separator: ", ")
 }
 
 extension PrefetchedRead {

@@ -59,14 +59,7 @@ enum StorageTables {
   static let records = StorageTable(
     "records",
     .partition,
-    [
-      .integer("partition"), .integer("zone"), .text("name"), .text("type"), .text("tag"),
-      .integer("change"), .integer("created_at"), .text("created_by"), .text("created_on"),
-      .integer("modified_at"), .text("modified_by"), .text("modified_on"),
-      .text("parent").optional, .bytes("fields"), .integer("contents"), .integer("deleted"),
-      .text("share").optional, .integer("entered"), .integer("seen"),
-      .bytes("sharing").optional,
-    ],
+    [.integer("partition")] + RecordColumn.allCases.map(\.definition),
     key: ["partition", "zone", "name"],
     indexes: [
       .init("records_by_change", ["partition", "zone", "change"], naming: "change > 0"),

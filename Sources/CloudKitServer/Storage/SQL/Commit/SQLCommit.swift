@@ -174,17 +174,7 @@ struct SQLCommit<Session: SQLSession> {
   }
 
   private func row(_ record: StoredRecord, _ partition: PartitionID) -> [SQLValue] {
-    [
-      .integer(partition.rawValue), .integer(record.key.zone.rawValue), .text(record.key.name),
-      .text(record.type), .text(record.tag), .integer(record.change.rawValue),
-      .integer(record.created.timestamp), .text(record.created.userRecordName ?? ""),
-      .text(record.created.deviceID ?? ""), .integer(record.modified.timestamp),
-      .text(record.modified.userRecordName ?? ""), .text(record.modified.deviceID ?? ""),
-      .optional(record.parent), .bytes(record.fields), .integer(record.contents.rawValue),
-      .integer(record.isDeleted ? 1 : 0), .optional(record.membership?.share),
-      .integer(record.membership?.entered.rawValue ?? 0),
-      .integer(record.membership?.seen.rawValue ?? 0), .optional(record.sharing),
-    ]
+    [.integer(partition.rawValue)] + RecordColumn.allCases.map { $0.value(of: record) }
   }
 
   /// One statement for each record: with many in one, PostgreSQL may scan the zone.

@@ -81,26 +81,26 @@ struct SQLSnapshot<Session: SQLSession>: StorageSnapshot {
 
   func record(_ row: Session.Row) -> StoredRecord {
     StoredRecord(
-      key: RecordKey(zone: ZoneNumber(row.int64(0)), name: row.text(1)),
-      type: row.text(2),
-      tag: row.text(3),
-      change: ChangeNumber(row.int64(4)),
+      key: RecordKey(zone: ZoneNumber(row.int64(.zone)), name: row.text(.name)),
+      type: row.text(.type),
+      tag: row.text(.tag),
+      change: ChangeNumber(row.int64(.change)),
       created: ServerStamp(
-        timestamp: row.int64(5),
-        userRecordName: row.text(6),
-        deviceID: row.text(7)
+        timestamp: row.int64(.createdAt),
+        userRecordName: row.text(.createdBy),
+        deviceID: row.text(.createdOn)
       ),
       modified: ServerStamp(
-        timestamp: row.int64(8),
-        userRecordName: row.text(9),
-        deviceID: row.text(10)
+        timestamp: row.int64(.modifiedAt),
+        userRecordName: row.text(.modifiedBy),
+        deviceID: row.text(.modifiedOn)
       ),
-      parent: row.optionalText(11),
-      fields: row.blob(12),
-      contents: RecordContents(rawValue: row.int64(13)),
-      isDeleted: row.int64(14) != 0,
-      membership: membership(row, from: 15),
-      sharing: row.optionalBlob(18)
+      parent: row.optionalText(.parent),
+      fields: row.blob(.fields),
+      contents: RecordContents(rawValue: row.int64(.contents)),
+      isDeleted: row.int64(.deleted) != 0,
+      membership: membership(row, from: RecordColumn.share.rawValue),
+      sharing: row.optionalBlob(.sharing)
     )
   }
 
