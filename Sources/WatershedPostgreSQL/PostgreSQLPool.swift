@@ -8,6 +8,7 @@ package final class PostgreSQLPool: Sendable {
   private struct State {
     var idle: [PostgreSQLConnection] = []
     var isClosed = false
+    var losses = 0
   }
 
   private let state = Mutex(State())
@@ -30,6 +31,19 @@ package final class PostgreSQLPool: Sendable {
     self.observer = observer
   }
 
+  /// How many times a connection was lost, or led to a server that accepts no writes: after each, the next
+  /// connection may lead to another server.
+  package var losses: Int { state.withLock { $0.losses } }
+
+  /// Notes that a connection was lost, in the pool or beside it.
+  package func noteLoss() {
+    state.withLock { state in
+      state.losses += 1
+      // After a restart of the server the idle connections are likely to be lost too.
+      state.idle.removeAll()
+    }
+  }
+
   /// Runs the body with a connection.
   ///
   /// A broken connection is not kept, nor one to a server that accepts no writes: another host of
@@ -48,8 +62,7 @@ package final class PostgreSQLPool: Sendable {
       return try body(connection)
     } catch let error as PostgreSQLError where error.isConnectionLoss || error.isReadOnly {
       isOfUse = false
-      // After a restart of the server the idle connections are likely to be lost too.
-      state.withLock { $0.idle.removeAll() }
+      noteLoss()
       throw error
     }
   }

@@ -134,6 +134,7 @@ final class PostgreSQLNotifications: Sendable {
       guard let connection = state.connection else { return [] }
       guard let payloads = try? connection.notifications() else {
         disconnect(&state)
+        pool.noteLoss()
         return []
       }
       let parts = payloads.map { $0.split(separator: " ") }

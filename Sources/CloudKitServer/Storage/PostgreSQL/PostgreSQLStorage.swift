@@ -22,8 +22,8 @@ package final class PostgreSQLStorage: Storage {
   private let notifications: PostgreSQLNotifications
   /// Whether this is a cluster's coordinator; checked again with each poll.
   private let isCluster = Mutex(false)
-  /// Set when connections were lost: the next connection may be to another PostgreSQL server.
-  private let isOriginOpen = Mutex(false)
+  /// The pool's lost connections after which the PostgreSQL server's history was compared.
+  private let confirmedLosses = Mutex(0)
   /// The lane for cancel requests, which wait for the server.
   private let stops: Lane
   /// Set when another server's migration removed what this version needs.
@@ -103,6 +103,7 @@ package final class PostgreSQLStorage: Storage {
 
   /// Begins a new incarnation if the PostgreSQL server's history is another one.
   private func confirmOrigin() throws {
+    let losses = pool.losses
     let incarnation = try pool.use { connection in
       try connection.transaction {
         let facts = ServiceFacts(session: PostgreSQLSession(connection: connection))
@@ -111,7 +112,7 @@ package final class PostgreSQLStorage: Storage {
       }
     }
     adopt(incarnation)
-    isOriginOpen.withLock { $0 = false }
+    confirmedLosses.withLock { $0 = max($0, losses) }
   }
 
   /// Adopts the incarnation of the PostgreSQL server.
@@ -245,11 +246,10 @@ package final class PostgreSQLStorage: Storage {
     var retries = PostgreSQLRetries()
     while true {
       do {
-        if isOriginOpen.withLock({ $0 }) { try confirmOrigin() }
+        if confirmedLosses.withLock({ $0 }) < pool.losses { try confirmOrigin() }
         return try pool.use(body)
       } catch let error as PostgreSQLError {
         if error.isUniqueViolation { throw ExpectationFailed(what: error.message) }
-        if error.isConnectionLoss || error.isReadOnly { isOriginOpen.withLock { $0 = true } }
         guard !retries.repeats(after: error) else { continue }
         throw PostgreSQLRetries.reply(to: error) ?? StorageFailure(kind: .other, cause: error)
       }
