@@ -141,8 +141,9 @@ extension StoreMirror {
       state.heldUntil = retryAfter.map { now + $0 }
       // A late call gets a round of its own, at once: its signal ends the pause. If the server asked to
       // wait, there is none for long.
-      let answered = state.waiters.filter { !$0.isLate || retryAfter != nil }
-      state.waiters.removeAll { !$0.isLate || retryAfter != nil }
+      let isHeld = (retryAfter ?? 0) > 0
+      let answered = state.waiters.filter { !$0.isLate || isHeld }
+      state.waiters.removeAll { !$0.isLate || isHeld }
       return (wait, answered)
     }
     journal.note(
