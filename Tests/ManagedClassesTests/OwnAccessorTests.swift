@@ -85,6 +85,12 @@ struct OwnAccessorTests {
     comment.setValue(2, forKey: "kind")
     #expect(comment.kind == .blame)
     #expect(comment.value(forKey: "kind") as? Int == 2)
+    // As the attribute converts them.
+    comment.setValue(3.7, forKey: "likes")
+    #expect(comment.likes == 3)
+    // No case has the value: it is kept as the model's property keeps it.
+    comment.setValue(77, forKey: "kind")
+    #expect(comment.primitiveValue(forKey: "kind") as? Int == 77)
   }
 
   @Test("The set of a to-many's primitive value changes the relationship")

@@ -201,9 +201,8 @@ open class NSManagedObject: NSObject, NSFetchRequestResult {
 
   /// Sets a property by its name and keeps inverse relationships true.
   open func setValue(_ value: Any?, forKey key: String) {
-    if let accessor = ownAccessor(forKey: key), accessor.set != nil {
-      _ = setNamedValue(value is NSNull ? nil : value, forKey: key)
-      return
+    if let set = ownAccessor(forKey: key)?.set {
+      return setOwnValue(value is NSNull ? nil : value, forKey: key, by: set)
     }
     if setModeledValue(value, forKey: key) || setNamedValue(value, forKey: key) { return }
     setValue(value, forUndefinedKey: key)

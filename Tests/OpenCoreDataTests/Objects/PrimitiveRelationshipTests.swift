@@ -169,6 +169,29 @@ struct PrimitiveRelationshipTests {
     }
   }
 
+  @Test("An accessor within an accessor of the same relationship leaves the outer one its set")
+  func nested() throws {
+    try context.performAndWait {
+      let reader = Reader(context: context)
+      let books = (0..<4).map { _ in Book(context: context) }
+      try change(.union, [books[0], books[3]], "loans", of: reader) { outer in
+        outer.add(books[0])
+        #expect(throws: Never.self) {
+          try change(.union, [books[1]], "loans", of: reader) { $0.add(books[1]) }
+        }
+        #expect(outer.count == 2)
+        set(NSSet(array: [books[0], books[1], books[2]]), "loans", of: reader)
+        #expect(outer.count == 3)
+        outer.add(books[3])
+      }
+      #expect(reader.loans == Set(books))
+      #expect(books.allSatisfy { $0.loanedTo == reader })
+      try context.save()
+      context.refreshAllObjects()
+      #expect(reader.loans == Set(books))
+    }
+  }
+
   @Test("An accessor that calls for the primitive set twice changes one set")
   func severalCalls() throws {
     try context.performAndWait {

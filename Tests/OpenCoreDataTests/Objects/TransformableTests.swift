@@ -133,6 +133,18 @@ struct TransformableTests {
     #expect(try read(bytes, "HueTransformer") == nil)
   }
 
+  @Test("Plain values that an earlier release archived in place of a transformer's bytes are read")
+  func formerArchive() throws {
+    ValueTransformer.setValueTransformer(
+      WordsTransformer(),
+      forName: NSValueTransformerName("WordsTransformer")
+    )
+    #expect(try saved(["x", "y"], "WordsTransformer") as? [String] == ["x", "y"])
+    let former = try archive(["x", "y"] as NSArray)
+    #expect(try read(former, "WordsTransformer") as? [String] == ["x", "y"])
+    #expect(try read(archive(Tint(7)), "WordsTransformer") == nil)
+  }
+
   // MARK: Numbers
 
   @Test("Decimal numbers are stored, alone, in lists and in dictionaries")
@@ -350,5 +362,17 @@ final class Tint: NSObject, NSCoding {
 private final class HueTransformer: NSSecureUnarchiveFromDataTransformer, @unchecked Sendable {
   override class var allowedTopLevelClasses: [AnyClass] {
     super.allowedTopLevelClasses + [Hue.self]
+  }
+}
+
+/// A word or several as JSON.
+private final class WordsTransformer: ValueTransformer, @unchecked Sendable {
+  override func transformedValue(_ value: Any?) -> Any? {
+    (value as? [String] ?? (value as? String).map { [$0] })
+      .flatMap { try? JSONEncoder().encode($0) }
+  }
+
+  override func reverseTransformedValue(_ value: Any?) -> Any? {
+    (value as? Data).flatMap { try? JSONDecoder().decode([String].self, from: $0) }
   }
 }

@@ -33,6 +33,8 @@ extension NSManagedObjectContext {
     guard !pending.isEmpty else { return below }
     let removed = pending.hasDeletions ? deleted.objects.filter(plan.covers) : []
     let replaced = Set((pending.updated + removed).map(\.key))
+    // Faults among them are of objects of which only to-manys have changed.
+    if plan.predicate != nil { attachRows(to: pending.updated.filter(\.isFault)) }
     let present = (pending.updated + pending.inserted).count { matches($0, plan) }
     return try below - matchCount(below: Array(replaced), plan) + present
   }

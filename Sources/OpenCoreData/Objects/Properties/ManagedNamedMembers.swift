@@ -30,11 +30,20 @@ public struct ManagedNamedMembers {
   public typealias Rule = (NSManagedObject, AutoreleasingUnsafeMutablePointer<AnyObject?>) throws ->
     Void
 
+  /// The outcome of setting a property by its name.
+  enum Setting {
+    case done
+    /// The value is nil, and the property is a number.
+    case nilForScalar
+    /// The value is of another type than the property.
+    case unacceptable
+  }
+
   /// A property that key-value coding finds by its name.
   struct Property {
     var get: (NSManagedObject) -> Any?
-    /// Nil if the property cannot be set; it returns false if the value has another type.
-    var set: ((NSManagedObject, Any?) -> Bool)?
+    /// Nil if the property cannot be set.
+    var set: ((NSManagedObject, Any?) -> Setting)?
   }
 
   private(set) var properties: [String: Property] = [:]
@@ -47,47 +56,18 @@ public struct ManagedNamedMembers {
     _ path: KeyPath<Root, Value>
   ) {
     var property = Property(get: { object in
-      Self.boxed(unsafeDowncast(object, to: Root.self)[keyPath: path])
+      NamedValue.boxed(unsafeDowncast(object, to: Root.self)[keyPath: path])
     })
     if let path = path as? ReferenceWritableKeyPath<Root, Value> {
       property.set = { object, value in
-        guard let value = Self.unboxed(value, as: Value.self) else { return false }
+        guard let value = NamedValue.unboxed(value, as: Value.self) else {
+          return value == nil && NamedValue.isNumber(Value.self) ? .nilForScalar : .unacceptable
+        }
         unsafeDowncast(object, to: Root.self)[keyPath: path] = value
-        return true
+        return .done
       }
     }
     properties[name] = property
-  }
-
-  /// The value as key-value coding gives it: numbers are `NSNumber`, sets `NSSet`, and an enumeration
-  /// is its raw value.
-  private static func boxed(_ value: Any?) -> Any? {
-    guard let value = flattened(value) else { return nil }
-    // By class: a cast of a number to an object succeeds.
-    if type(of: value) is AnyObject.Type { return value }
-    switch value {
-    case let value as Decimal: return NSDecimalNumber(decimal: value)
-    case is any Numeric, is Bool: return value as? NSNumber ?? value
-    case let value as Set<NSManagedObject>: return NSSet(array: Array(value))
-    case let value as any RawRepresentable: return boxed(value.rawValue)
-    default: return value
-    }
-  }
-
-  /// The value that a property of a type takes; nil if it is of another type.
-  private static func unboxed<Value>(_ value: Any?, as type: Value.Type) -> Value? {
-    if let set = value as? RelationshipSet {
-      return NSSet(array: set.allObjects) as Any as? Value ?? set as? Value
-    }
-    if let value = value as Any as? Value { return value }
-    guard let value = flattened(value) else { return nil }
-    if let type = type as? any RawRepresentable.Type { return raw(value, type) as? Value }
-    // A number of another width than the property's.
-    return (value as? NSNumber) as Any as? Value
-  }
-
-  private static func raw<Raw: RawRepresentable>(_ value: Any, _ type: Raw.Type) -> Raw? {
-    unboxed(value, as: Raw.RawValue.self).flatMap { Raw(rawValue: $0) }
   }
 
   /// Adds a rule under what follows `validate` in its name.

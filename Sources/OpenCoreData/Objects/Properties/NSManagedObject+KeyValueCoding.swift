@@ -169,15 +169,41 @@ extension NSManagedObject {
   /// Sets a property of the class that is not of the model; false where none has the name.
   final func setNamedValue(_ value: Any?, forKey key: String) -> Bool {
     guard let set = namedMembers.properties[key]?.set else { return false }
-    if set(self, value) { return true }
-    guard value != nil else {
+    switch set(self, value) {
+    case .done: return true
+    case .nilForScalar:
       setNilValueForKey(key)
       return true
+    case .unacceptable:
+      fatalError(
+        "Unacceptable type of value for the property \"\(key)\" of "
+          + "\(String(reflecting: type(of: self))): \(String(describing: value))"
+      )
     }
-    fatalError(
-      "Unacceptable type of value for the property \"\(key)\" of "
-        + "\(String(reflecting: type(of: self))): \(String(describing: value))"
-    )
+  }
+
+  /// Sets a property of the model by the class's own accessor, which gets what the model's own would keep:
+  /// numbers of the attribute's type.
+  ///
+  /// A value that the accessor's type does not have, such as an unknown raw value of an enumeration, goes to the
+  /// model's property.
+  final func setOwnValue(
+    _ value: Any?,
+    forKey key: String,
+    by set: (NSManagedObject, Any?) -> ManagedNamedMembers.Setting
+  ) {
+    var kept = value
+    if let value, case .attribute(let index) = template.layout.slot(named: key) {
+      let type = template.attributeTypes[index]
+      if let row = AttributeConversion.rowValue(value, as: type) {
+        kept = AttributeConversion.boxed(row, as: type)
+      }
+    }
+    switch set(self, kept) {
+    case .done: return
+    case .nilForScalar: setNilValueForKey(key)
+    case .unacceptable: _ = setModeledValue(value, forKey: key)
+    }
   }
 
   /// The value of a stored property that has no mark: reflection lists these only.

@@ -23,8 +23,13 @@ enum TransformableCoding {
     guard let transformer = transformer(of: slot) else {
       return TransformableArchive.unarchive(data, classes: nil)
     }
-    return transformer is NSSecureUnarchiveFromDataTransformer
-      ? transformer.transformedValue(data) : transformer.reverseTransformedValue(data)
+    guard !(transformer is NSSecureUnarchiveFromDataTransformer) else {
+      return transformer.transformedValue(data)
+    }
+    // Earlier releases archived values where the transformer's class was not registered. No other classes are
+    // read so than those of Foundation's own values: the transformer may refuse some on purpose.
+    return transformer.reverseTransformedValue(data)
+      ?? TransformableArchive.unarchive(data, classes: Array(ArchivedValueReader.classes.values))
   }
 
   /// The bytes of a value in a row that is no store's: an archive where the transformer is missing.

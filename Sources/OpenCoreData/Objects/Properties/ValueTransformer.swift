@@ -96,7 +96,9 @@ open class ValueTransformer: NSObject, @unchecked Sendable {
   /// Classes are found in the modules of the app that have the build plugin; see
   /// ``ValueTransformerNaming``.
   open class func valueTransformer(forName name: NSValueTransformerName) -> ValueTransformer? {
-    let (known, isMissing) = registry.withLock { ($0.known[name], $0.missing.contains(name)) }
+    let (known, isMissing, modules) = registry.withLock {
+      ($0.known[name], $0.missing.contains(name), $0.modules.count)
+    }
     if let known { return known }
     if isMissing { return nil }
     let made: ValueTransformer?
@@ -117,7 +119,8 @@ open class ValueTransformer: NSObject, @unchecked Sendable {
     registry.withLock { registry in
       if let made {
         registry.known[name] = registry.known[name] ?? made
-      } else if registry.missing.count < Registry.missingLimit {
+      } else if registry.modules.count == modules, registry.missing.count < Registry.missingLimit {
+        // No module was noted meanwhile that may have it.
         registry.missing.insert(name)
       }
     }

@@ -112,6 +112,10 @@ extension NSManagedObject {
 
   private final func takeHandedOut(_ change: AnnouncedRelationship, at index: Int) {
     guard let handedOut = change.handedOut else { return }
+    // An outer accessor that has the set continues to change it.
+    defer {
+      if change.depth > 1 { handOut(handedOut.members, of: change, at: index) }
+    }
     change.handedOut = nil
     var before = handedOut.before
     let after = destinations(handedOut.members, template.toManys[index].slot.name)
@@ -137,6 +141,7 @@ extension NSManagedObject {
       return
     }
     let change = announced(.toMany(index))
+    let handedOut = change?.handedOut
     change?.handedOut = nil
     var wanted = ObjectBag()
     for object in objects { wanted.append(object) }
@@ -153,6 +158,26 @@ extension NSManagedObject {
       storage.reorder(wanted.items)
     }
     changedToManys.insert(index)
+    if let change, change.depth > 1, let handedOut {
+      handOut(handedOut.members, of: change, at: index)
+    }
+  }
+
+  /// Gives a set that an accessor has the relationship's members of now.
+  private final func handOut(
+    _ members: NSObject,
+    of change: AnnouncedRelationship,
+    at index: Int
+  ) {
+    let storage = loadedToMany(at: index).members
+    switch members {
+    case let set as NSMutableSet: set.setSet(Set(storage.items))
+    case let set as NSMutableOrderedSet:
+      set.removeAllObjects()
+      set.addObjects(from: storage.items)
+    default: return
+    }
+    change.handedOut = (members, storage)
   }
 
   /// Sets the destination on this side, without notifying the context or observers.
