@@ -276,7 +276,7 @@ struct ConnectionBoundsTests {
       }
     )
     let requests = 400
-    // The socket buffers of both sides are a few megabytes; all replies are 28.
+    // The server's socket buffer is a few megabytes, the client's a fixed part of one; all replies are 28.
     let outstanding = 250
     try await withServer(.init(), handlers) { port in
       try await RawLine.withLine(to: port) { line in
@@ -303,11 +303,16 @@ struct ConnectionBoundsTests {
           #expect(all == "")
         }
       }
-      try await RawLine.withLine(to: port) { third in
-        try await third.send("GET /x HTTP/1.1\r\nHost: h\r\n\r\n")
-        let reply = try await third.read(through: "ok")
-        #expect(reply.hasPrefix("HTTP/1.1 200 "))
+      // The server may not have seen the end of the first connection yet.
+      var reply = ""
+      while reply.isEmpty {
+        reply =
+          (try? await RawLine.withLine(to: port) { third in
+            try await third.send("GET /x HTTP/1.1\r\nHost: h\r\n\r\n")
+            return try await third.read(through: "ok")
+          }) ?? ""
       }
+      #expect(reply.hasPrefix("HTTP/1.1 200 "))
     }
   }
 

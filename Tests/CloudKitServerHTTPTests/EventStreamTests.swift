@@ -23,7 +23,7 @@ struct EventStreamTests {
   private func open(_ url: String, after id: String? = nil) async throws -> HTTPClientResponse {
     var request = HTTPClientRequest(url: url)
     if let id { request.headers.add(name: "Last-Event-ID", value: id) }
-    return try await HTTPClient.shared.execute(request, timeout: .minutes(1))
+    return try await HTTPClient.shared.execute(request, timeout: .minutes(10))
   }
 
   @Test("A commit reaches an open stream, an interrupted one resumes, and a stop ends it")

@@ -24,7 +24,7 @@ private let client: HTTPClient = {
 /// Sends a request with the client of all tests.
 @discardableResult
 func send(_ request: HTTPClientRequest) async throws -> HTTPReply {
-  let response = try await client.execute(request, timeout: .minutes(2))
+  let response = try await client.execute(request, timeout: .minutes(10))
   var headers: [String: String] = [:]
   for (name, value) in response.headers { headers[name.lowercased()] = value }
   let body = try await response.body.collect(upTo: 100_000_000)

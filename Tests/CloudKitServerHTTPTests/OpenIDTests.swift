@@ -107,7 +107,7 @@ struct OpenIDTests {
     let issuer = try await TestIssuer()
     issuer.behave { $0.claims["exp"] = 9_000_000_000 }
     let hands = Hands()
-    let provider = OpenIDProvider(issuer.settings, now: { hands.now })
+    let provider = OpenIDProvider(issuer.settings, patience: .minutes(10), now: { hands.now })
     let challenge = IdentityChallenge(
       nonce: "n",
       verifier: "v",

@@ -15,6 +15,8 @@ struct RawLine {
   ) async throws -> Result {
     let channel = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
       .channelOption(.allowRemoteHalfClosure, value: true)
+      // Else the kernel lets it grow with the speed of the reader.
+      .channelOption(.socketOption(.so_rcvbuf), value: 262_144)
       .connect(host: "127.0.0.1", port: port) { channel in
         channel.eventLoop.makeCompletedFuture {
           try NIOAsyncChannel<ByteBuffer, ByteBuffer>(

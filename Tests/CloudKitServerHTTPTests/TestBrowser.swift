@@ -105,7 +105,7 @@ final class TestBrowser {
     if let cookie, request.url.hasPrefix(cloud.url) {
       request.headers.add(name: "cookie", value: "other=1; \(cookie)")
     }
-    let response = try await Self.client.execute(request, timeout: .minutes(2))
+    let response = try await Self.client.execute(request, timeout: .minutes(10))
     var headers: [String: String] = [:]
     for (name, value) in response.headers { headers[name.lowercased()] = value }
     if let given = headers["set-cookie"] { cookie = String(given.prefix { $0 != ";" }) }
@@ -128,7 +128,7 @@ func withIssuer(
   let issuer = try await TestIssuer()
   var settings = issuer.settings
   adjust(&settings)
-  let provider = OpenIDProvider(settings)
+  let provider = OpenIDProvider(settings, patience: .minutes(10))
   let outcome: Result<Void, any Error>
   do {
     try await withTemporaryFolder { folder in

@@ -23,8 +23,11 @@ struct SyncEngineFetchTests {
 
   // MARK: Files
 
-  /// Saves records with files in two zones; the service truncates the file of `broken`.
-  private func cutFile(_ service: RealService) async throws -> CKContainer {
+  /// Saves records with files in two zones; the service truncates the file of `broken`, which has a text.
+  private func cutFile(
+    _ service: RealService,
+    text: String = "the bytes of broken"
+  ) async throws -> CKContainer {
     let writer = try await service.device("writer")
     let database = writer.privateCloudDatabase
     let file = FileManager.default.temporaryDirectory
@@ -33,7 +36,7 @@ struct SyncEngineFetchTests {
     for (zone, names) in [("first", ["broken", "whole"]), ("second", ["other"])] {
       let zoneID = try await database.save(CKRecordZone(zoneName: zone)).zoneID
       for name in names {
-        try Data("the bytes of \(name)".utf8).write(to: file)
+        try Data((name == "broken" ? text : "the bytes of \(name)").utf8).write(to: file)
         let record = CKRecord(
           recordType: "Note",
           recordID: CKRecord.ID(recordName: name, zoneID: zoneID)
@@ -49,7 +52,7 @@ struct SyncEngineFetchTests {
       let transport = InProcessTransport { await inner.respond(to: $0) }
       guard var response = try? await transport.send(request) else { return nil }
       // A resumed download requests the last byte, and gets an empty body.
-      let isCut = ["the bytes of broken", "n"].contains(
+      let isCut = [text, String(text.suffix(1))].contains(
         String(decoding: response.body, as: UTF8.self)
       )
       if isCut { response.body.removeLast() }
@@ -90,7 +93,9 @@ struct SyncEngineFetchTests {
   @Test("Failed downloads of an incomplete file leave no files behind")
   func noFilesLeft() async throws {
     let service = try await RealService()
-    let reader = try await cutFile(service)
+    // Other tests have partial files in the same folder.
+    let text = "the bytes of \(UUID())"
+    let reader = try await cutFile(service, text: text)
     let notes = SyncedNotes()
     let engine = Self.engine(notes, on: reader)
     await #expect(throws: CKError.self) { try await engine.fetchChanges() }
@@ -99,7 +104,7 @@ struct SyncEngineFetchTests {
       at: TemporaryAssets.folder,
       includingPropertiesForKeys: nil
     )
-    let cut = files.filter { (try? Data(contentsOf: $0)) == Data("the bytes of broke".utf8) }
+    let cut = files.filter { (try? Data(contentsOf: $0)) == Data(text.dropLast().utf8) }
     #expect(cut.isEmpty)
   }
 

@@ -57,8 +57,7 @@ package final class PostgreSQLServer: Sendable {
         >initdb.log 2>&1 || { cat initdb.log; exit 1; }
       \(user)'\(programs)/postgres' -D data \(flags) >server.log 2>&1 &
       server=$!
-      for attempt in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
-        '\(programs)/pg_isready' -q -h '\(folder.path)' && break
+      until '\(programs)/pg_isready' -q -h '\(folder.path)'; do
         kill -0 $server 2>/dev/null || { cat server.log; exit 1; }
         sleep 0.25
       done

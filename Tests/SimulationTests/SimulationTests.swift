@@ -36,9 +36,9 @@ struct SimulationTests {
           )
         }
       }
+      #expect(campaign.differingSeeds == [])
     }
     print("simulated worlds from seed \(Self.base): \(campaign.summary)")
-    #expect(campaign.differingSeeds == [])
   }
 
   @Test("A world that must fail fails")

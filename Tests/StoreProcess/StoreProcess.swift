@@ -93,7 +93,7 @@ struct StoreProcess {
     _ coordinator: NSPersistentStoreCoordinator
   ) throws -> Never {
     // A deadlock ends the process and fails its test.
-    alarm(30)
+    alarm(300)
     let observed = Counter()
     _ = NotificationCenter.default.addObserver(
       forName: .NSPersistentStoreRemoteChange,

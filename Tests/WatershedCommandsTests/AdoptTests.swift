@@ -3,7 +3,7 @@ import Testing
 
 @Suite("watershed adopt")
 struct AdoptTests {
-  private func withPackage(_ body: (URL) throws -> Void) throws {
+  private func withPackage(_ body: (URL) async throws -> Void) async throws {
     let folder = FileManager.default.temporaryDirectory
       .appendingPathComponent("adopt-\(UUID().uuidString)")
     let sources = folder.appendingPathComponent("Sources/Blog")
@@ -13,17 +13,17 @@ struct AdoptTests {
       .write(to: folder.appendingPathComponent("Package.swift"))
     try Data("import CoreData\n\n@objc(Post)\nclass Post: NSManagedObject {}\n".utf8)
       .write(to: sources.appendingPathComponent("Post.swift"))
-    try body(folder)
+    try await body(folder)
   }
 
   @Test(
     "A dry run prints a diff and changes nothing; a run changes once and lists manifest changes"
   )
-  func package() throws {
-    try withPackage { folder in
+  func package() async throws {
+    try await withPackage { folder in
       let file = folder.appendingPathComponent("Sources/Blog/Post.swift")
       let source = try String(contentsOf: file, encoding: .utf8)
-      let dry = try Watershed.run("adopt", folder.path, "--dry-run")
+      let dry = try await Watershed.run("adopt", folder.path, "--dry-run")
       #expect(dry.status == 0)
       #expect(
         dry.output.contains(
@@ -43,22 +43,22 @@ struct AdoptTests {
       #expect(dry.output.contains("Would change 1 file."))
       #expect(try String(contentsOf: file, encoding: .utf8) == source)
 
-      let run = try Watershed.run("adopt", folder.path)
+      let run = try await Watershed.run("adopt", folder.path)
       #expect(run.output.contains("Post.swift:3: @objc(Post) is put inside"), "\(run.output)")
       #expect(run.output.contains(#"Blog needs .product(name: "CoreData", package: "watershed""#))
       #expect(
         try String(contentsOf: file, encoding: .utf8)
           == "import CoreData\n\n#if canImport(ObjectiveC)\n@objc(Post)\n#endif\nclass Post: NSManagedObject {}\n"
       )
-      let again = try Watershed.run("adopt", folder.path)
+      let again = try await Watershed.run("adopt", folder.path)
       #expect(again.output.contains("Nothing to change."), "\(again.output)")
       #expect(again.output.contains("Package.swift:1: Blog needs"))
     }
   }
 
   @Test("Files that the manifest excludes keep every byte")
-  func excluded() throws {
-    try withPackage { folder in
+  func excluded() async throws {
+    try await withPackage { folder in
       let manifest =
         #"let package = Package(targets: [.target(name: "Blog", exclude: ["Expanded"])])"#
       try Data(manifest.utf8).write(to: folder.appendingPathComponent("Package.swift"))
@@ -71,7 +71,7 @@ struct AdoptTests {
       let post = sources.appendingPathComponent("Post.swift")
       try FileManager.default.copyItem(at: post, to: expanded)
       let source = try Data(contentsOf: post)
-      let run = try Watershed.run("adopt", folder.path)
+      let run = try await Watershed.run("adopt", folder.path)
       #expect(run.output.contains("Changed 1 file."), "\(run.output)")
       #expect(try Data(contentsOf: expanded) == source)
       #expect(try Data(contentsOf: post) != source)
@@ -79,8 +79,8 @@ struct AdoptTests {
   }
 
   @Test("A missing file is refused with its name")
-  func missing() throws {
-    let outcome = try Watershed.run("adopt", "/nowhere/a.swift")
+  func missing() async throws {
+    let outcome = try await Watershed.run("adopt", "/nowhere/a.swift")
     #expect(outcome.status != 0)
     #expect((outcome.output + outcome.errors).contains("/nowhere/a.swift"))
   }

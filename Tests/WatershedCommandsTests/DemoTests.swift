@@ -4,8 +4,8 @@ import Testing
 @Suite("watershed demo")
 struct DemoTests {
   @Test("The sample posts are saved on one device and imported on the other", arguments: [1, 2])
-  func posts(seed: Int) throws {
-    let outcome = try Watershed.run("demo", "--json", "--seed", "\(seed)")
+  func posts(seed: Int) async throws {
+    let outcome = try await Watershed.run("demo", "--json", "--seed", "\(seed)")
     #expect(outcome.status == 0, "\(outcome.output)\n\(outcome.errors)")
     #expect(outcome.event("same") != nil)
     let chapters = outcome.events.filter { $0["what"] as? String == "chapter" }
@@ -38,19 +38,22 @@ struct DemoTests {
   }
 
   @Test("Another seed generates other data")
-  func seeds() throws {
-    let texts = try ["7", "8"].map { seed in
-      let outcome = try Watershed.run("demo", "--json", "--seed", seed)
-      return outcome.events.filter { $0["what"] as? String == "record" }
-        .compactMap { $0["lines"] as? [String] }.flatMap { $0 }
-        .filter { $0.contains("CD_name") }
+  func seeds() async throws {
+    var texts: [[String]] = []
+    for seed in ["7", "8"] {
+      let outcome = try await Watershed.run("demo", "--json", "--seed", seed)
+      texts.append(
+        outcome.events.filter { $0["what"] as? String == "record" }
+          .compactMap { $0["lines"] as? [String] }.flatMap { $0 }
+          .filter { $0.contains("CD_name") }
+      )
     }
     #expect(texts[0] != texts[1])
   }
 
   @Test("A missing model is reported in one sentence, with exit code 2")
-  func missingModel() throws {
-    let outcome = try Watershed.run("demo", "--model", "/nowhere/A.xcdatamodeld")
+  func missingModel() async throws {
+    let outcome = try await Watershed.run("demo", "--model", "/nowhere/A.xcdatamodeld")
     #expect(outcome.status == 2)
     #expect(outcome.output.contains("/nowhere/A.xcdatamodeld"))
   }
@@ -60,8 +63,8 @@ struct DemoTests {
     .enabled(if: !Corpus.models.isEmpty, Corpus.absence),
     arguments: Corpus.models
   )
-  func corpus(model: URL) throws {
-    let outcome = try Watershed.run("demo", "--json", "--model", model.path)
+  func corpus(model: URL) async throws {
+    let outcome = try await Watershed.run("demo", "--json", "--model", model.path)
     #expect(!outcome.wasSignalled, "\(model.lastPathComponent): \(outcome.errors)")
     #expect([0, 2].contains(outcome.status), "\(model.lastPathComponent): \(outcome.output)")
     if outcome.status == 0 {
@@ -81,8 +84,8 @@ struct DemoTests {
     .enabled(if: !Corpus.models.isEmpty, Corpus.absence),
     arguments: Corpus.models
   )
-  func corpusLocally(model: URL) throws {
-    let outcome = try Watershed.run("demo", "--json", "--local", "--model", model.path)
+  func corpusLocally(model: URL) async throws {
+    let outcome = try await Watershed.run("demo", "--json", "--local", "--model", model.path)
     #expect(!outcome.wasSignalled, "\(model.lastPathComponent): \(outcome.errors)")
     let isRefused = outcome.status == 2 && outcome.event("failed") != nil
     let isSame = outcome.status == 0 && outcome.event("same") != nil
@@ -93,8 +96,8 @@ struct DemoTests {
 @Suite("watershed model records")
 struct ModelRecordsTests {
   @Test("The model of posts is printed as its CloudKit schema")
-  func posts() throws {
-    let outcome = try Watershed.run("model", "records", "Examples/Posts.xcdatamodeld")
+  func posts() async throws {
+    let outcome = try await Watershed.run("model", "records", "Examples/Posts.xcdatamodeld")
     #expect(outcome.status == 0)
     let lines = outcome.output.split(separator: "\n").map(String.init)
     #expect(lines.first == "DEFINE SCHEMA")
@@ -106,8 +109,8 @@ struct ModelRecordsTests {
   }
 
   @Test("An invalid model file is named, with exit code 2")
-  func nonsense() throws {
-    let outcome = try Watershed.run("model", "records", "README.md")
+  func nonsense() async throws {
+    let outcome = try await Watershed.run("model", "records", "README.md")
     #expect(outcome.status == 2)
     #expect(outcome.errors.contains("README.md"))
   }

@@ -13,7 +13,7 @@ struct DeskTests {
   private func get(_ url: String) async throws -> String {
     let reply = try await HTTPClient.shared.execute(
       HTTPClientRequest(url: url),
-      timeout: .seconds(60)
+      timeout: .minutes(10)
     )
     return String(buffer: try await reply.body.collect(upTo: 1 << 20))
   }

@@ -280,7 +280,7 @@ struct ServeTests {
   }
 
   private func send(_ request: HTTPClientRequest) async throws -> (status: Int, text: String) {
-    let response = try await HTTPClient.shared.execute(request, timeout: .minutes(1))
+    let response = try await HTTPClient.shared.execute(request, timeout: .minutes(10))
     let body = try await response.body.collect(upTo: 1_000_000)
     return (Int(response.status.code), String(buffer: body))
   }

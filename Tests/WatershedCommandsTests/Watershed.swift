@@ -41,15 +41,22 @@ enum Watershed {
   static let packageRoot: URL = URL(fileURLWithPath: #filePath)
     .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
 
-  static func run(_ arguments: String...) throws -> Outcome {
-    let launch = try Launch(arguments)
-    defer { launch.removeFiles() }
-    try launch.process.run()
-    launch.process.waitUntilExit()
-    return try launch.outcome()
+  static func run(_ arguments: String...) async throws -> Outcome { try await run(arguments) }
+
+  static func run(_ arguments: [String]) async throws -> Outcome {
+    await places.enter()
+    let outcome: Result<Outcome, any Error>
+    do { outcome = .success(try await finish(arguments)) } catch { outcome = .failure(error) }
+    await places.leave()
+    return try outcome.get()
   }
 
+  /// Two children at once: many would take the processors from all other tests.
+  private static let places = Places(2)
+
   /// Runs a command that takes minutes, without a thread that waits for it.
+  ///
+  /// A blocked thread is one of the few of Swift's pool, and every other test waits for the rest.
   static func finish(_ arguments: [String]) async throws -> Outcome {
     let launch = try Launch(arguments)
     defer { launch.removeFiles() }
@@ -90,6 +97,26 @@ enum Watershed {
     }
 
     func removeFiles() { try? FileManager.default.removeItem(at: folder) }
+  }
+}
+
+/// A number of places that tests take in turn.
+private actor Places {
+  private var free: Int
+  private var waiting: [CheckedContinuation<Void, Never>] = []
+
+  init(_ count: Int) { free = count }
+
+  func enter() async {
+    guard free == 0 else {
+      free -= 1
+      return
+    }
+    await withCheckedContinuation { waiting.append($0) }
+  }
+
+  func leave() {
+    if waiting.isEmpty { free += 1 } else { waiting.removeFirst().resume() }
   }
 }
 

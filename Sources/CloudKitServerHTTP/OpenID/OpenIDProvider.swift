@@ -9,6 +9,7 @@ import NIOHTTP1
 /// Signs users in at an OpenID Connect issuer, with the authorization code flow and PKCE.
 package actor OpenIDProvider: IdentityProvider {
   private let settings: OpenIDSettings
+  private let patience: TimeAmount
   private let now: @Sendable () -> Date
   /// The issuer's discovery document, and when it expires.
   private var discovered: (document: OpenIDDiscovery, until: Date)?
@@ -19,8 +20,14 @@ package actor OpenIDProvider: IdentityProvider {
   package nonisolated var registration: RegistrationPolicy? { settings.registration }
   package nonisolated var linksByEmail: Bool { settings.linksByEmail }
 
-  package init(_ settings: OpenIDSettings, now: @escaping @Sendable () -> Date = { Date() }) {
+  /// `patience`: the longest wait for a reply of the issuer, while a user waits for the page.
+  package init(
+    _ settings: OpenIDSettings,
+    patience: TimeAmount = .seconds(10),
+    now: @escaping @Sendable () -> Date = { Date() }
+  ) {
     self.settings = settings
+    self.patience = patience
     self.now = now
   }
 
@@ -117,7 +124,7 @@ package actor OpenIDProvider: IdentityProvider {
       if let secret = settings.clientSecret { items.append(("client_secret", secret)) }
     }
     request.body = .bytes(ByteBuffer(string: Self.form(items)))
-    let (status, body) = try await Self.send(request, "token endpoint")
+    let (status, body) = try await send(request, "token endpoint")
     guard status == 200 else {
       let word = (try? JSONDecoder().decode(Refusal.self, from: body))?.error ?? ""
       throw IdentityFailure(
@@ -141,7 +148,7 @@ package actor OpenIDProvider: IdentityProvider {
           // The issuer has replaced its keys since.
         }
       }
-      let (status, body) = try await Self.send(HTTPClientRequest(url: discovery.keys), "key set")
+      let (status, body) = try await send(HTTPClientRequest(url: discovery.keys), "key set")
       guard status == 200 else {
         throw IdentityFailure(.unavailable, "the key set answered \(status)")
       }
@@ -161,7 +168,7 @@ package actor OpenIDProvider: IdentityProvider {
   ) async throws -> OpenIDClaims.Person {
     var request = HTTPClientRequest(url: endpoint)
     request.headers.add(name: "authorization", value: "Bearer \(accessToken)")
-    let (status, body) = try await Self.send(request, "userinfo endpoint")
+    let (status, body) = try await send(request, "userinfo endpoint")
     guard status == 200,
       let answer = try? JSONDecoder().decode(OpenIDClaims.UserInformation.self, from: body),
       answer.sub == claims.sub
@@ -176,7 +183,7 @@ package actor OpenIDProvider: IdentityProvider {
     var issuer = settings.issuer
     if issuer.hasSuffix("/") { issuer.removeLast() }
     let request = HTTPClientRequest(url: issuer + "/.well-known/openid-configuration")
-    let (status, body) = try await Self.send(request, "discovery document")
+    let (status, body) = try await send(request, "discovery document")
     guard status == 200 else {
       throw IdentityFailure(.unavailable, "the discovery document answered \(status)")
     }
@@ -206,18 +213,17 @@ package actor OpenIDProvider: IdentityProvider {
     return HTTPClient(eventLoopGroupProvider: .singleton, configuration: configuration)
   }()
 
-  private static let patience = TimeAmount.seconds(10)
   private static let largestAnswer = 1_048_576
 
-  private static func send(
+  private func send(
     _ request: HTTPClientRequest,
     _ what: String
   ) async throws -> (status: Int, body: Data) {
     var request = request
     request.headers.add(name: "accept", value: "application/json")
     do {
-      let response = try await client.execute(request, timeout: patience)
-      let body = try await response.body.collect(upTo: largestAnswer)
+      let response = try await Self.client.execute(request, timeout: patience)
+      let body = try await response.body.collect(upTo: Self.largestAnswer)
       return (Int(response.status.code), Data(buffer: body))
     } catch {
       throw IdentityFailure(.unavailable, "the \(what) could not be reached: \(error)")

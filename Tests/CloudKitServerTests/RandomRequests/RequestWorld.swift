@@ -3,6 +3,7 @@ import Effects
 import Foundation
 import Synchronization
 import Testing
+import WatershedPostgreSQL
 
 @testable import CloudKitServer
 
@@ -31,7 +32,7 @@ final class RequestWorld {
   }
 
   /// How often a server checks for another one's event before it counts as lost.
-  private static let looks = 5000
+  private static let looks = 50_000
 
   static let zoneNames = ["a", "b"]
   static let owners = [0, 1]
@@ -46,6 +47,8 @@ final class RequestWorld {
   var staleTags: [String] = ["none"]
   var last: Sent?
   private var copy: Copy?
+  /// Reads which events PostgreSQL still hides.
+  private var observer: PostgreSQLConnection?
   /// Counts of the program, for the report of a run.
   var counts: [String: Int] = [:]
   private var starts: UInt64 = 0
@@ -206,8 +209,21 @@ final class RequestWorld {
     )
   }
 
+  /// Waits until PostgreSQL shows the events of all commits.
+  ///
+  /// It does when all earlier transactions have ended, those of other tests too. An event that is hidden now
+  /// would be delivered in a later step, in which it is not expected.
+  private func waitForEvents() async throws {
+    guard servers.count > 1, let url = TestEngine.knownURL(for: folder) else { return }
+    let connection = try observer ?? PostgreSQLConnection(url: url)
+    observer = connection
+    let events = SQLEvents(session: PostgreSQLSession(connection: connection))
+    while try events.hasUnsettled() { await Task.yield() }
+  }
+
   /// Checks that each device is notified once if it is due, and not otherwise.
   func checkNews(_ due: [Bool?], isGuestsCommit: Bool = false) async throws {
+    try await waitForEvents()
     for (index, device) in devices.enumerated() {
       let due = due[index]
       var count = 0

@@ -30,25 +30,24 @@ struct DeliveryTests {
   }
 
   /// PostgreSQL shows an event when all earlier transactions have ended, in other databases too.
-  private func settledEvents(after position: EventPosition? = nil) throws -> [StoredEvent] {
-    let storage = server.service.storage
-    var events: [StoredEvent] = []
-    repeat {
-      events = try storage.events(
-        after: position ?? server.service.delivery.position.withLock { $0 },
-        limit: 10
-      )
-    } while events.isEmpty
-    return events
+  ///
+  /// A delivery in the background may be the first to see it, and moves the position past it.
+  private func waitForEvent(of batch: WriteBatch, after position: EventPosition) async throws {
+    let body = try #require(batch.event).body
+    while try !server.service.storage.events(after: position, limit: 100)
+      .contains(where: { $0.body == body })
+    { await Task.yield() }
   }
+
+  private var position: EventPosition { server.service.delivery.position.withLock { $0 } }
 
   @Test("A commit with an unknown outcome reaches the listeners of its own server")
   func unknownOutcome() async throws {
     let batch = try await person.decide([.make(.create, "r")], zone: TestServer.zone)
-    let position = server.service.delivery.position.withLock { $0 }
+    let position = position
     // Written, but the database's reply was lost: only the event announces it.
     try server.service.storage.commit(batch)
-    _ = try settledEvents(after: position)
+    try await waitForEvent(of: batch, after: position)
     try await server.service.delivery.deliverEvents()
     #expect(try await listener.next()?.ck?.met?.sid == "db")
     #expect(try await listener.next() == nil)
@@ -56,9 +55,12 @@ struct DeliveryTests {
 
   @Test("A commit that was announced is not delivered again with its event")
   func announced() async throws {
+    let position = position
     try await person.save(.create, "r")
     #expect(try await listener.next()?.ck?.met?.sid == "db")
-    _ = try settledEvents()
+    while try server.service.storage.events(after: position, limit: 100).isEmpty {
+      await Task.yield()
+    }
     try await server.service.delivery.deliverEvents()
     #expect(try await listener.next() == nil)
   }
@@ -73,8 +75,9 @@ struct DeliveryTests {
     let newest = try service.storage.newestEvent()
     try #require(service.delivery.position.withLock { $0 } <= newest)
     let batch = try await person.decide([.make(.create, "r")], zone: TestServer.zone)
+    let position = position
     try service.storage.commit(batch)
-    _ = try settledEvents()
+    try await waitForEvent(of: batch, after: position)
     try await service.delivery.deliverEvents()
     #expect(try await listener.next()?.ck?.met?.sid == "db")
   }
@@ -98,8 +101,9 @@ struct DeliveryTests {
       )
     ]
     batch.event?.body = try WireCoding.encode(note)
+    let position = position
     try server.service.storage.commit(batch)
-    _ = try settledEvents()
+    try await waitForEvent(of: batch, after: position)
     let service = server.service
     try await withThrowingTaskGroup(of: Void.self) { group in
       for _ in 0..<16 { group.addTask { try await service.delivery.deliverEvents() } }

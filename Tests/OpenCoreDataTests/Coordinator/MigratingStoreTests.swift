@@ -222,7 +222,7 @@ struct MigratingStoreTests {
     let old = try #require(stack.coordinator.persistentStores.first)
     let saver = Saver(stack.container)
     saver.start()
-    while saver.count < 20 {}
+    while saver.count < 20, saver.failure == nil {}
     let new = try stack.coordinator.migratePersistentStore(
       old,
       to: folder.file("moved.sqlite"),

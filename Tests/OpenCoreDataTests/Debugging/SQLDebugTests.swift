@@ -34,7 +34,7 @@ struct SQLDebugTests {
     let lines = try lines(result)
     #expect(lines.contains { $0.hasPrefix("CoreData: sql: INSERT INTO ZITEM") })
     #expect(lines.contains { $0.hasPrefix("CoreData: sql: SELECT ") && $0.contains("ZITEM") })
-    #expect(lines.contains { $0.hasPrefix("CoreData: annotation: sql connection fetch time: 0.") })
+    #expect(lines.contains { $0.hasPrefix("CoreData: annotation: sql connection fetch time: ") })
     #expect(
       lines.contains {
         $0.hasPrefix("CoreData: annotation: total fetch execution time: ")
