@@ -10,7 +10,9 @@ package enum AdminEndpoint: Hashable, Sendable {
 
   package enum Backup: String, CaseIterable, Sendable { case create, stream }
 
-  package enum Containers: String, CaseIterable, Sendable { case create, list }
+  package enum Containers: String, CaseIterable, Sendable {
+    case create, delete, list
+  }
 
   package enum Invitations: String, CaseIterable, Sendable { case create }
 

@@ -7,6 +7,16 @@ extension CloudKitService {
     var container: String
   }
 
+  private struct DeletedContainer: Decodable {
+    var container: String
+    /// Counts only.
+    var isDryRun: Bool?
+  }
+
+  /// Seconds of erasing before the reply: longer ones are continued by further calls, or by the
+  /// maintenance.
+  private static let erasingBeforeReply = 20.0
+
   func administerContainers(
     _ verb: AdminEndpoint.Containers,
     _ call: AdminCall
@@ -31,6 +41,34 @@ extension CloudKitService {
       }
       auditLog.record("container.create", by: call, about: name)
       return AdminCall.done
+    case .delete: return try call.write(try await deleteContainer(call))
     }
+  }
+
+  private func deleteContainer(_ call: AdminCall) async throws -> ContainerDeletion {
+    let deleted: DeletedContainer = try call.read()
+    let name = deleted.container
+    guard name != configuration.ownContainer else {
+      throw AdministrationError(
+        description: "\(name) is the container of this server's configuration, and the next start "
+          + "would create it again: name another one there (container) and restart the server first."
+      )
+    }
+    guard try containerErasures.isKnown(name) else {
+      throw AdministrationError(description: "There is no container \(name).")
+    }
+    if deleted.isDryRun == true {
+      let contents = try await containerErasures.contents(of: name)
+      return ContainerDeletion(container: name, contents: contents, isComplete: false)
+    }
+    if try containers().contains(name) {
+      let contents = try await containerErasures.contents(of: name)
+      try await containerErasures.begin(name)
+      auditLog.record("container.delete", by: call, about: name, detail: contents.summary)
+    }
+    return ContainerDeletion(
+      container: name,
+      isComplete: try await containerErasures.erase(name, for: Self.erasingBeforeReply)
+    )
   }
 }

@@ -84,6 +84,7 @@ extension CloudKitService {
       // For as long as the pause: the next events are not delayed further. After an error the next
       // round continues.
       try? await removals.run(for: limits.eventPollInterval)
+      try? await containerErasures.run(for: limits.eventPollInterval)
       sinceTidying += limits.eventPollInterval
       guard sinceTidying >= 3600 else { continue }
       sinceTidying = 0

@@ -27,6 +27,15 @@ struct ServerKey: Codable, Hashable, Sendable {
 
   static func key(_ id: String) -> DirectoryEntry.Key { DirectoryEntry.Key(.serverKey, id) }
 
+  /// The owner of the entries of keys to one container's environment.
+  static func owner(in container: String, _ environment: ContainerEnvironment) -> String {
+    "\(environment.rawValue) \(container)"
+  }
+
+  static func owners(in container: String) -> [String] {
+    ContainerEnvironment.allCases.map { owner(in: container, $0) }
+  }
+
   /// Reads a public key, or a private one, of which it returns the public half.
   static func readPEM(_ text: String) -> P256.Signing.PublicKey? {
     if let key = try? P256.Signing.PublicKey(pemRepresentation: text) { return key }

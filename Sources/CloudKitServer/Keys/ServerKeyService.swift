@@ -85,7 +85,11 @@ package final class ServerKeyService: Sendable {
       batch.container = container
       batch.expectedEntries[ServerKey.key(id)] = .some(nil)
       batch.savedEntries = [
-        DirectoryEntry(ServerKey.key(id), owner: "\(environment.rawValue) \(container)", body: body)
+        DirectoryEntry(
+          ServerKey.key(id),
+          owner: ServerKey.owner(in: container, environment),
+          body: body
+        )
       ]
       return (batch, key.description)
     }

@@ -47,7 +47,8 @@ extension ModifyCall {
       schema: SchemaDraft(
         try snapshot.schema(container: context.container, environment: context.environment),
         context,
-        parts.limits
+        parts.limits,
+        now: parts.now
       ),
       roles: context.scope == .public ? try snapshot.access(in: id, context).roles : [],
       sharing: sharing,

@@ -6,18 +6,26 @@ struct SchemaDraft: Sendable {
   private let environment: ContainerEnvironment
   private let scope: DatabaseScope
   private let limits: ServiceLimits
+  /// 0: none yet.
   private let version: Int64
+  private let nextVersion: Int64
   private(set) var schema: DatabaseSchema
   private(set) var isChanged = false
   /// For used record types: the fields that accept a value of their own type unchanged.
   private var plainFields: [String: [String: FieldType]] = [:]
 
-  init(_ stored: StoredSchema?, _ context: RequestContext, _ limits: ServiceLimits) {
+  init(
+    _ stored: StoredSchema?,
+    _ context: RequestContext,
+    _ limits: ServiceLimits,
+    now: Int64
+  ) {
     container = context.container
     environment = context.environment
     scope = context.scope
     self.limits = limits
     version = stored?.version ?? 0
+    nextVersion = StoredSchema.version(after: stored, now: now)
     schema = stored?.schema ?? DatabaseSchema()
   }
 
@@ -32,7 +40,7 @@ struct SchemaDraft: Sendable {
     batch.schema = WriteBatch.SchemaWrite(
       container: container,
       environment: environment,
-      stored: StoredSchema(schema: schema, version: version + 1)
+      stored: StoredSchema(schema: schema, version: nextVersion)
     )
   }
 

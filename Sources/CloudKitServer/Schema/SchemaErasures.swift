@@ -99,7 +99,6 @@ final class SchemaErasures: Sendable {
   /// Stores the data to be erased in the schema's own transaction.
   func note(
     _ erasing: SchemaErasing?,
-    after stored: StoredSchema?,
     container: String,
     in batch: inout WriteBatch
   ) throws {
@@ -114,7 +113,7 @@ final class SchemaErasures: Sendable {
         key,
         // Never an earlier entry's revision: a server that finishes the earlier one must not remove
         // this one.
-        revision: (stored?.version ?? 0) + 1,
+        revision: batch.schema?.stored.version ?? 1,
         body: try WireCoding.encode(erasing)
       )
     ]

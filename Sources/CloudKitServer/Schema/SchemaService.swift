@@ -31,7 +31,7 @@ package final class SchemaService: Sendable {
     container: String,
     environment: ContainerEnvironment
   ) async throws {
-    try await writer.write { [storage] in
+    try await writer.write { [storage, effects] in
       let stored = try storage.read {
         try $0.schema(container: container, environment: environment)
       }
@@ -39,7 +39,13 @@ package final class SchemaService: Sendable {
       next.numberRoles(after: stored?.schema ?? DatabaseSchema())
       var batch = WriteBatch()
       batch.container = container
-      batch.replaceSchema(stored, by: next, container: container, environment: environment)
+      batch.replaceSchema(
+        stored,
+        by: next,
+        container: container,
+        environment: environment,
+        now: effects.now.wireMilliseconds
+      )
       return (batch, ())
     }
   }
@@ -162,7 +168,7 @@ package final class SchemaService: Sendable {
   ) async throws -> SchemaDifference {
     // A field that is added again must not show values that are still to be erased.
     if environment == .development, !isDryRun { try await erasing.finish(container: container) }
-    return try await writer.write { [storage, erasing] in
+    return try await writer.write { [storage, erasing, effects] in
       let (development, production) = try storage.read {
         (
           try $0.schema(container: container, environment: .development),
@@ -179,11 +185,16 @@ package final class SchemaService: Sendable {
       if isDryRun || (old == next && !isReset) { return (nil, difference) }
       var batch = WriteBatch()
       batch.container = container
-      batch.replaceSchema(stored, by: next, container: container, environment: environment)
+      batch.replaceSchema(
+        stored,
+        by: next,
+        container: container,
+        environment: environment,
+        now: effects.now.wireMilliseconds
+      )
       if environment == .development {
         try erasing.note(
           SchemaErasing(difference, isReset: isReset),
-          after: stored,
           container: container,
           in: &batch
         )
@@ -250,24 +261,32 @@ package final class SchemaService: Sendable {
   }
 }
 
+extension StoredSchema {
+  /// The version of the next schema. The first one is the time, in milliseconds since 1970: a container
+  /// with the name of a deleted one never gets a version that a cache has of that one.
+  static func version(after stored: StoredSchema?, now: Int64) -> Int64 {
+    stored.map { $0.version + 1 } ?? now
+  }
+}
+
 extension WriteBatch {
   /// Replaces a schema, if it is still the version that was read.
   mutating func replaceSchema(
     _ stored: StoredSchema?,
     by next: DatabaseSchema,
     container: String,
-    environment: ContainerEnvironment
+    environment: ContainerEnvironment,
+    now: Int64
   ) {
-    let version = stored?.version ?? 0
     expectedSchemaVersion = ExpectedSchema(
       container: container,
       environment: environment,
-      version: version
+      version: stored?.version ?? 0
     )
     schema = SchemaWrite(
       container: container,
       environment: environment,
-      stored: StoredSchema(schema: next, version: version + 1)
+      stored: StoredSchema(schema: next, version: StoredSchema.version(after: stored, now: now))
     )
   }
 }

@@ -18,6 +18,7 @@ extension CloudKitService {
     var steps = EveryStep()
     try await steps.run { try await erasing.finishAll() }
     try await steps.run { try await removals.finishAll() }
+    try await steps.run { try await containerErasures.finishAll() }
     try await steps.run { try await purges.purgeDeleted() }
     try await steps.run { try await purges.forgetPartitions() }
     try await steps.run { try await assets.collectGarbage() }

@@ -81,7 +81,7 @@ package final class CloudKitService: Sendable {
   /// Handles a commit notification of the storage; commits of this process were delivered already.
   private func handle(_ event: StorageEvent) {
     switch event {
-    case .directory:
+    case .directory, .containers:
       // A commit of this process is followed by a call for its account, outside the writer's lane.
       guard !writer.isCurrent else { return }
       sessions.cache.forgetSessions()

@@ -46,6 +46,8 @@ package struct ServiceConfiguration: Sendable {
   package var fieldKeyFile: URL? {
     keyFile ?? dataFolder?.appendingPathComponent(CloudKitService.keyFileName)
   }
+  /// The container that each start creates, which administrators cannot delete; nil: none.
+  package var ownContainer: String?
   /// Called after every commit to records and zones.
   package var onCommit: (@Sendable (CommitEvent) -> Void)?
 

@@ -12,6 +12,8 @@ package struct DirectoryEntry: Hashable, Sendable {
     case addressVerification = "address-verification"
     case assetGarbage = "asset-garbage"
     case audit
+    /// A container that is being deleted; with an expiry, one that was.
+    case containerErasing = "container-erasing"
     /// The account or session behind a device's token, kept until the device has been silent for
     /// long.
     case deviceBinding = "device-binding"

@@ -121,6 +121,8 @@ package enum StorageEvent: String, Hashable, Sendable, CaseIterable {
   case directory
   /// Devices were removed: they no longer listen.
   case devices
+  /// Containers were deleted: their partitions and schemas may be cached.
+  case containers
 }
 
 /// An expectation of a batch no longer holds; the write has to decide again.
@@ -264,6 +266,9 @@ package protocol StorageSnapshot {
   func sessions(account: String) throws -> [StoredSession]
   /// An account's users, one for each container it has signed in to.
   func users(account: String) throws -> [StoredUser]
+  /// The first users of a container, and of keys to it, up to a number.
+  func users(container: String, limit: Int) throws -> [StoredUser]
+  func userCount(container: String) throws -> Int
   /// The partitions that belong to a container's user.
   func partitions(container: String, owner: String) throws -> [PartitionKey: PartitionID]
   /// The bytes of all rows in a partition that clients can add, without assets and without rows of
@@ -277,8 +282,8 @@ package protocol StorageSnapshot {
   ) throws -> Bool
   /// The people who made records of so many bytes or more together in a partition.
   func creators(in id: PartitionID, holding bytes: Int64) throws -> [String]
-  /// The number of records of a type in a partition.
-  func recordCount(in id: PartitionID, type: String) throws -> Int64
+  /// The number of records of a type in a partition; nil: of all types.
+  func recordCount(in id: PartitionID, type: String?) throws -> Int64
   func entry(_ key: DirectoryEntry.Key) throws -> DirectoryEntry?
   func entries(_ range: DirectoryRange) throws -> [DirectoryEntry]
 }

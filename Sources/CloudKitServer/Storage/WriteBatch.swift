@@ -63,6 +63,8 @@ package struct WriteBatch: Sendable {
   package var forgottenUsers: [String] = []
   /// Whether everything in the partition is removed, including tombstones.
   package var erasesPartition = false
+  /// Whether the erased partition leaves the directory too.
+  package var removesPartition = false
 
   /// The event for listeners; kept in the order of commits until it expires.
   package var event: EventWrite?
@@ -74,6 +76,10 @@ package struct WriteBatch: Sendable {
   package var shareLinks: [StoredShareLink] = []
   package var schema: SchemaWrite?
   package var container: String?
+  /// A container whose rows in the directory are removed, except those of its users and partitions.
+  package var erasedContainer: String?
+  /// Users of a container that is deleted; their accounts stay.
+  package var removedUsers: [StoredUser] = []
   package var accounts: [StoredAccount] = []
   package var users: [StoredUser] = []
   package var apiTokens: [StoredAPIToken] = []
@@ -117,6 +123,9 @@ package struct WriteBatch: Sendable {
   var changesCachedDirectory: Bool {
     !endedSessions.isEmpty || !removedAPITokens.isEmpty
   }
+
+  /// Whether it removes partitions or schemas, which servers cache.
+  var endsContainer: Bool { erasedContainer != nil || removesPartition }
 
   /// The place of rows that are deleted in steps.
   package enum Thinning: Hashable, Sendable {

@@ -33,6 +33,7 @@ package final class UserService: Sendable {
 
   /// The account's user in the container, created at the first sign-in with its `Users` record.
   func user(account: String, container: String) async throws -> StoredUser {
+    try await reopen(container)
     let made = StoredUser(
       container: container,
       account: account,
@@ -45,6 +46,17 @@ package final class UserService: Sendable {
       if known != made { return known }
     }
     return try await makeUserRecord(made, .production)
+  }
+
+  /// Opens a container that was deleted, so that it has partitions again; throws as long as it is being
+  /// deleted.
+  private func reopen(_ container: String) async throws {
+    guard try storage.read({ try $0.entry(ContainerErasing.key(container)) }) != nil else { return }
+    try await writer.write {
+      var batch = WriteBatch()
+      batch.container = container
+      return (batch, ())
+    }
   }
 
   /// Writes a user's record in the public database of an environment, and with that of production

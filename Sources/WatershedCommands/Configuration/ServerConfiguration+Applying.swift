@@ -23,6 +23,7 @@ extension ServerConfiguration {
   ) throws {
     configuration.administratorToken = token
     configuration.renewAdministratorToken = { [dataURL] in try AdminTokenFile.renew(in: dataURL) }
+    configuration.ownContainer = container
     configuration.allowsUnindexedQueriesInDevelopment = allowUnindexedQueries
     configuration.allowedHosts = allowedHosts.map { $0.lowercased() }
     configuration.registration = registration

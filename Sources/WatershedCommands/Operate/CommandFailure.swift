@@ -101,6 +101,7 @@ extension CommandFailure {
   private static func remedy(_ code: ServerErrorCode, _ why: String) -> String? {
     if code == .zoneNotFound { return "watershed zones list" }
     if why == "Subscription not found" { return "watershed subscriptions list" }
+    if why.hasPrefix("There is no container") { return "watershed containers list" }
     if why.hasPrefix("There is no account") { return "watershed users list" }
     if why.hasPrefix("Did not find record type") { return "watershed schema export" }
     if why.hasPrefix("This sign-in no longer exists") { return "watershed sessions list NAME" }

@@ -60,7 +60,7 @@ struct OutputOptions: ParsableArguments {
   }
 
   /// Reports a success without a result: a remark for users, an object for programs.
-  func done(_ text: String, _ facts: [String: String]) throws {
+  func done(_ text: String, _ facts: some Encodable) throws {
     if let output, output != .text { try write(facts, text: "") }
     remark(text)
   }

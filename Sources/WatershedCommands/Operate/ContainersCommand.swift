@@ -6,8 +6,8 @@ import Foundation
 struct ContainersCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "containers",
-    abstract: "The containers of a server: list, create.",
-    subcommands: [List.self, Create.self]
+    abstract: "The containers of a server: list, create, delete.",
+    subcommands: [List.self, Create.self, Delete.self]
   )
 
   struct List: AsyncParsableCommand {
@@ -49,6 +49,62 @@ struct ContainersCommand: AsyncParsableCommand {
           try await $0.call(.containers(.create), ["container": container])
         }
         try output.done("Created \(container).", ["container": container])
+      }
+    }
+  }
+}
+
+extension ContainersCommand {
+  struct Delete: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+      abstract: "Delete a container with all its data, in both environments.",
+      discussion: """
+        Records, files, schemas, subscriptions, API tokens and keys of the container are erased, and everyone is \
+        signed out of it; accounts stay. It cannot be undone, except from a backup. A server that stops in \
+        between continues when it starts again, and so does this command. The container of the configuration \
+        is not deleted. An app that signs in with an API token for all containers creates the container again, \
+        empty.
+        """
+    )
+
+    @OptionGroup var server: ServerOptions
+    @OptionGroup var output: OutputOptions
+    @OptionGroup var consent: ConsentOptions
+    @Argument(help: "The identifier, such as iCloud.org.example.app.") var container: String
+
+    private struct Body: Encodable {
+      var container: String
+      var isDryRun: Bool
+    }
+
+    private struct Deleted: Encodable {
+      var container: String
+      var deleted: ContainerContents
+    }
+
+    func run() async throws {
+      try await perform("the container was not deleted") {
+        try await server.connect { connection in
+          let trial: ContainerDeletion = try await connection.call(
+            .containers(.delete),
+            Body(container: container, isDryRun: true)
+          )
+          let contents = trial.contents ?? ContainerContents()
+          let deed = "delete \(container): \(contents.summary)"
+          guard try consent.isGiven(to: deed, output) else { return }
+          var isComplete = false
+          while !isComplete {
+            let reply: ContainerDeletion = try await connection.call(
+              .containers(.delete),
+              Body(container: container, isDryRun: false)
+            )
+            isComplete = reply.isComplete
+          }
+          try output.done(
+            "Deleted \(container): \(contents.summary).",
+            Deleted(container: container, deleted: contents)
+          )
+        }
       }
     }
   }

@@ -145,7 +145,9 @@ private struct FuzzedWorld {
         $0.failedSignInsPerNetwork = .max
         $0.failedSignInsPerAccount = .max
       },
-      registration: .open
+      registration: .open,
+      // The world must not be deleted by a body that names it.
+      ownContainer: TestServer.container
     )
     let owner = try await server.person("ada")
     let guest = try await server.person("bob")

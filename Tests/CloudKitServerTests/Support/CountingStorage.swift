@@ -303,7 +303,13 @@ struct CountingSnapshot: StorageSnapshot {
   func creators(in id: PartitionID, holding bytes: Int64) throws -> [String] {
     try base.creators(in: id, holding: bytes)
   }
-  func recordCount(in id: PartitionID, type: String) throws -> Int64 {
+  func users(container: String, limit: Int) throws -> [StoredUser] {
+    try base.users(container: container, limit: limit)
+  }
+  func userCount(container: String) throws -> Int {
+    try base.userCount(container: container)
+  }
+  func recordCount(in id: PartitionID, type: String?) throws -> Int64 {
     try base.recordCount(in: id, type: type)
   }
   func entry(_ key: DirectoryEntry.Key) throws -> DirectoryEntry? {

@@ -45,6 +45,7 @@ struct TestServer {
     baseURL: String = "http://127.0.0.1:8080",
     allowedHosts: [String] = [],
     administratorToken: String? = nil,
+    ownContainer: String? = nil,
     assetStore: (any AssetStore)? = nil,
     mailSender: (any MailSender)? = nil,
     storage: (@Sendable (any Storage) -> any Storage)? = nil,
@@ -74,6 +75,7 @@ struct TestServer {
       onCommit: onCommit
     )
     configuration.discovery = discovery
+    configuration.ownContainer = ownContainer
     let opened = try configuration.openStorage()
     service = try CloudKitService(configuration, storage: storage?(opened) ?? opened)
     let made = service

@@ -98,13 +98,15 @@ final class SessionCache: Sendable {
     }
   }
 
-  /// Removes all sessions and credentials; they are read from the storage again.
+  /// Removes all sessions, credentials and containers; they are read from the storage again.
   func forgetSessions() {
     state.withLock { state in
       state.generation += 1
       state.sessions.removeAll()
       state.grants.removeAll()
       state.apiTokens.removeAll()
+      // Opening one that exists writes nothing new.
+      state.containers.removeAll()
     }
   }
 

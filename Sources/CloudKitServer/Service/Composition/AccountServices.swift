@@ -1,6 +1,7 @@
-/// The services that create, change, export and delete accounts.
+/// The services that create, change, export and delete accounts, and delete containers.
 struct AccountServices: Sendable {
   let purges: AccountPurges
+  let containerErasures: ContainerErasures
   let accounts: AccountService
   let ownAccounts: OwnAccountService
   let exports: AccountExports
@@ -19,6 +20,15 @@ struct AccountServices: Sendable {
       zones: databases.zones,
       sessions: sessions,
       delivery: notifications.delivery,
+      limits: base.limits,
+      effects: base.effects
+    )
+    containerErasures = ContainerErasures(
+      storage: base.storage,
+      writer: base.writer,
+      assets: records.assets,
+      quotas: base.quotas,
+      sessions: sessions,
       limits: base.limits,
       effects: base.effects
     )

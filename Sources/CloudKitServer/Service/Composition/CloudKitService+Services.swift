@@ -68,6 +68,7 @@ extension CloudKitService {
   // MARK: Accounts
 
   var purges: AccountPurges { accountServices.purges }
+  var containerErasures: ContainerErasures { accountServices.containerErasures }
   package var accounts: AccountService { accountServices.accounts }
   var ownAccounts: OwnAccountService { accountServices.ownAccounts }
   var exports: AccountExports { accountServices.exports }

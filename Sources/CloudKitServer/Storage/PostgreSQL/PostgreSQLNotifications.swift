@@ -59,6 +59,7 @@ final class PostgreSQLNotifications: Sendable {
         if state.withLock({ $0.connection == nil }) {
           connect()
           handle(.directory)
+          handle(.containers)
         }
         handle(.events)
       }

@@ -265,7 +265,10 @@ package final class PostgreSQLStorage: Storage {
       throw error
     }
     if batch.event != nil { notifications.notify(.events) }
-    if batch.changesCachedDirectory {
+    if batch.endsContainer {
+      forgetContainers()
+      notifications.notify(.containers)
+    } else if batch.changesCachedDirectory {
       notifications.notify(.directory)
     } else if !batch.removedDevices.isEmpty {
       notifications.notify(.devices)
@@ -354,7 +357,15 @@ package final class PostgreSQLStorage: Storage {
   }
 
   package func listen(_ body: @escaping @Sendable (StorageEvent) -> Void) {
-    notifications.listen(body)
+    notifications.listen { [weak self] event in
+      if event == .containers { self?.forgetContainers() }
+      body(event)
+    }
+  }
+
+  private func forgetContainers() {
+    partitions.removeAll()
+    schemas.removeAll()
   }
 
   // MARK: Copies

@@ -23,8 +23,12 @@ struct PartitionDirectory<Session: SQLSession> {
     ) { PartitionID(rawValue: $0.int64(0)) }.first
   }
 
-  /// Creates a partition, or finds the one that another server created meanwhile.
+  /// Creates a partition, or finds the one that another server created meanwhile; throws for a
+  /// container that is being deleted, or was and is not opened again.
   func make(_ key: PartitionKey, _ randomness: any RandomSource) throws -> PartitionID? {
+    guard try ContainerGate(session: session).state(of: key.container) == .open else {
+      throw ContainerGate<Session>.refusal
+    }
     // Random, because a sequence would be one row that all servers lock; 47 bits take six bytes in
     // an SQLite row.
     let number = Int64(randomness.next() >> 17) | 1

@@ -15,6 +15,8 @@ final class SchemaCache: Sendable {
 
   private let schemas = Mutex<[Key: StoredSchema]>([:])
 
+  func removeAll() { schemas.withLock { $0.removeAll() } }
+
   subscript(container: String, environment: ContainerEnvironment) -> StoredSchema? {
     get {
       schemas.withLock { $0[Key(container: container, environment: environment)] }

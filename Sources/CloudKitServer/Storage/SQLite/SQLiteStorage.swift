@@ -181,10 +181,20 @@ package final class SQLiteStorage: Storage {
   }
 
   package func commit(_ batch: WriteBatch) throws {
-    if readers == nil {
-      try write { try SQLCommit(session: $0, batch: batch).run() }
-    } else {
-      try queue.commit(batch, by: commit)
+    do {
+      if readers == nil {
+        try write { try SQLCommit(session: $0, batch: batch).run() }
+      } else {
+        try queue.commit(batch, by: commit)
+      }
+    } catch let error as ExpectationFailed where error == .partition {
+      // It was deleted with its container, and is looked up again.
+      partitions.forget(batch.partition)
+      throw error
+    }
+    if batch.endsContainer {
+      partitions.removeAll()
+      schemas.removeAll()
     }
     if batch.event != nil { listener.withLock { $0 }?(.events) }
   }

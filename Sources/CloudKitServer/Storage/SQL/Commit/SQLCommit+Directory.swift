@@ -5,6 +5,7 @@ import Foundation
 extension SQLCommit {
   func checkDirectory() throws {
     try checkEntries()
+    try checkContainer()
     guard let expected = batch.expectedSchemaVersion else { return }
     let found = try session.query(
       """
@@ -41,9 +42,7 @@ extension SQLCommit {
         ]
       )
     }
-    if let container = batch.container {
-      try session.insert(into: StorageTables.containers, .ignored, [[.text(container)]])
-    }
+    try writeContainers()
     try writeShareDirectory()
     try writeEntries()
     try session.insert(into: StorageTables.accounts, .replaced, batch.accounts.map(row))

@@ -48,6 +48,7 @@ struct SQLCommit<Session: SQLSession> {
           [.integer(counter.rawValue), .integer(partition.rawValue)]
         )
       }
+      if batch.removesPartition { try remove(partition) }
     }
     try writeDirectory()
   }

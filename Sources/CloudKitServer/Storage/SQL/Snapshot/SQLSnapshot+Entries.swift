@@ -42,14 +42,37 @@ extension SQLSnapshot {
     return Dictionary(rows.compactMap(\.self), uniquingKeysWith: { $1 })
   }
 
-  func recordCount(in id: PartitionID, type: String) throws -> Int64 {
+  func users(container: String, limit: Int) throws -> [StoredUser] {
+    try connection.query(
+      """
+      SELECT container, account, record_name FROM users WHERE container = $1
+      ORDER BY account LIMIT $2
+      """,
+      [.text(container), .integer(Int64(limit))]
+    ) { StoredUser(container: $0.text(0), account: $0.text(1), recordName: $0.text(2)) }
+  }
+
+  func userCount(container: String) throws -> Int {
+    try connection.query("SELECT COUNT(*) FROM users WHERE container = $1", [.text(container)]) {
+      Int($0.int64(0))
+    }.first ?? 0
+  }
+
+  func recordCount(in id: PartitionID, type: String?) throws -> Int64 {
     func count(_ zone: ZoneNumber?) throws -> Int64 {
-      try connection.query(
-        """
-        SELECT COUNT(*) FROM records
-        WHERE partition = $1 AND type = $2 AND deleted = 0\(zone == nil ? "" : " AND zone = $3")
-        """,
-        [partition(id), .text(type)] + (zone.map { [.integer($0.rawValue)] } ?? [])
+      var conditions = ["partition = $1", "deleted = 0"]
+      var values = [try partition(id)]
+      if let type {
+        values.append(.text(type))
+        conditions.append("type = $\(values.count)")
+      }
+      if let zone {
+        values.append(.integer(zone.rawValue))
+        conditions.append("zone = $\(values.count)")
+      }
+      return try connection.query(
+        "SELECT COUNT(*) FROM records WHERE \(conditions.joined(separator: " AND "))",
+        values
       ) { $0.int64(0) }.first ?? 0
     }
     return try endedZones(in: id).reduce(try count(nil)) { try $0 - count($1) }
