@@ -43,7 +43,9 @@ final class AccountPurges: Sendable {
       }
     }
     var steps = EveryStep()
-    for entry in deleted { try await steps.run { try await purge(entry.key.name) } }
+    for entry in deleted {
+      try await steps.run(entry.key.name) { try await purge(entry.key.name) }
+    }
     try steps.finish()
   }
 

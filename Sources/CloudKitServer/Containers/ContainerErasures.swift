@@ -96,7 +96,7 @@ final class ContainerErasures: Sendable {
     let begun = try storage.read { try $0.entries(DirectoryRange(.containerErasing, limit: .max)) }
     var steps = EveryStep()
     for entry in begun where entry.expires == nil {
-      try await steps.run { _ = try await erase(entry.key.name, for: seconds) }
+      try await steps.run(entry.key.name) { _ = try await erase(entry.key.name, for: seconds) }
     }
     try steps.finish()
   }

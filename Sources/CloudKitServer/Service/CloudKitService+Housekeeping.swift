@@ -16,12 +16,12 @@ extension CloudKitService {
     }
     devices.endUnboundListeners()
     var steps = EveryStep()
-    try await steps.run { try await erasing.finishAll() }
-    try await steps.run { try await removals.finishAll() }
-    try await steps.run { try await containerErasures.finishAll() }
-    try await steps.run { try await purges.purgeDeleted() }
-    try await steps.run { try await purges.forgetPartitions() }
-    try await steps.run { try await assets.collectGarbage() }
+    try await steps.run("erasings of schema imports") { try await erasing.finishAll() }
+    try await steps.run("removals of zones") { try await removals.finishAll() }
+    try await steps.run("deletions of containers") { try await containerErasures.finishAll() }
+    try await steps.run("purges of accounts") { try await purges.purgeDeleted() }
+    try await steps.run("removals of databases") { try await purges.forgetPartitions() }
+    try await steps.run("unused files") { try await assets.collectGarbage() }
     try steps.finish()
   }
 }
