@@ -28,7 +28,7 @@ final class SchemaErasures: Sendable {
     let begun = try storage.read { try $0.entries(DirectoryRange(.schemaErasing, limit: .max)) }
     var steps = EveryStep()
     for entry in begun {
-      try await steps.run { try await finish(container: entry.key.name) }
+      try await steps.run(entry.key.name) { try await finish(container: entry.key.name) }
     }
     try steps.finish()
   }
@@ -60,12 +60,18 @@ final class SchemaErasures: Sendable {
         isExtended: false,
         wantsSyncToken: false
       )
-      for type in erasing.types.sorted() {
-        try await erase(type, .forceDelete, in: id, context)
-      }
+      // Fields first: those that refer to a record of a removed type protect it.
       for type in erasing.strippedTypes.sorted() {
-        try await erase(type, .forceUpdate, in: id, context)
+        _ = try await erase(type, .forceUpdate, in: id, context)
       }
+      // The record that protects another one may be of a later type, or on a later page.
+      var (found, former) = (Int.max, 0)
+      repeat {
+        (former, found) = (found, 0)
+        for type in erasing.types.sorted() {
+          found += try await erase(type, .forceDelete, in: id, context)
+        }
+      } while found > 0 && found < former
     }
     try await writer.write { [storage] in
       // Another server may have finished already.
@@ -119,12 +125,14 @@ final class SchemaErasures: Sendable {
     ]
   }
 
+  /// Returns the number of records that were found.
   private func erase(
     _ type: String,
     _ operation: RecordOperationType,
     in id: PartitionID,
     _ context: RequestContext
-  ) async throws {
+  ) async throws -> Int {
+    var found = 0
     try await indexes.activate([QueryPlan.everything], of: type, id)
     var walk = IndexWalk(
       type: type,
@@ -166,7 +174,8 @@ final class SchemaErasures: Sendable {
         )
       }
       if !operations.isEmpty { try await erase(operations, in: id, context) }
-      guard entries.count == position.limit else { return }
+      found += entries.count
+      guard entries.count == position.limit else { return found }
       walk.after = entries.last
     }
   }

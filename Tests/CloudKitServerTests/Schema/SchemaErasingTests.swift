@@ -94,6 +94,40 @@ struct SchemaErasingTests {
     #expect(names.sorted() == all.sorted())
   }
 
+  @Test(
+    "Records that others protect are deleted with those, and with the field that protected them"
+  )
+  func protected() async throws {
+    let server = try await TestServer(limits: { $0.itemsPerRequest = 3 })
+    let person = try await server.person()
+    try await person.makeZone()
+    try await server.service.schemas.importSchema(
+      """
+      DEFINE SCHEMA
+        RECORD TYPE Author (name STRING);
+        RECORD TYPE Book (author REFERENCE, previous REFERENCE);
+        RECORD TYPE Wish (title STRING, author REFERENCE);
+      """,
+      container: TestServer.container
+    )
+    func reference(_ name: String) -> FieldContent {
+      .reference(ReferenceValue(recordName: name, action: .validate))
+    }
+    for name in ["a1", "a2"] { try await person.save(.create, name, recordType: "Author") }
+    try await person.save(.create, "b0", ["author": reference("a1")], recordType: "Book")
+    // A chain over several pages: each book protects the one before.
+    for number in 1..<7 {
+      let former = reference("b\(number - 1)")
+      try await person.save(.create, "b\(number)", ["previous": former], recordType: "Book")
+    }
+    try await person.save(.create, "wish", ["author": reference("a2")], recordType: "Wish")
+    try await server.service.schemas.importSchema(
+      "DEFINE SCHEMA RECORD TYPE Wish (title STRING);",
+      container: TestServer.container
+    )
+    #expect(try await person.changes().names == ["wish"])
+  }
+
   @Test("A field of the same name and another type starts empty, and so does its index")
   func newType() async throws {
     let person = try await world(.private)
