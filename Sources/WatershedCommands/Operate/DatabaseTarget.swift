@@ -19,11 +19,11 @@ struct DatabaseTarget: ParsableArguments {
 }
 
 extension DatabaseConnection {
-  /// Runs the body with each page of what a zone contains.
+  /// Runs the body with each page of what a zone contains, unreadable records too, until it returns false.
   func readZone(
     _ zone: ZoneID,
     _ feed: FeedOptions,
-    _ body: ([RecordDictionary]) throws -> Void
+    _ body: ([ItemResult<RecordDictionary>]) throws -> Bool
   ) async throws {
     var token: String?
     while true {
@@ -32,8 +32,9 @@ extension DatabaseConnection {
         ZoneChangesRequest(zones: [ZoneChangesOptions(zoneID: zone, syncToken: token, feed: feed)])
       )
       guard let page = try reply.zones.first?.get() else { return }
-      try body(try page.records.map { try $0.get() }.filter { $0.deleted != true })
-      guard page.moreComing == true, page.syncToken != token else { return }
+      guard try body(page.records.filter { $0.item?.deleted != true }), page.moreComing == true,
+        page.syncToken != token
+      else { return }
       token = page.syncToken
     }
   }

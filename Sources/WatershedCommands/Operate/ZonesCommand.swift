@@ -59,7 +59,9 @@ struct ZonesCommand: AsyncParsableCommand {
         let count = try await target.open {
           try await Self.recordCount(of: name, $0)
         }
-        let lost = "\(name) and its \(Count.of(count, "record"))"
+        let records =
+          count > Self.counted ? "more than \(Self.counted) records" : Count.of(count, "record")
+        let lost = "\(name) and its \(records)"
         guard try consent.isGiven(to: "delete \(lost)", target.output) else { return }
         try await ZonesCommand.change(.delete, name, target)
         try target.output.done(
@@ -69,7 +71,10 @@ struct ZonesCommand: AsyncParsableCommand {
       }
     }
 
-    /// The records that the zone has, shares included.
+    /// The most records that are counted: a page of 200 is a request.
+    private static let counted = 20_000
+
+    /// The records that the zone has, shares and unreadable ones included.
     private static func recordCount(
       of name: String,
       _ connection: DatabaseConnection
@@ -77,6 +82,7 @@ struct ZonesCommand: AsyncParsableCommand {
       var count = 0
       try await connection.readZone(ZoneID(zoneName: name), FeedOptions(desiredKeys: [])) {
         count += $0.count
+        return count <= counted
       }
       return count
     }

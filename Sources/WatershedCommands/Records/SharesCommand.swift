@@ -18,8 +18,11 @@ struct SharesCommand: AsyncParsableCommand {
 
     func run() async throws {
       try await perform("the shares cannot be listed") {
-        let shares = try await target.open {
+        let (shares, unreadable) = try await target.open {
           try await Self.shares(in: $0)
+        }
+        if unreadable > 0 {
+          target.output.remark("\(Count.of(unreadable, "record")) cannot be read: not listed.")
         }
         try target.output.write(
           "shares",
@@ -39,20 +42,23 @@ struct SharesCommand: AsyncParsableCommand {
 
     private static func shares(
       in connection: DatabaseConnection
-    ) async throws -> [RecordDictionary] {
+    ) async throws -> (shares: [RecordDictionary], unreadable: Int) {
       let reply: ZonesResponse = try await connection.call(.listZones, NoReply())
       var found: [RecordDictionary] = []
+      var unreadable = 0
       // The default zone has neither changes nor shares.
       for zone in reply.zones.compactMap(\.item?.zoneID) where zone.zoneName != "_defaultZone" {
         let feed = FeedOptions(desiredRecordTypes: [ShareDictionary.recordType])
         try await connection.readZone(zone, feed) { records in
-          for var record in records where record.sharing != nil {
+          unreadable += records.count { $0.item == nil }
+          for var record in records.compactMap(\.item) where record.sharing != nil {
             record.zoneID = record.zoneID ?? zone
             found.append(record)
           }
+          return true
         }
       }
-      return found
+      return (found, unreadable)
     }
   }
 }

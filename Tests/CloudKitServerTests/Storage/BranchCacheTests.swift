@@ -40,6 +40,20 @@ struct BranchCacheTests {
     #expect(found?.counter(of: PartitionID(rawValue: 1)) == ChangeNumber(8))
   }
 
+  @Test("A branch that is in use is kept while others come")
+  func recent() {
+    let cache = BranchCache()
+    var reads = 0
+    for number in 0..<10 {
+      _ = cache.branch("\(number)", in: "now") { branch(7) }
+      _ = cache.branch("used", in: "now") {
+        reads += 1
+        return branch(7)
+      }
+    }
+    #expect(reads == 1)
+  }
+
   @Test("A few branches are kept, the first ones are read again", arguments: [4, 5])
   func bounded(count: Int) {
     let cache = BranchCache()

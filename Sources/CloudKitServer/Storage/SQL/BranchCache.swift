@@ -25,7 +25,12 @@ final class BranchCache: Sendable {
   ) rethrows -> IncarnationBranch? {
     let known = state.withLock { state in
       if state.present != present { state = State(present: present) }
-      return state.known.first { $0.incarnation == incarnation }?.branch
+      guard let place = state.known.firstIndex(where: { $0.incarnation == incarnation }) else {
+        return IncarnationBranch?.none
+      }
+      let found = state.known.remove(at: place)
+      state.known.append(found)
+      return found.branch
     }
     if let known { return known }
     guard let branch = try read() else { return nil }
