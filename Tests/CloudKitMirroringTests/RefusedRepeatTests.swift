@@ -12,43 +12,10 @@ struct RefusedRepeatTests {
     .tooLarge, .refused(reason: "The schema has changed."), .overQuota(reason: "It is full."),
   ]
 
-  /// The next batch is executed and its reply lost; its repetitions are not answered.
-  private func saveWithoutReply(
-    _ phone: ScriptedDevice,
-    _ body: (NSManagedObjectContext) throws -> Void
-  ) async throws {
-    phone.cloud.onModify { [cloud = phone.cloud, faults = phone.faults] _ in
-      faults.add(.loseReply, to: "records/modify")
-      faults.add(.loseRequest, to: "changes", count: .max)
-      cloud.onModify { _ in throw CloudFailure.busy(reason: "Not now.", retryAfter: 0) }
-      return nil
-    }
-    try phone.save(body)
-    await #expect(throws: (any Error).self) { try await phone.mirror.syncNow() }
-    #expect(try phone.mirror.read { try $0.openBatch() } != nil)
-  }
-
-  /// The server refuses the next requests with batches, and then takes all.
-  private func refuse(_ phone: ScriptedDevice, _ failure: CloudFailure, times: Int = 1) {
-    let count = Mutex(0)
-    phone.cloud.onModify { _ in
-      let number = count.withLock { count in
-        count += 1
-        return count
-      }
-      guard number <= times else { return nil }
-      throw failure
-    }
-    phone.faults.clear()
-  }
-
   private func settle(_ phone: ScriptedDevice, _ pad: TestDevice) async throws {
     // A refused change makes the first rounds fail.
     for _ in 0..<3 { _ = try? await phone.mirror.syncNow() }
-    for _ in 0..<3 {
-      try await phone.sync()
-      try await pad.sync()
-    }
+    try await phone.settle(with: pad)
   }
 
   @Test("An edit back to the former value stays", arguments: refusals, [1, 2])
@@ -61,12 +28,12 @@ struct RefusedRepeatTests {
       _ = context.make("Post", ["title": "other"])
     }
     try await settle(phone, pad)
-    try await saveWithoutReply(phone) { context in
+    try await phone.saveWithoutReply { context in
       try context.first("Post", "title", "before").setValue("after", forKey: "title")
       try context.first("Post", "title", "other").setValue("other 2", forKey: "title")
     }
     try phone.save { try $0.first("Post", "title", "after").setValue("before", forKey: "title") }
-    refuse(phone, failure, times: times)
+    phone.refuseBatches(failure, times: times)
     try await settle(phone, pad)
     #expect(try phone.titles() == ["before", "other 2"])
     #expect(try pad.titles() == ["before", "other 2"])
@@ -80,12 +47,12 @@ struct RefusedRepeatTests {
     let phone = try await ScriptedDevice("phone", in: world)
     let pad = try await world.device("pad")
     try await settle(phone, pad)
-    try await saveWithoutReply(phone) { context in
+    try await phone.saveWithoutReply { context in
       _ = context.make("Post", ["title": "v1"])
       _ = context.make("Post", ["title": "w1"])
     }
     try phone.save { try $0.first("Post", "title", "v1").setValue("v2", forKey: "title") }
-    refuse(phone, failure)
+    phone.refuseBatches(failure)
     try await settle(phone, pad)
     #expect(try phone.titles() == ["v2", "w1"])
     #expect(try pad.titles() == ["v2", "w1"])
@@ -104,14 +71,13 @@ struct RefusedRepeatTests {
     let pad = try await world.device("pad")
     try phone.save { _ = $0.make("Post", ["title": "before"]) }
     try await settle(phone, pad)
-    try await saveWithoutReply(phone) { context in
+    try await phone.saveWithoutReply { context in
       try context.first("Post", "title", "before").setValue("after", forKey: "title")
       _ = context.make("ImageData", ["data": Data(count: 1_000_000)])
     }
     try removeAssets(in: world, of: "phone")
     try phone.save { try $0.first("Post", "title", "after").setValue("before", forKey: "title") }
-    phone.cloud.onModify(nil)
-    phone.faults.clear()
+    phone.acceptAll()
     try await settle(phone, pad)
     #expect(try phone.titles() == ["before"])
     #expect(try pad.titles() == ["before"])
@@ -126,24 +92,17 @@ struct RefusedRepeatTests {
     var phone = try await ScriptedDevice("phone", in: world)
     let pad = try await world.device("pad")
     try await settle(phone, pad)
-    try await saveWithoutReply(phone) { context in
+    try await phone.saveWithoutReply { context in
       _ = context.make("Post", ["title": "v1"])
       _ = context.make("ImageData", ["data": Data(count: 1_000_000)])
     }
-    let file = world.folder.appendingPathComponent("phone.sqlite")
-    let backup = world.folder.appendingPathComponent("backup.sqlite")
-    try SQLiteConnection(path: file.path).execute("VACUUM INTO '\(backup.path)'")
-    phone.cloud.onModify(nil)
-    phone.faults.clear()
+    let backup = try StoreBackup(of: world.folder.appendingPathComponent("phone.sqlite"))
+    phone.acceptAll()
     try await settle(phone, pad)
     try phone.save { try $0.first("Post", "title", "v1").setValue("v2", forKey: "title") }
     try await settle(phone, pad)
     try await phone.quit()
-    for suffix in ["-wal", "-shm"] {
-      try? FileManager.default.removeItem(atPath: file.path + suffix)
-    }
-    try FileManager.default.removeItem(at: file)
-    try FileManager.default.moveItem(at: backup, to: file)
+    try backup.restore()
     try removeAssets(in: world, of: "phone")
     phone = try await ScriptedDevice("phone", in: world)
     try await settle(phone, pad)

@@ -24,40 +24,6 @@ struct RepeatedBatchTests {
     try await pad.quit()
   }
 
-  private func settle(_ phone: ScriptedDevice, _ pad: TestDevice) async throws {
-    for _ in 0..<3 {
-      try await phone.sync()
-      try await pad.sync()
-    }
-  }
-
-  /// The next batch is committed and its reply lost; the device reads nothing, and its repetitions of
-  /// the batch are not taken, until the test says otherwise.
-  private func saveWithoutReply(
-    _ phone: ScriptedDevice,
-    _ body: (NSManagedObjectContext) throws -> Void
-  ) async throws {
-    phone.cloud.onModify { [cloud = phone.cloud, faults = phone.faults] _ in
-      faults.add(.loseReply, to: "records/modify")
-      faults.add(.loseRequest, to: "changes", count: .max)
-      cloud.onModify { _ in throw CloudFailure.busy(reason: "Not now.", retryAfter: 0) }
-      return nil
-    }
-    try phone.save(body)
-    await #expect(throws: (any Error).self) { try await phone.mirror.syncNow() }
-    #expect(try phone.mirror.read { try $0.openBatch() } != nil)
-  }
-
-  /// The device reads again, and its batch is still not taken.
-  private func importWithOpenBatch(_ phone: ScriptedDevice) async throws {
-    phone.faults.clear()
-    // The first call may join a round that began before.
-    for _ in 0..<2 {
-      await #expect(throws: (any Error).self) { try await phone.mirror.syncNow() }
-    }
-    #expect(try phone.mirror.read { try $0.openBatch() } != nil)
-  }
-
   /// The server has forgotten the reply, and refuses the batch for its tags.
   private func forgetReply(_ phone: ScriptedDevice) {
     phone.cloud.onModify { [cloud = phone.cloud] batch in
@@ -71,8 +37,8 @@ struct RepeatedBatchTests {
   func forgottenReply() async throws {
     try await with { phone, pad in
       try phone.save { _ = $0.make("Post", ["title": "v0"]) }
-      try await settle(phone, pad)
-      try await saveWithoutReply(phone) { context in
+      try await phone.settle(with: pad)
+      try await phone.saveWithoutReply { context in
         try context.all("Post").first?.setValue("v1", forKey: "title")
       }
       try await pad.sync()
@@ -80,7 +46,7 @@ struct RepeatedBatchTests {
       try pad.save { try $0.all("Post").first?.setValue("v2", forKey: "title") }
       try await pad.sync()
       forgetReply(phone)
-      try await settle(phone, pad)
+      try await phone.settle(with: pad)
       #expect(try phone.mirror.snapshot() == pad.snapshot())
       let kept = try phone.mirror.read { try $0.recoveredEdits() }
       #expect(kept.map { $0.fields["CD_title"] } == [.string("v2")])
@@ -91,8 +57,8 @@ struct RepeatedBatchTests {
   func savedBeforeForgotten() async throws {
     try await with { phone, pad in
       try phone.save { _ = $0.make("Post", ["title": "v0"]) }
-      try await settle(phone, pad)
-      try await saveWithoutReply(phone) { context in
+      try await phone.settle(with: pad)
+      try await phone.saveWithoutReply { context in
         let post = try #require(try context.all("Post").first)
         post.setValue("v1", forKey: "title")
         post.setValue(7, forKey: "views")
@@ -101,7 +67,7 @@ struct RepeatedBatchTests {
       try pad.save { try $0.all("Post").first?.setValue("v2", forKey: "title") }
       try await pad.sync()
       forgetReply(phone)
-      try await settle(phone, pad)
+      try await phone.settle(with: pad)
       #expect(try phone.titles() == ["v2"])
       #expect(try phone.mirror.snapshot() == pad.snapshot())
       let kept = try phone.mirror.read { try $0.recoveredEdits() }
@@ -115,8 +81,8 @@ struct RepeatedBatchTests {
     let phone = try await ScriptedDevice("phone", in: world)
     var pad = try await world.device("pad")
     try phone.save { _ = $0.make("Post", ["title": "first"]) }
-    try await settle(phone, pad)
-    try await saveWithoutReply(phone) { _ = $0.make("Post", ["title": "deleted"]) }
+    try await phone.settle(with: pad)
+    try await phone.saveWithoutReply { _ = $0.make("Post", ["title": "deleted"]) }
     try await pad.sync()
     try pad.save { context in
       context.delete(try context.first("Post", "title", "deleted"))
@@ -128,9 +94,8 @@ struct RepeatedBatchTests {
       try pad.save { _ = $0.make("Post", ["title": "launch \(launch)"]) }
       try await pad.sync()
     }
-    phone.cloud.onModify(nil)
-    phone.faults.clear()
-    try await settle(phone, pad)
+    phone.acceptAll()
+    try await phone.settle(with: pad)
     let titles = ["first"] + (1...4).map { "launch \($0)" }
     #expect(try pad.titles() == titles)
     #expect(try phone.titles() == titles)
@@ -150,38 +115,31 @@ struct RepeatedBatchTests {
       _ = context.make("Post", ["title": "first"])
       _ = context.make("Tag", ["name": "t"])
     }
-    try await settle(phone, pad)
-    try await saveWithoutReply(phone) { context in
+    try await phone.settle(with: pad)
+    try await phone.saveWithoutReply { context in
       let tags = NSSet(array: try context.all("Tag"))
       context.make("Post", ["title": "deleted"]).setValue(tags, forKey: "tags")
       try context.first("Post", "title", "first").setValue(tags, forKey: "tags")
     }
-    let file = world.folder.appendingPathComponent("phone.sqlite")
-    let backup = world.folder.appendingPathComponent("backup.sqlite")
-    try SQLiteConnection(path: file.path).execute("VACUUM INTO '\(backup.path)'")
-    phone.cloud.onModify(nil)
-    phone.faults.clear()
-    try await settle(phone, pad)
+    let backup = try StoreBackup(of: world.folder.appendingPathComponent("phone.sqlite"))
+    phone.acceptAll()
+    try await phone.settle(with: pad)
     if isLaunchedAgain {
       try await phone.quit()
       phone = try await ScriptedDevice("phone", in: world)
     }
     // The next batch acknowledges the reply to the one that the backup has.
     try phone.save { _ = $0.make("Post", ["title": "later"]) }
-    try await settle(phone, pad)
+    try await phone.settle(with: pad)
     try pad.save { context in
       context.delete(try context.first("Post", "title", "deleted"))
       try context.first("Post", "title", "first").setValue(NSSet(), forKey: "tags")
     }
-    try await settle(phone, pad)
+    try await phone.settle(with: pad)
     try await phone.quit()
-    for suffix in ["-wal", "-shm"] {
-      try? FileManager.default.removeItem(atPath: file.path + suffix)
-    }
-    try FileManager.default.removeItem(at: file)
-    try FileManager.default.moveItem(at: backup, to: file)
+    try backup.restore()
     phone = try await ScriptedDevice("phone", in: world)
-    try await settle(phone, pad)
+    try await phone.settle(with: pad)
     #expect(try phone.titles() == ["first", "later"])
     #expect(try pad.titles() == ["first", "later"])
     #expect(try phone.mirror.snapshot() == pad.snapshot())
@@ -203,7 +161,7 @@ struct RepeatedBatchTests {
       try phone.save { context in
         for title in ["a", "b"] { _ = context.make("Post", ["title": title]) }
       }
-      try await settle(phone, pad)
+      try await phone.settle(with: pad)
       // Each request is executed, and the connection breaks before the reply.
       phone.cloud.onModify { [cloud = phone.cloud, faults = phone.faults] batch in
         let first = batch.sequence
@@ -230,7 +188,7 @@ struct RepeatedBatchTests {
       try await pad.sync()
       phone.faults.clear()
       for _ in 0..<12 { _ = try? await phone.mirror.syncNow() }
-      try await settle(phone, pad)
+      try await phone.settle(with: pad)
       #expect(try phone.mirror.snapshot() == pad.snapshot())
       let kept = try phone.mirror.read { try $0.recoveredEdits() }
       let found = try pad.titles()
@@ -247,8 +205,8 @@ struct RepeatedBatchTests {
   func lateReply(isCreation: Bool) async throws {
     try await with { phone, pad in
       if !isCreation { try phone.save { _ = $0.make("Post", ["title": "v0"]) } }
-      try await settle(phone, pad)
-      try await saveWithoutReply(phone) { context in
+      try await phone.settle(with: pad)
+      try await phone.saveWithoutReply { context in
         let post = try isCreation ? context.make("Post") : #require(context.all("Post").first)
         post.setValue("v1", forKey: "title")
       }
@@ -256,10 +214,10 @@ struct RepeatedBatchTests {
       try pad.save { try $0.all("Post").first?.setValue("v2", forKey: "title") }
       try await pad.sync()
       // The later edit is imported while the batch is open.
-      try await importWithOpenBatch(phone)
+      try await phone.importOnly()
       // The server answers the repeated batch from the reply that it kept.
       phone.cloud.onModify(nil)
-      try await settle(phone, pad)
+      try await phone.settle(with: pad)
       #expect(try pad.titles() == ["v2"])
       #expect(try phone.mirror.snapshot() == pad.snapshot())
       #expect(try phone.mirror.read { try $0.unreadableCount() } == 0)
@@ -273,7 +231,7 @@ struct RepeatedBatchTests {
         _ = context.make("Post", ["title": "p"])
         _ = context.make("Tag", ["name": "t"])
       }
-      try await settle(phone, pad)
+      try await phone.settle(with: pad)
       phone.cloud.onModify { _ in throw CloudFailure.busy(reason: "Not now.", retryAfter: 0) }
       try phone.save { context in
         let tag = try context.first("Tag", "name", "t")
@@ -308,8 +266,8 @@ struct RepeatedBatchTests {
         _ = context.make("Post", ["title": "p"])
         _ = context.make("Tag", ["name": "t"])
       }
-      try await settle(phone, pad)
-      try await saveWithoutReply(phone) { context in
+      try await phone.settle(with: pad)
+      try await phone.saveWithoutReply { context in
         let tag = try context.first("Tag", "name", "t")
         try context.first("Post", "title", "p").setValue(NSSet(object: tag), forKey: "tags")
       }
@@ -320,9 +278,9 @@ struct RepeatedBatchTests {
         post.setValue(NSSet(), forKey: "tags")
       }
       try await pad.sync()
-      try await importWithOpenBatch(phone)
+      try await phone.importOnly()
       phone.cloud.onModify(nil)
-      try await settle(phone, pad)
+      try await phone.settle(with: pad)
       func expectNoLink(_ context: NSManagedObjectContext) throws {
         let post = try context.first("Post", "title", "p")
         #expect((post.value(forKey: "tags") as? NSSet)?.count == 0)

@@ -48,7 +48,7 @@ struct RestoredDeletionTests {
     try await world.settle(phone, pad)
     #expect(try pad.titles() == ["a"])
     try await phone.quit()
-    try backup.restore(to: phone)
+    try backup.restore()
     try phone.launch()
     try await world.settle(phone, pad)
     for device in [phone, pad] { #expect(try device.titles() == ["a"]) }
@@ -77,7 +77,7 @@ struct RestoredDeletionTests {
     try await world.settle(phone, pad)
     #expect(try pad.titles() == ["a"])
     try await phone.quit()
-    try backup.restore(to: phone)
+    try backup.restore()
     phone.faults.isOnline = false
     try phone.launch()
     let context = phone.container.newBackgroundContext()

@@ -35,7 +35,7 @@ struct RestoredEditTests {
     try await world.settle(pad, phone)
     #expect(try contents(phone) == ["new"])
     try await phone.quit()
-    try backup.restore(to: phone)
+    try backup.restore()
     try phone.launch()
     try await world.settle(phone, pad)
     try body(phone, pad)
@@ -92,7 +92,7 @@ struct RestoredEditTests {
     phone.faults.isOnline = true
     try await world.settle(phone, pad)
     try await phone.quit()
-    try backup.restore(to: phone)
+    try backup.restore()
     phone.faults.isOnline = false
     try phone.launch()
     for content in ["edited", "edited again"] {
@@ -131,7 +131,7 @@ struct RestoredEditTests {
     }
     try await world.settle(pad, phone)
     try await phone.quit()
-    try backup.restore(to: phone)
+    try backup.restore()
     try phone.launch()
     try await world.settle(phone, pad)
     for device in [phone, pad] { #expect(try tags(device) == 0) }
@@ -160,7 +160,7 @@ struct RestoredEditTests {
     phone.faults.isOnline = true
     try await world.settle(phone, pad)
     try await phone.quit()
-    try backup.restore(to: phone)
+    try backup.restore()
     phone.faults.isOnline = false
     try phone.launch()
     try phone.save { context in

@@ -5,21 +5,27 @@ import WatershedSQLite
 /// A copy of a device's store, which may be open, and its return.
 struct StoreBackup {
   let url: URL
+  private let store: URL
 
-  init(of device: TestDevice, _ name: String = "backup") throws {
-    url = device.storeURL.deletingLastPathComponent().appendingPathComponent("\(name).sqlite")
-    try SQLiteConnection(path: device.storeURL.path).execute("VACUUM INTO '\(url.path)'")
+  init(of store: URL, _ name: String = "backup") throws {
+    self.store = store
+    url = store.deletingLastPathComponent().appendingPathComponent("\(name).sqlite")
+    try SQLiteConnection(path: store.path).execute("VACUUM INTO '\(url.path)'")
   }
 
-  /// Replaces the store of a device that is not running.
-  func restore(to device: TestDevice) throws {
+  init(of device: TestDevice, _ name: String = "backup") throws {
+    try self.init(of: device.storeURL, name)
+  }
+
+  /// Replaces the store that was copied, which must not be open.
+  func restore() throws {
     for suffix in ["", "-wal", "-shm"] {
-      let path = device.storeURL.path + suffix
+      let path = store.path + suffix
       if FileManager.default.fileExists(atPath: path) {
         try FileManager.default.removeItem(atPath: path)
       }
     }
-    try FileManager.default.copyItem(at: url, to: device.storeURL)
+    try FileManager.default.copyItem(at: url, to: store)
   }
 }
 

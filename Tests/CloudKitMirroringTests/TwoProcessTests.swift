@@ -6,6 +6,10 @@ import Testing
 
 @Suite("Two processes that mirror one file")
 struct TwoProcessTests {
+  private func lastTransaction(_ device: ScriptedDevice) throws -> Int64 {
+    try device.mirror.write(MirrorAuthor.setup) { try $0.rows.lastTransactionNumber() }
+  }
+
   @Test("A page that was fetched before another process applied a newer one is left out")
   func olderPage() async throws {
     let world = try await World()
@@ -36,11 +40,14 @@ struct TwoProcessTests {
     try await other.sync()
     #expect(try other.titles() == ["third"])
     let token = try other.mirror.read { try $0.zone(MirrorNames.zone).token }
+    let transaction = try lastTransaction(other)
     app.cloud.onZonePage(nil)
     release.yield()
     try await synced
     #expect(try app.titles() == ["third"])
     #expect(try app.mirror.read { try $0.zone(MirrorNames.zone).token } == token)
+    // Nothing was written, so no context showed the former value for a while.
+    #expect(try lastTransaction(app) == transaction)
     try await app.quit()
     try await other.quit()
     try await phone.quit()
