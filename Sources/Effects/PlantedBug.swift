@@ -32,6 +32,8 @@ package enum PlantedBug: String, CaseIterable, Sendable, Codable {
   case trustFetchedFiles
   /// The fields of renamed attributes are not read under their former names.
   case forgetFormerNames
+  /// A value that was taken from the former field of a renamed attribute counts as an edit of the device.
+  case ownFormerEdits
   /// A restored server is taken for one whose token is too old.
   case restoredIsExpired
   /// A conflict is merged with a copy of the record without its files.

@@ -21,6 +21,7 @@ struct PlantedBugTests {
     .rereadWithoutDeletions: RegressionTests.unexplainedTokenPlan,
     .randomNames: RegressionTests.backupBeforeNamePlan, .skipTakenAlong: ownerDeleted,
     .deleteOwnersFirst: moveInFullDatabase,
+    .ownFormerEdits: RegressionTests.takenFormerEditPlan,
   ]
 
   /// Seeds whose worlds have found a bug; where the order of jobs changes, one of the next ones may.

@@ -85,4 +85,41 @@ extension RegressionTests {
     ]
     try await play(plan)
   }
+
+  @Test("A device that has taken an edit of a former version sends it over no later one")
+  func takenFormerEdit() async throws { try await play(Self.takenFormerEditPlan) }
+
+  /// A device with the newer version takes the edit of one with the former version, which is then updated and edits
+  /// the attribute again, before the first has sent the edit under the present name.
+  static var takenFormerEditPlan: SimulationPlan {
+    var plan = SimulationPlan(seed: 1_795_881_556_088, devices: [0, 0, 0])
+    plan.limits.operationsPerBatch = 200
+    plan.limits.recordsPerPage = 4
+    plan.limits.inlineBytes = 736
+    plan.limits.repeatsRequests = false
+    plan.network.latency = 1.485631666487227
+    plan.requestFaults = []
+    func save(_ device: Int, _ context: Int, _ change: AppChange) -> StepAction {
+      .save(device: device, context: context, changes: [change])
+    }
+    plan.steps = [
+      PlannedStep(200.2630158964074, save(1, 0, .insert(.item, link: 4_221_872_896, length: 0))),
+      PlannedStep(0.7728473051635956, save(1, 0, .insert(.photo, link: 3_210_653_552, length: 0))),
+      PlannedStep(16.50862029158006, .upgrade(device: 0)),
+      PlannedStep(
+        280.53692078455674,
+        save(1, 1, .edit(.item, pick: 3_172_350_506, attribute: 1_690_533_939, length: 0))
+      ),
+      PlannedStep(0.5549874419310777, .killServer(startAfter: 96.52664239987206)),
+      PlannedStep(
+        0.8201381777823303,
+        save(2, 1, .edit(.photo, pick: 389_506_346, attribute: 3_363_825_628, length: 0))
+      ),
+      PlannedStep(
+        0.7055655278243074,
+        save(1, 0, .edit(.item, pick: 2_567_142_160, attribute: 3_860_327_238, length: 0))
+      ),
+    ]
+    return plan
+  }
 }

@@ -22,6 +22,7 @@ package struct IncomingRecord: Sendable {
     record: CloudRecord,
     newBase: FieldBag,
     entity: EntityMapping,
+    local: FieldBag? = nil,
     generation: Int64 = 0,
     repeated: RepeatedUpdate? = nil,
     isOtherServer: Bool = false
@@ -30,7 +31,7 @@ package struct IncomingRecord: Sendable {
     self.record = record
     self.newBase = newBase
     self.entity = entity
-    base = known.base.map { entity.reading($0).fields }
+    base = known.base.map { entity.agreed($0, local: local) }
     self.generation = generation
     self.repeated = repeated
     self.isOtherServer = isOtherServer

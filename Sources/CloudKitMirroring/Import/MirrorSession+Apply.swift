@@ -88,16 +88,24 @@ extension MirrorSession {
     if known == nil, try metadata.takeUnsent(record.name) {
       known = try deletedUnsent(record, entity)
     }
-    let base = record.fields.asBase
+    let newBase = record.fields.asBase
     try learnFieldKinds(from: record.fields, of: entity)
-    let (record, unreadFiles) = try readFormerNames(record, entity, since: known?.base)
-    if var known {
-      let repeated = try repeated ?? compareWithOpenBatch(&known, record, entity, open)
+    let local = try valuesOfFormerNames(known, entity)
+    var repeated = repeated
+    // Before it is read: a field that has what the batch sent is no edit of another device.
+    if var sent = known, repeated == nil {
+      repeated = try compareWithOpenBatch(&sent, record, entity, open)
+      known = sent
+    }
+    let base = known?.base
+    let (record, unreadFiles) = try readFormerNames(record, entity, since: base, local)
+    if let known {
       var incoming = IncomingRecord(
         known: known,
         record: record,
-        newBase: base,
+        newBase: newBase,
         entity: entity,
+        local: local,
         generation: generation,
         repeated: repeated,
         isOtherServer: try isOtherServer()
@@ -105,9 +113,9 @@ extension MirrorSession {
       incoming.unreadFiles = unreadFiles
       try applyUpdate(incoming, &effect)
     } else {
-      try applyInsert(record, base: base, entity, known: nil, generation: generation, &effect)
+      try applyInsert(record, base: newBase, entity, known: nil, generation: generation, &effect)
     }
-    try writePresentNames(record.name, since: known?.base)
+    try writePresentNames(record.name, since: base, local: local)
   }
 
   /// Whether this store has the copy: an export of this device in the feed, or a page that is read again.
@@ -167,10 +175,11 @@ extension MirrorSession {
   private func readFormerNames(
     _ record: CloudRecord,
     _ entity: EntityMapping,
-    since base: FieldBag?
+    since base: FieldBag?,
+    _ local: FieldBag?
   ) throws -> (CloudRecord, unreadFiles: Set<String>) {
     guard !context.effects.has(.forgetFormerNames) else { return (record, []) }
-    let reading = entity.reading(record.fields, since: base)
+    let reading = entity.reading(record.fields, since: base, local: local)
     try recovery.keepReplaced(
       reading.doubtful,
       of: record.name,

@@ -32,16 +32,28 @@ extension EntityMapping {
     return bytes
   }
 
-  /// Reads the fields of a record; `base` is the last copy that both sides agreed on.
-  package func reading(_ fields: FieldBag, since base: FieldBag? = nil) -> Reading {
+  /// Reads the fields of a record; `base` is the last copy that both sides agreed on, and `local` are the values
+  /// that the object had before the record was read; see ``agreed(_:local:)``.
+  package func reading(
+    _ fields: FieldBag,
+    since base: FieldBag? = nil,
+    local: FieldBag? = nil
+  ) -> Reading {
     var reading = Reading(fields: fields)
-    let agreed = base.map { self.reading($0).fields }
+    let agreed = base.map { self.agreed($0, local: local) }
     for (property, former) in formerNames where manyToMany(property) == nil {
       if fields.content(of: property) == nil {
         guard fields.content(of: former) != nil else { continue }
       } else {
         guard let base, let agreed else { continue }
-        if isUnread(property, former, fields, base) {
+        if base.content(of: property) != nil, !agreed.agrees(with: base, on: property) {
+          // Another device may have written the agreed value under the present name meanwhile.
+          guard
+            fields.agrees(with: base, on: property)
+              || (fields.agrees(with: agreed, on: property)
+                && !fields.agrees(with: base, on: former))
+          else { continue }
+        } else if isUnread(property, former, fields, base) {
           reading.doubtful.insert(property)
         } else {
           if isUnreadFile(property, former, fields, base) { reading.unreadFiles.insert(property) }
@@ -51,13 +63,48 @@ extension EntityMapping {
         }
       }
       reading.outdated.insert(property)
-      reading.fields[MirrorNames.field(property)] = fields[MirrorNames.field(former)]
-      reading.fields[MirrorNames.assetField(property)] = fields[MirrorNames.assetField(former)]
-      if attribute(property)?.exactField != nil {
-        reading.fields[MirrorNames.exactField(property)] = fields[MirrorNames.exactField(former)]
-      }
+      takeFormer(former, of: property, in: &reading.fields)
     }
     return reading
+  }
+
+  /// The values of the last copy that both sides agreed on, under the names of this model.
+  ///
+  /// That copy may have two values of a renamed property. The object has the former field's where it was taken
+  /// from an edit by an earlier version of the app; until this device has sent it under the present name, that
+  /// is no edit of its own.
+  package func agreed(_ base: FieldBag, local: FieldBag?) -> FieldBag {
+    var agreed = reading(base).fields
+    guard let local else { return agreed }
+    for (property, former) in formerNames where hasTwoValues(property, former, base) {
+      var other = agreed
+      takeFormer(former, of: property, in: &other)
+      if other.agrees(with: local, on: property) { agreed = other }
+    }
+    return agreed
+  }
+
+  /// Whether a copy of a record has two values of a renamed property.
+  func hasTwoValues(_ base: FieldBag) -> Bool {
+    formerNames.contains { hasTwoValues($0.key, $0.value, base) }
+  }
+
+  private func hasTwoValues(_ property: String, _ former: String, _ base: FieldBag) -> Bool {
+    guard manyToMany(property) == nil, base.content(of: property) != nil,
+      base.content(of: former) != nil
+    else { return false }
+    var other = base
+    takeFormer(former, of: property, in: &other)
+    return !other.agrees(with: base, on: property)
+  }
+
+  /// Gives a property the fields that it has under its former name.
+  private func takeFormer(_ former: String, of property: String, in fields: inout FieldBag) {
+    fields[MirrorNames.field(property)] = fields[MirrorNames.field(former)]
+    fields[MirrorNames.assetField(property)] = fields[MirrorNames.assetField(former)]
+    if attribute(property)?.exactField != nil {
+      fields[MirrorNames.exactField(property)] = fields[MirrorNames.exactField(former)]
+    }
   }
 
   /// Whether a device that was updated to this version finds a present field that it has never read, with
