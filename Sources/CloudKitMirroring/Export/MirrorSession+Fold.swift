@@ -51,7 +51,8 @@ extension MirrorSession {
     switch change.kind {
     case .delete:
       if let known {
-        try forget(known, group: change.transaction)
+        let delay = try delayOfDeletion(entity, in: change.transaction)
+        try forget(known, group: change.transaction + delay, isDelayed: delay > 0)
       } else if let insertion = change.insertion {
         // Another copy of the store may have folded, and sent, the insertion alone.
         let name = try newName(of: change.reference, entity, openings.named(insertion))
@@ -162,12 +163,12 @@ extension MirrorSession {
   }
 
   /// Marks the record and the edges of an object that was deleted here for deletion, as far as they were sent.
-  func forget(_ record: RecordMetadata, group: Int64) throws {
+  func forget(_ record: RecordMetadata, group: Int64, isDelayed: Bool = false) throws {
     for edge in try metadata.edges(touching: record.name) { try forget(edge, group: group) }
     try metadata.unpark(record: record.name)
     guard record.tag != nil || record.sequence != nil else { return try removeUnsent(record) }
     var record = record
-    if record.pending == .nothing { record.group = group }
+    if record.pending == .nothing || isDelayed { record.group = group }
     record.key = nil
     record.pending = .delete
     record.properties = []
@@ -197,6 +198,19 @@ extension MirrorSession {
     if edge.tag != nil || edge.stamps.created != nil {
       try metadata.keepLostDeletion(edge.name)
     } else if edge.generation < 0 {
+  /// How many groups of changes the deletion of an owner goes after its own, where these need several batches: a
+  /// device that reads the deletion before those of the members would take them for unknown to this one.
+  private func delayOfDeletion(_ entity: EntityMapping, in transaction: Int64) throws -> Int64 {
+    let levels = mapping.levelsOfDeletion(of: entity.entityName)
+    guard levels > 0 else { return 0 }
+    let limit = ExportBatcher.Limits.operationLimit
+    let counted = try rows.connection.scalar(
+      "SELECT COUNT(*) FROM (SELECT 1 FROM ACHANGE WHERE ZTRANSACTIONID = ? LIMIT ?)",
+      [.integer(transaction), .integer(Int64(limit) + 1)]
+    )
+    return counted == .integer(Int64(limit) + 1) ? Int64(levels) : 0
+  }
+
       try metadata.keepUnsent(edge.name, entity: "", key: nil)
     }
     try metadata.remove(edge)

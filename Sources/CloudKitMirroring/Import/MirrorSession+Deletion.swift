@@ -147,7 +147,8 @@ extension MirrorSession {
   /// Deletes the object of a record that another device deleted.
   ///
   /// Edits that no server has, of this object and of those that its delete rules delete, are kept
-  /// for recovery; if the deletion is only inferred, all values are kept.
+  /// for recovery; if the deletion is only inferred, all values are kept. So are those of objects that the feed
+  /// lists no deletion of: the device that deleted their owner did not know that they belonged to it.
   func applyDeletion(of record: RecordMetadata, isConcluded: Bool = false) throws {
     let group = try rows.lastTransactionNumber()
     var nullified: [ParkedLink] = []
@@ -162,13 +163,14 @@ extension MirrorSession {
         ) { $0.recordNames = [record.name] }
       }
       let gone = try rows.delete(reference) { row in
-        if row.reference != reference, context.effects.has(.skipTakenAlong) { return }
+        let isTakenAlong = row.reference != reference
+        if isTakenAlong, context.effects.has(.skipTakenAlong) { return }
         try keepBeforeDeletion(
           row,
           isConcluded
             ? .missingInReading
-            : row.reference == reference ? .editedHereDeletedElsewhere : .ownerDeletedElsewhere,
-          isWhole: isConcluded
+            : isTakenAlong ? .ownerDeletedElsewhere : .editedHereDeletedElsewhere,
+          isWhole: isConcluded || (isTakenAlong && !isListed(row.reference))
         )
       }
       for gone in gone where gone != reference {
@@ -189,6 +191,11 @@ extension MirrorSession {
     for link in nullified where try metadata.record(named: link.record)?.key != nil {
       try metadata.park(link)
     }
+  }
+
+  /// Whether the feed lists the deletion of an object.
+  private func isListed(_ reference: RowReference) throws -> Bool {
+    try recordMetadata(of: reference).map { try metadata.isGoneRecord($0.name) } ?? false
   }
 
   /// The links of members that the deletion of an object sets to nil, and that both sides agree on.

@@ -7,6 +7,7 @@ package final class ModelMapping: Sendable {
   private let formerMappings: [String: EntityMapping]
   /// The concrete and abstract entities of the configuration by name.
   package let entityNames: [String]
+  private let deletionLevels: [String: Int]
 
   package init(model: NSManagedObjectModel, configuration: String?) {
     model.freeze()
@@ -17,6 +18,7 @@ package final class ModelMapping: Sendable {
       uniquingKeysWith: { first, _ in first }
     )
     entityNames = mappings.keys.sorted()
+    deletionLevels = Self.deletionLevels(mappings)
     formerMappings = Dictionary(
       mappings.values.compactMap { mapping in
         mapping.layout.entity.renamingIdentifier.map { ($0, mapping) }
@@ -26,6 +28,30 @@ package final class ModelMapping: Sendable {
   }
 
   package func entity(named name: String) -> EntityMapping? { mappings[name] }
+
+  /// How many levels of other objects the delete rules of an entity's objects may delete.
+  package func levelsOfDeletion(of entityName: String) -> Int { deletionLevels[entityName] ?? 0 }
+
+  private static func deletionLevels(_ mappings: [String: EntityMapping]) -> [String: Int] {
+    let names = mappings.keys.sorted()
+    var levels: [String: Int] = [:]
+    func level(of name: String) -> Int {
+      if let known = levels[name] { return known }
+      guard let layout = mappings[name]?.layout else { return 0 }
+      // Objects may own each other.
+      levels[name] = 0
+      let deleted = layout.entity.relationshipsByName.values
+        .filter { $0.deleteRule == .cascadeDeleteRule }.compactMap(\.destinationEntity)
+      let members = names.filter { other in
+        deleted.contains { mappings[other]?.layout.isMemberOrSub(of: $0) ?? false }
+      }
+      let found = members.map { 1 + level(of: $0) }.max() ?? 0
+      levels[name] = found
+      return found
+    }
+    for name in names { _ = level(of: name) }
+    return levels
+  }
 
   /// The mapping of a record, by its entity name or, if it has none, by its type.
   package func entity(recordType: String, entityName: String?) -> EntityMapping? {

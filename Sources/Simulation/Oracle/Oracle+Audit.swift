@@ -84,24 +84,30 @@ extension Oracle {
         .noUnaskedDeletion,
         "\(key) of device \(birth.device) is gone, and no device deleted it or its owner"
       )
-      return auditTakenAlong(key, person, recovered)
+      return auditTakenAlong(key, birth.entity, person, recovered)
     }
     check(.noUnaskedDeletion)
     guard serverLostSince == nil, !personsWithDeletedZone.contains(person) else { return }
     let seen = asked.reduce(into: Set<Int>()) { $0.formUnion($1.seen) }
-    // Then the device of the other deletion may never have received what was sent.
-    let mayHaveGoneWithOwner = owners(of: key).contains { owner in
-      state.objects[owner] == nil && mayTakeAlong(owner, key)
-    }
-    for property in AppModel.attributes(birth.entity) where property != "data" {
+    auditLastWrites(of: key, birth.entity, unless: seen, recovered)
+  }
+
+  /// The last writes of an object that is gone, if none of its deletions had seen them, are in a recovery list:
+  /// one of those that were made at once.
+  private func auditLastWrites(
+    of key: String,
+    _ entity: AppEntity,
+    unless seen: Set<Int> = [],
+    _ recovered: Set<String>
+  ) {
+    // A file of its own is no text that the list is searched for.
+    for property in AppModel.attributes(entity) where property != "data" {
       let slot = Slot(key: key, property: property)
       let own = writes.indices.filter { writes[$0].slot == slot && !writes[$0].isVoid }
       let latest = own.filter { number in
         !own.contains { writes[$0].ancestors.contains(number) }
       }
-      guard !latest.isEmpty, latest.allSatisfy({ !seen.contains($0) }),
-        !mayHaveGoneWithOwner || latest.contains(where: lostUnsent.contains)
-      else { continue }
+      guard !latest.isEmpty, latest.allSatisfy({ !seen.contains($0) }) else { continue }
       expect(
         latest.contains { recovered.contains(writes[$0].value) },
         .recovery,
@@ -111,12 +117,18 @@ extension Oracle {
     }
   }
 
-  /// What the deletion of an owner took along, and only its own device ever had, is in a recovery list.
-  private func auditTakenAlong(_ key: String, _ person: Int, _ recovered: Set<String>) {
+  /// What the deletion of an owner took along, of which no device knew that it belonged to it, is in a recovery
+  /// list.
+  private func auditTakenAlong(
+    _ key: String,
+    _ entity: AppEntity,
+    _ person: Int,
+    _ recovered: Set<String>
+  ) {
     guard serverLostSince == nil, !personsWithDeletedZone.contains(person) else { return }
+    auditLastWrites(of: key, entity, recovered)
     for number in lostUnsent.sorted() {
       let write = writes[number]
-      // A file of its own is no text that the list is searched for.
       guard write.slot.key == key, write.slot.property != "data", !write.isVoid else { continue }
       expect(
         recovered.contains(write.value),
