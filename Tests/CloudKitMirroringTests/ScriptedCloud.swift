@@ -172,6 +172,8 @@ final class ScriptedDevice: Sendable {
       type: .sqlite,
       at: world.folder.appendingPathComponent(file ?? "\(name).sqlite"),
       options: [
+        NSMigratePersistentStoresAutomaticallyOption: true,
+        NSInferMappingModelAutomaticallyOption: true,
         NSPersistentHistoryTrackingKey: true,
         NSPersistentStoreRemoteChangeNotificationPostOptionKey: true,
       ]

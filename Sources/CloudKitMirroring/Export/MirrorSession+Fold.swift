@@ -4,27 +4,63 @@ import OpenCoreData
 import WatershedSQLite
 
 extension MirrorSession {
+  /// The number of changes that one write transaction folds: a batch insert may have any number of them, and
+  /// each takes some statements while saves of the app wait.
+  package static let foldLimit = 500
+
+  /// What a part of the history had.
+  package struct FoldedHistory: Hashable, Sendable {
+    /// The number of objects that changed.
+    package var changes: Int
+    /// Whether the history is folded up to its end.
+    package var isComplete: Bool
+  }
+
   /// Folds the history into the metadata up to its end: the pending changes, and their record
   /// names.
   ///
-  /// A reader of the metadata under the same lock then sees every earlier save.
+  /// A reader of the metadata under the same lock then sees every earlier save. The history may be long:
+  /// ``StoreMirror/writeFolded(_:_:)`` folds most of it in transactions of their own before.
   @discardableResult
-  package func foldHistory() throws -> Int {
+  package func foldHistory() throws -> Int { try foldHistory(limit: .max).changes }
+
+  /// Folds up to `limit` changes of the history into the metadata.
+  package func foldHistory(limit: Int) throws -> FoldedHistory {
     let last = try rows.lastTransactionNumber()
-    let folded = try metadata.integer(.historyTransaction) ?? 0
-    guard folded != last else { return 0 }
+    let position = try foldedPosition()
+    guard position != HistoryPosition(transaction: last) else {
+      return FoldedHistory(changes: 0, isComplete: true)
+    }
     if try hasHistoryGap() { try requestScan() }
-    let changes = try rows.changes(after: folded, excludingAuthors: MirrorAuthor.all)
+    let (changes, end) = try rows.changes(
+      after: position,
+      limit: limit,
+      excludingAuthors: MirrorAuthor.all
+    )
     let openings = try openings()
     for change in changes { try fold(change, openings) }
-    try metadata.setMeta(.historyTransaction, .integer(last))
-    return changes.count
+    try setFolded(end ?? HistoryPosition(transaction: last))
+    return FoldedHistory(changes: changes.count, isComplete: end == nil)
+  }
+
+  /// The place in the history up to which it is folded.
+  func foldedPosition() throws -> HistoryPosition {
+    let whole = try metadata.integer(.historyTransaction) ?? 0
+    guard let change = try metadata.integer(.historyChange) else {
+      return HistoryPosition(transaction: whole)
+    }
+    return HistoryPosition(transaction: whole + 1, change: change)
+  }
+
+  func setFolded(_ position: HistoryPosition) throws {
+    try metadata.setMeta(.historyTransaction, .integer(position.wholeTransaction))
+    try metadata.setMeta(.historyChange, position.change.map(SQLiteValue.integer))
   }
 
   /// Folds history, and compares some objects if part of it was deleted before it was folded;
-  /// returns whether more are left to compare.
+  /// returns whether more is left.
   package func foldAndScan(limit: Int) throws -> Bool {
-    try foldHistory()
+    guard try foldHistory(limit: limit).isComplete else { return true }
     return try scan(limit: limit)
   }
 
@@ -162,6 +198,19 @@ extension MirrorSession {
     for name in [record.name] + edges.map(\.name) { _ = try metadata.takeUnsent(name) }
   }
 
+  /// How many groups of changes the deletion of an owner goes after its own, where these need several batches: a
+  /// device that reads the deletion before those of the members would take them for unknown to this one.
+  private func delayOfDeletion(_ entity: EntityMapping, in transaction: Int64) throws -> Int64 {
+    let levels = mapping.levelsOfDeletion(of: entity.entityName)
+    guard levels > 0 else { return 0 }
+    let limit = ExportBatcher.Limits.operationLimit
+    let counted = try rows.connection.scalar(
+      "SELECT COUNT(*) FROM (SELECT 1 FROM ACHANGE WHERE ZTRANSACTIONID = ? LIMIT ?)",
+      [.integer(transaction), .integer(Int64(limit) + 1)]
+    )
+    return counted == .integer(Int64(limit) + 1) ? Int64(levels) : 0
+  }
+
   /// Marks the record and the edges of an object that was deleted here for deletion, as far as they were sent.
   func forget(_ record: RecordMetadata, group: Int64, isDelayed: Bool = false) throws {
     for edge in try metadata.edges(touching: record.name) { try forget(edge, group: group) }
@@ -198,19 +247,6 @@ extension MirrorSession {
     if edge.tag != nil || edge.stamps.created != nil {
       try metadata.keepLostDeletion(edge.name)
     } else if edge.generation < 0 {
-  /// How many groups of changes the deletion of an owner goes after its own, where these need several batches: a
-  /// device that reads the deletion before those of the members would take them for unknown to this one.
-  private func delayOfDeletion(_ entity: EntityMapping, in transaction: Int64) throws -> Int64 {
-    let levels = mapping.levelsOfDeletion(of: entity.entityName)
-    guard levels > 0 else { return 0 }
-    let limit = ExportBatcher.Limits.operationLimit
-    let counted = try rows.connection.scalar(
-      "SELECT COUNT(*) FROM (SELECT 1 FROM ACHANGE WHERE ZTRANSACTIONID = ? LIMIT ?)",
-      [.integer(transaction), .integer(Int64(limit) + 1)]
-    )
-    return counted == .integer(Int64(limit) + 1) ? Int64(levels) : 0
-  }
-
       try metadata.keepUnsent(edge.name, entity: "", key: nil)
     }
     try metadata.remove(edge)

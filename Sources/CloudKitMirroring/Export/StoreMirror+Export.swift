@@ -158,24 +158,26 @@ extension StoreMirror {
   private func nextBatch(deletionsOnly: Bool) throws -> CloudBatch? {
     let limits = state.withLock { $0.limits }
     while true {
-      let (batch, isMoreToCompare): (CloudBatch?, Bool) = try write(MirrorAuthor.exporting) {
+      let (batch, isMoreLeft): (CloudBatch?, Bool) = try write(MirrorAuthor.exporting) {
         session in
-        let folded = try session.foldHistory()
-        if folded > 0 {
+        let folded = try session.foldHistory(limit: MirrorSession.foldLimit)
+        if folded.changes > 0 {
           journal.note(
             .export,
             .historyRead,
             cause: "The history has saves since the last export.",
-            effect: "\(folded) objects changed."
+            effect: "\(folded.changes) objects changed."
           )
         }
+        guard folded.isComplete else { return (nil, true) }
         // All objects are compared if history was deleted before it was folded.
         if try session.scan(limit: Self.edgeLimit) { return (nil, true) }
         let isMore = try session.compareEdges(limit: Self.edgeLimit)
         guard !isMore else { return (nil, true) }
         return (try session.assembleBatch(limits: limits, deletionsOnly: deletionsOnly), false)
       }
-      if !isMoreToCompare { return batch }
+      if !isMoreLeft { return batch }
+      try Task.checkCancellation()
     }
   }
 

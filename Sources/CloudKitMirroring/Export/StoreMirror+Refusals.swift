@@ -55,10 +55,7 @@ extension StoreMirror {
       return failure
     }
     let batch = try CloudBatch(encoded: open.payload)
-    try write(MirrorAuthor.exporting) { session in
-      try session.foldHistory()
-      try session.replaceSettled(batch)
-    }
+    try writeFolded(MirrorAuthor.exporting) { try $0.replaceSettled(batch) }
     context.assets.remove(batch.files)
     state.withLock { $0.wantsExport = true }
     journal.note(

@@ -27,8 +27,7 @@ extension StoreMirror {
     var effect = ImportEffect()
     defer { total.add(effect) }
     while true {
-      let isDone = try write(MirrorAuthor.importing) { session in
-        try session.foldHistory()
+      let isDone = try writeFolded(MirrorAuthor.importing) { session in
         let generation = try session.metadata.zone(options.zone).generation
         return try applyDeletions(session, generation: generation, &position, &effect)
       }
@@ -45,8 +44,7 @@ extension StoreMirror {
     repeat {
       let chunk = nextChunk(of: &rest)
       let isLast = rest.isEmpty
-      let effect = try write(MirrorAuthor.importing) { session in
-        try session.foldHistory()
+      let effect = try writeFolded(MirrorAuthor.importing) { session in
         // While a record is listed as unreadable, it is applied even if its tag is known.
         let effect = try session.apply(
           records: chunk,

@@ -168,8 +168,10 @@ package struct MirrorMetadata {
   /// The keys of values that a store has once.
   package enum MetaKey: String, Sendable {
     case version
-    /// The history transaction up to which changes are folded into the metadata.
+    /// The last history transaction all changes of which are folded into the metadata.
     case historyTransaction
+    /// The last folded change of the transaction after that one, while it is folded in parts.
+    case historyChange
     /// The record name of the user whose database the store mirrors.
     case userRecordName
     /// The container that the store is mirrored with.

@@ -9,12 +9,13 @@ package protocol MirrorRows {
   var connection: SQLiteConnection { get }
   /// The number of the last history transaction.
   func lastTransactionNumber() throws -> Int64
-  /// The changes by other authors than the given ones after a history transaction, merged per
-  /// object, in the order of the transactions.
+  /// Up to `limit` changes by other authors than the given ones after a place in the history, merged per
+  /// object, in the order of the transactions; `end` is where more follow.
   func changes(
-    after transaction: Int64,
+    after position: HistoryPosition,
+    limit: Int,
     excludingAuthors: Set<String>
-  ) throws -> [MirrorRowChange]
+  ) throws -> (changes: [MirrorRowChange], end: HistoryPosition?)
   /// The insertions of rows that the history still has, for some keys of one concrete entity.
   func insertions(entityName: String, keys: ClosedRange<Int64>) throws -> [Int64: RowInsertion]
   func entityName(of reference: RowReference) -> String?

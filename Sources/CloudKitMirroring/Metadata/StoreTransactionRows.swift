@@ -11,14 +11,16 @@ struct StoreTransactionRows: MirrorRows {
   func lastTransactionNumber() throws -> Int64 { try transaction.lastTransactionNumber }
 
   func changes(
-    after number: Int64,
+    after position: HistoryPosition,
+    limit: Int,
     excludingAuthors: Set<String>
-  ) throws -> [MirrorRowChange] {
+  ) throws -> (changes: [MirrorRowChange], end: HistoryPosition?) {
     let pending = try transaction.pendingChanges(
-      after: number,
+      after: position,
+      limit: limit,
       excludingAuthors: excludingAuthors
     )
-    let changes = pending.map { reference, change in
+    let changes = pending.changes.map { reference, change in
       let kind: MirrorRowChange.Kind =
         switch change.kind {
         case .insert: .insert
@@ -33,10 +35,11 @@ struct StoreTransactionRows: MirrorRows {
         insertion: change.insertion
       )
     }
-    return changes.sorted { left, right in
+    let ordered = changes.sorted { left, right in
       (left.transaction, left.reference.entityNumber, left.reference.key)
         < (right.transaction, right.reference.entityNumber, right.reference.key)
     }
+    return (ordered, pending.end)
   }
 
   func insertions(

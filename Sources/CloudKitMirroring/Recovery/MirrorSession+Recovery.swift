@@ -10,8 +10,9 @@ extension MirrorSession {
   /// The history records the change under an author that is exported, so other devices receive it.
   /// The record keeps its name: two devices that restore one object create one record, and links to
   /// it become valid again.
+  ///
+  /// The history is folded: an edit that is in the history alone has to be known.
   func restore(_ id: Int64) throws -> RowReference {
-    try foldHistory()
     guard let edit = try metadata.recoveredEdit(id) else {
       throw MirroringErrorCode.recoveryEntryUnusable.error(
         "The entry is not in the recovery list any more: it was restored or discarded."

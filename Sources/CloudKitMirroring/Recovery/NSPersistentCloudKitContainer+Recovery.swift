@@ -41,7 +41,9 @@ extension NSPersistentCloudKitContainer {
   @discardableResult
   public func restore(_ entry: RecoveryEntry) throws -> NSManagedObjectID {
     let mirror = try mirror(keeping: entry)
-    let reference = try mirror.write(MirrorAuthor.recovery) { try $0.restore(entry.id) }
+    let reference = try mirror.writeFolded(MirrorAuthor.recovery) { session in
+      try session.restore(entry.id)
+    }
     guard let objectID = persistentStoreCoordinator.objectID(mirror.store, reference) else {
       throw MirroringErrorCode.cancelled.error("The store was removed while an entry was restored.")
     }

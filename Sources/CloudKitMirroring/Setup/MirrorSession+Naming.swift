@@ -127,12 +127,12 @@ extension MirrorSession {
   /// The number of changes in the history and of objects that the opening of a store handles.
   private static let foldedAtOpening: Int64 = 1000
 
-  /// The number of changes after a history transaction, counted up to a limit: a batch insert is one transaction
-  /// with any number of them.
-  private func countOfChanges(after transaction: Int64, upTo limit: Int64) throws -> Int64 {
+  /// The number of changes that are not folded, counted up to a limit: a batch insert is one transaction with any
+  /// number of them.
+  private func countOfUnfolded(upTo limit: Int64) throws -> Int64 {
     let count = try rows.connection.scalar(
-      "SELECT COUNT(*) FROM (SELECT 1 FROM ACHANGE WHERE ZTRANSACTIONID > ? LIMIT ?)",
-      [.integer(transaction), .integer(limit)]
+      "SELECT COUNT(*) FROM (SELECT 1 FROM ACHANGE AS c WHERE \(HistoryPosition.condition) LIMIT ?)",
+      try foldedPosition().values + [.integer(limit)]
     )
     if case .integer(let number) = count { return number }
     return 0
@@ -143,10 +143,11 @@ extension MirrorSession {
   /// The setup continues with what is more than an opening handles.
   package func nameUnsent() throws {
     guard try metadata.integer(.scanFinished) == 1,
-      let folded = try metadata.integer(.historyTransaction)
+      try metadata.integer(.historyTransaction) != nil
     else { return }
-    guard try countOfChanges(after: folded, upTo: Self.foldedAtOpening + 1) <= Self.foldedAtOpening
-    else { return try continueTrusting(after: 0) }
+    guard try countOfUnfolded(upTo: Self.foldedAtOpening + 1) <= Self.foldedAtOpening else {
+      return try continueTrusting(after: 0)
+    }
     try foldHistory()
     if let next = try trustNeverSent(after: 0, limit: Int(Self.foldedAtOpening)) {
       try continueTrusting(after: next)

@@ -10,10 +10,7 @@ extension MirrorSession {
     try metadata.forgetUnsentKeys()
     try renameEdges()
     try learnFieldKindsFromBases()
-    // A change in the history is an edit even if its value equals a default.
-    try foldHistory()
-    // Nor does one of the deletions that were folded now.
-    try metadata.forgetUnsentKeys()
+    // The scan folds the history first, whose rest may be long.
     try requestScan()
     try metadata.setMeta(.readsWithNewModel, .integer(1))
     try startRereading(.expired)

@@ -13,14 +13,8 @@ extension MirrorSession {
       mapping.entity(named: name).map { !$0.layout.entity.isAbstract } ?? false
     }
     var (entityName, key) = try scanPosition() ?? (names.first ?? "", 0)
-    if try metadata.text(.scanPosition) == nil {
-      // A change in the history is an edit even if its value equals a default.
-      if try metadata.integer(.historyTransaction) != nil { try foldHistory() }
-      // Later saves are in the history.
-      try metadata.setMeta(.historyTransaction, .integer(try rows.lastTransactionNumber()))
-    }
+    guard try foldBeforeScan(entityName, key, limit: limit) else { return true }
     if entityName == Self.neverSent {
-      if key == 0 { try foldHistory() }
       guard let next = try trustNeverSent(after: key, limit: limit) else { return try endScan() }
       try metadata.setMeta(.scanPosition, .text("\(next) \(Self.neverSent)"))
       return true
@@ -59,6 +53,29 @@ extension MirrorSession {
     }
     try metadata.setMeta(.scanPosition, .text("\(key) \(entityName)"))
     return true
+  }
+
+  /// Folds some of the history where the next part of a scan needs it; returns whether it is folded as far as
+  /// that.
+  private func foldBeforeScan(_ entityName: String, _ key: Int64, limit: Int) throws -> Bool {
+    let isMigrated = try metadata.integer(.readsWithNewModel) == 1
+    guard try metadata.text(.scanPosition) != nil else {
+      // A change in the history is an edit even if its value equals a default.
+      if try metadata.integer(.historyTransaction) != nil {
+        guard try foldHistory(limit: limit).isComplete else { return false }
+        // No undo of a deletion that was folded now outlives the migration.
+        if isMigrated { try metadata.forgetUnsentKeys() }
+      }
+      // Later saves are in the history.
+      try setFolded(HistoryPosition(transaction: try rows.lastTransactionNumber()))
+      return true
+    }
+    // Objects that the app deleted since the scan began are deletions; a migration dropped the others that are
+    // missing.
+    guard try (entityName == Self.neverSent && key == 0) || (isMigrated && !hasHistoryGap()) else {
+      return true
+    }
+    return try foldHistory(limit: limit).isComplete
   }
 
   /// The position of a scan after its last entity; no entity can have the name.
@@ -187,8 +204,6 @@ extension MirrorSession {
   ) throws {
     var position = start
     let isMigrated = try metadata.integer(.readsWithNewModel) == 1
-    // Objects that the app deleted since the scan began are deletions; only the rest was dropped.
-    if isMigrated, try !hasHistoryGap() { try foldHistory() }
     while true {
       let records = try metadata.records(entity: entityName, after: position, limit: 500)
       for record in records {

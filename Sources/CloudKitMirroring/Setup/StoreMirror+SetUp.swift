@@ -270,7 +270,7 @@ extension StoreMirror {
       effect: "Nothing here is deleted; the zone is made again and every object is sent again."
     )
     log.error("The zone \(options.zone) is gone: \(cause) Every object is sent again.")
-    context.assets.remove(try write(MirrorAuthor.reset) { try $0.forgetZone() })
+    context.assets.remove(try writeFolded(MirrorAuthor.reset) { try $0.forgetZone() })
     try await createZone()
   }
 

@@ -8,8 +8,7 @@ extension StoreMirror {
   /// Objects without a record name are under their entity and key.
   package func snapshot() throws -> [String: [String: String]] {
     // History is folded first, so that every object has its name.
-    _ = try write(MirrorAuthor.setup) { try $0.foldHistory() }
-    return try write(MirrorAuthor.setup) { session in
+    try writeFolded(MirrorAuthor.setup) { session in
       var result: [String: [String: String]] = [:]
       for name in context.mapping.entityNames {
         guard let entity = context.mapping.entity(named: name) else { continue }

@@ -72,15 +72,9 @@ struct HistoryReader {
   func changes(after transaction: Int64, limit: Int = 0) throws -> [RowHistoryChange] {
     guard store.hasHistoryTables else { return [] }
     let preserved = store.tombstoneColumns
-    let stones = preserved.map { ", c.\($0)" }.joined()
     return try connection.query(
       """
-      SELECT c.Z_PK, c.ZTRANSACTIONID, a.ZNAME, n.ZNAME, t.ZTIMESTAMP, c.ZENTITY, c.ZENTITYPK, \
-      c.ZCHANGETYPE, c.ZCOLUMNS, t.ZAUTHOR, t.ZCONTEXTNAME\(stones) FROM ACHANGE AS c \
-      JOIN ATRANSACTION AS t ON t.Z_PK = c.ZTRANSACTIONID \
-      LEFT JOIN ATRANSACTIONSTRING AS a ON a.Z_PK = t.ZAUTHORTS \
-      LEFT JOIN ATRANSACTIONSTRING AS n ON n.Z_PK = t.ZCONTEXTNAMETS \
-      WHERE c.ZTRANSACTIONID IN \
+      \(Self.selection(preserved)) WHERE c.ZTRANSACTIONID IN \
       (SELECT Z_PK FROM ATRANSACTION WHERE Z_PK > ? ORDER BY Z_PK LIMIT ?) \
       ORDER BY c.ZTRANSACTIONID, c.Z_PK
       """,
@@ -89,13 +83,32 @@ struct HistoryReader {
     .compactMap { $0 }
   }
 
+  /// The columns of changes that ``change(_:tombstones:)`` reads.
+  static func selection(_ preserved: [String]) -> String {
+    """
+    SELECT c.Z_PK, c.ZTRANSACTIONID, a.ZNAME, n.ZNAME, t.ZTIMESTAMP, c.ZENTITY, c.ZENTITYPK, \
+    c.ZCHANGETYPE, c.ZCOLUMNS, t.ZAUTHOR, t.ZCONTEXTNAME\(preserved.map { ", c.\($0)" }.joined()) \
+    FROM ACHANGE AS c JOIN ATRANSACTION AS t ON t.Z_PK = c.ZTRANSACTIONID \
+    LEFT JOIN ATRANSACTIONSTRING AS a ON a.Z_PK = t.ZAUTHORTS \
+    LEFT JOIN ATRANSACTIONSTRING AS n ON n.Z_PK = t.ZCONTEXTNAMETS
+    """
+  }
+
   func pendingChanges(
     after transaction: Int64,
     excludingAuthors authors: Set<String>
   ) throws -> [RowReference: PendingRowChange] {
+    merged(
+      try changes(after: transaction).filter { change in
+        !(change.author.map(authors.contains) ?? false)
+      }
+    )
+  }
+
+  /// Combines changes, which are in their order, per row.
+  func merged(_ changes: some Sequence<RowHistoryChange>) -> [RowReference: PendingRowChange] {
     var result: [RowReference: PendingRowChange] = [:]
-    for change in try changes(after: transaction) {
-      if let author = change.author, authors.contains(author) { continue }
+    for change in changes {
       let names = Set(change.changedProperties)
       let insertion =
         change.kind == .insert
@@ -128,9 +141,9 @@ struct HistoryReader {
     return result
   }
 
-  private func change(_ row: SQLiteStatement, tombstones: Int) throws -> RowHistoryChange? {
+  /// A change of the history; nil for one of an entity that the model lacks.
+  func change(_ row: SQLiteStatement, tombstones: Int) throws -> RowHistoryChange? {
     let number = Int32(truncatingIfNeeded: row.int64(5))
-    // A change of an entity that the model lacks is skipped.
     guard let entity = store.schema.entity(number: number),
       let kind = NSPersistentHistoryChangeType(rawValue: Int(row.int64(7)))
     else { return nil }

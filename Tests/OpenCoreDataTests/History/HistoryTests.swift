@@ -86,7 +86,7 @@ struct HistoryTests {
     try world.store.write(author: "me") { try $0.update(fresh, set: [score: .integer(3)]) }
     let gone = try world.insert("Post", ["title": .string("gone")])
     try world.store.write(author: "me") { try $0.delete(gone) }
-    let pending = try world.store.write(author: "me") {
+    let pending = try world.store.read {
       try $0.pendingChanges(after: start, excludingAuthors: ["import"])
     }
     #expect(pending[kept]?.kind == .update)
@@ -94,6 +94,34 @@ struct HistoryTests {
     #expect(pending[fresh]?.kind == .insert)
     #expect(pending[gone]?.kind == .delete)
     #expect(pending[gone]?.tombstone == ["title": .string("gone")])
+  }
+
+  @Test("Changes are read up to a limit, from a position between two of one transaction")
+  func parts() throws {
+    let world = try SampleStore()
+    let post = try #require(world.store.schema.entity(named: "Post")).layout
+    try world.store.write(author: "me") { transaction in
+      for _ in 0..<3 {
+        let values = [RowValue](repeating: .null, count: post.rowWidth)
+        _ = try transaction.insert(post, values: values)
+      }
+    }
+    try world.store.write(author: "import") { transaction in
+      _ = try transaction.insert(post, values: [RowValue](repeating: .null, count: post.rowWidth))
+    }
+    _ = try world.insert("Post")
+    var position = HistoryPosition(transaction: 0)
+    var parts: [(keys: [Int64], end: HistoryPosition?)] = []
+    repeat {
+      let pending = try world.store.write(author: "me") {
+        try $0.pendingChanges(after: position, limit: 2, excludingAuthors: ["import"])
+      }
+      parts.append((pending.changes.keys.map(\.key).sorted(), pending.end))
+      position = pending.end ?? position
+    } while parts.last?.end != nil
+    #expect(parts.map(\.keys) == [[1, 2], [3, 5]])
+    #expect(parts.first?.end == HistoryPosition(transaction: 1, change: 2))
+    #expect(parts.first?.end?.wholeTransaction == 0)
   }
 
   @Test("Deleting history expires older tokens, and numbers are never used again")

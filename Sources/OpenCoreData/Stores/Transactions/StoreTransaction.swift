@@ -124,13 +124,14 @@ package final class StoreTransaction {
 
   // MARK: History
 
-  /// The changes after a transaction by any author except these, merged per row.
+  /// Up to `limit` changes after a position by any author except these, merged per row; without tombstones.
   package func pendingChanges(
-    after transaction: Int64,
+    after position: HistoryPosition,
+    limit: Int,
     excludingAuthors authors: Set<String>
-  ) throws -> [RowReference: PendingRowChange] {
+  ) throws -> PendingHistory {
     try HistoryReader(connection: connection, store: store)
-      .pendingChanges(after: transaction, excludingAuthors: authors)
+      .pendingChanges(after: position, limit: limit, excludingAuthors: authors)
   }
 
   /// The number of the newest transaction in the history; 0 where there is none.

@@ -1,0 +1,20 @@
+/// Write transactions of a mirror, in which the history is folded first.
+extension StoreMirror {
+  /// Runs the body once the history is folded up to its end, in one transaction with the last part of it.
+  ///
+  /// What is more than one transaction folds is folded in transactions of its own before, between which the app
+  /// can save; the body sees every save under the lock.
+  package func writeFolded<Result>(
+    _ author: String,
+    _ body: (MirrorSession) throws -> Result
+  ) throws -> Result {
+    while true {
+      let result: Result? = try write(author) { session in
+        guard try session.foldHistory(limit: MirrorSession.foldLimit).isComplete else { return nil }
+        return try body(session)
+      }
+      if let result { return result }
+      try Task.checkCancellation()
+    }
+  }
+}
