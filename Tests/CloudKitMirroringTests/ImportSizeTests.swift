@@ -44,6 +44,49 @@ struct ImportSizeTests {
     try await pad.quit()
   }
 
+  @Test("The conflicts of a batch are merged with their files up to a limit at a time")
+  func conflicts() async throws {
+    let world = try await World()
+    let pad = try await world.device("pad")
+    try pad.save { context in
+      for number in 0..<5 {
+        let content = String(repeating: "\(number)", count: 1_000_000)
+        _ = context.make("Post", ["title": "\(number)", "content": content])
+      }
+    }
+    try await pad.sync()
+    let phone = try await ScriptedDevice("phone", in: world, limits: Self.limits)
+    try await phone.sync()
+    // The other edits arrive between the import and the batch.
+    phone.cloud.onModify { [cloud = phone.cloud] _ in
+      cloud.onModify(nil)
+      try pad.save { context in
+        for post in try context.all("Post") {
+          let title = post.value(forKey: "title") as? String ?? ""
+          post.setValue(title + " by the other", forKey: "title")
+        }
+      }
+      try await pad.sync()
+      return nil
+    }
+    let before = try phone.mirror.write(MirrorAuthor.setup) { try $0.rows.lastTransactionNumber() }
+    try phone.save { context in
+      for post in try context.all("Post") { post.setValue(7, forKey: "views") }
+    }
+    try await phone.settle(with: pad)
+    let merged = try phone.mirror.read { metadata in
+      try metadata.connection.query(
+        "SELECT COUNT(*) FROM ACHANGE WHERE ZTRANSACTIONID > ? GROUP BY ZTRANSACTIONID",
+        [.integer(before)]
+      ) { $0.int64(0) }
+    }
+    #expect(merged == [5, 1, 1, 1, 1, 1])
+    #expect(try phone.mirror.snapshot() == pad.snapshot())
+    #expect(try pad.titles() == (0..<5).map { "\($0) by the other" })
+    try await phone.quit()
+    try await pad.quit()
+  }
+
   @Test("The files of records that are looked up are applied up to a limit at a time")
   func lookUp() async throws {
     let world = try await World()

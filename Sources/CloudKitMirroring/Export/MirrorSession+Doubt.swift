@@ -1,14 +1,17 @@
 /// Batches of which it is not known whether the server has executed them.
 extension MirrorSession {
-  /// Abandons a batch that the server may have executed.
+  /// Abandons a batch that the server may have executed; `part` as in
+  /// ``settle(_:_:part:fetched:confirmed:isRepeat:)``.
   @discardableResult
   package func abandonInDoubt(
     _ batch: CloudBatch,
-    found: [String: CloudRecord] = [:]
+    found: [String: CloudRecord] = [:],
+    part: Range<Int>? = nil
   ) throws -> BatchSettlement {
-    try removeGoneEdges(of: batch)
-    let settlement = try abandon(batch, found: found)
-    try noteDoubt(about: batch)
+    let part = part ?? batch.operations.indices
+    if part.lowerBound == 0 { try removeGoneEdges(of: batch) }
+    let settlement = try abandon(batch, found: found, part: part)
+    if part.upperBound == batch.operations.count { try noteDoubt(about: batch) }
     return settlement
   }
 

@@ -3,71 +3,27 @@ import Foundation
 import OpenCoreData
 import WatershedSQLite
 
-/// The results of a batch.
-package struct BatchSettlement: Hashable, Sendable {
-  package var saved: [String] = []
-  package var deleted: [String] = []
-  /// Conflicts that were merged and are pending again.
-  package var merged: [String] = []
-  /// Records that the server had and no longer has; the feed has the reason.
-  package var vanished: [String] = []
-  /// Records of which the server has an older copy than the last agreed one: it may have been
-  /// restored from a backup, which the feed shows.
-  package var outdated: [String] = []
-  /// Records that the server refused, with its reasons.
-  package var refused: [String: String] = [:]
-  /// The number of records that are pending again because another one failed.
-  package var requeued = 0
-  /// The number of one-record requests that the server refused since it last accepted anything.
-  var refusedInARow = 0
-  /// Whether the database has room.
-  var room = Room.unknown
-  /// Records that are looked up: the reply is older than what an import has brought since.
-  package var doubtful: [String] = []
-  /// The delay before a retry that the server requested, in seconds.
-  package var retryAfter: Double?
-  package var mustWait = false
-  /// Files that are no longer needed.
-  package var files: [String] = []
-
-  /// How an export frees space in a full database.
-  enum Room: Hashable, Sendable {
-    case unknown
-    /// It is full: deletions are sent first.
-    case deleting
-    /// All deletions have been sent.
-    case deleted
-  }
-
-  package init() {}
-
-  /// Whether the number of pending changes decreased.
-  var isProgress: Bool { !saved.isEmpty || !deleted.isEmpty || !refused.isEmpty }
-
-  /// Records a change that stays pending because the server asked to retry later.
-  mutating func postpone(seconds: Double?) {
-    requeued += 1
-    mustWait = true
-    retryAfter = max(retryAfter ?? 0, seconds ?? 0)
-  }
-}
-
 extension MirrorSession {
   /// Records the results of a batch in the metadata.
   ///
+  /// `part` is that of the operations whose results are recorded; the batch stays open until the last part is.
   /// `fetched` are records as the server has them, for conflicts whose outcome lacks them. `confirmed` are
   /// those whose older copies the feed has been read since: the server was not restored. `isRepeat` says
   /// that the batch was sent before.
   package func settle(
     _ batch: CloudBatch,
     _ outcomes: [CloudOutcome],
+    part: Range<Int>? = nil,
     fetched: [String: CloudRecord],
     confirmed: Set<String> = [],
     isRepeat: Bool = false
   ) throws -> BatchSettlement {
     var result = BatchSettlement()
     let generation = try metadata.zone(context.zone).generation
-    for (operation, outcome) in zip(batch.operations, outcomes) {
+    let part = part ?? batch.operations.indices
+    for (operation, outcome) in zip(batch.operations, outcomes).dropFirst(part.lowerBound)
+      .prefix(part.count)
+    {
       if operation.isEdge {
         try settleEdge(operation, outcome, batch.sequence, generation, fetched, &result)
       } else {
@@ -87,6 +43,9 @@ extension MirrorSession {
         )
       }
     }
+    // A batch whose records are settled in part is repeated after a crash: the results are the same, and those
+    // of settled records concern nothing any more.
+    guard part.upperBound == batch.operations.count else { return result }
     try metadata.dropBatch(batch.sequence)
     if try metadata.text(.settledDevice) != batch.device {
       try metadata.setMeta(.settledDevice, .text(batch.device))
@@ -101,13 +60,15 @@ extension MirrorSession {
   @discardableResult
   package func abandon(
     _ batch: CloudBatch,
-    found: [String: CloudRecord] = [:]
+    found: [String: CloudRecord] = [:],
+    part: Range<Int>? = nil
   ) throws -> BatchSettlement {
     try settle(
       batch,
       batch.operations.map { operation in
         found[operation.name].map { .conflict($0) } ?? .batchFailed
       },
+      part: part,
       fetched: [:],
       isRepeat: true
     )

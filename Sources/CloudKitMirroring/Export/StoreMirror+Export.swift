@@ -230,16 +230,19 @@ extension StoreMirror {
       }
     }
     let confirmed = state.withLock { $0.confirmed }
-    let settled = try write(MirrorAuthor.importing) { session in
-      try session.foldHistory()
-      if isInDoubt { return try session.settleInDoubt(batch, outcomes) }
-      return try session.settle(
-        batch,
-        outcomes,
-        fetched: fetched,
-        confirmed: confirmed,
-        isRepeat: isRepeat
-      )
+    var settled = BatchSettlement()
+    for part in parts(of: batch, outcomes.map { $0.serverCopy }, fetched) {
+      settled += try writeFolded(MirrorAuthor.importing) { session in
+        if isInDoubt { return try session.settleInDoubt(batch, outcomes) }
+        return try session.settle(
+          batch,
+          outcomes,
+          part: part,
+          fetched: fetched,
+          confirmed: confirmed,
+          isRepeat: isRepeat
+        )
+      }
     }
     context.assets.remove(settled.files + fetched.values.flatMap(\.fields.files))
     note(settled, batch, duration: effects.clock.uptime - started)
@@ -261,6 +264,28 @@ extension StoreMirror {
     if settled.isProgress { widenLimits() }
     if !settled.saved.isEmpty || !settled.deleted.isEmpty { total.refusedInARow = 0 }
     return settled.isProgress
+  }
+
+  /// The operations whose results one write transaction records each: the files of the server's copies, which
+  /// it merges, are in memory until it is committed.
+  func parts(
+    of batch: CloudBatch,
+    _ copies: [CloudRecord?],
+    _ fetched: [String: CloudRecord] = [:]
+  ) -> [Range<Int>] {
+    var parts: [Range<Int>] = []
+    var start = 0
+    var bytes: Int64 = 0
+    for (index, operation) in batch.operations.enumerated() {
+      let copy = copies[index] ?? fetched[operation.name]
+      let size = copy?.fields.fileBytes ?? 0
+      if bytes + size > Int64(options.limits.fileBytes), size > 0, bytes > 0 {
+        parts.append(start..<index)
+        (start, bytes) = (index, 0)
+      }
+      bytes += size
+    }
+    return parts + [start..<batch.operations.count]
   }
 
   /// The batch with the absolute paths of its files.

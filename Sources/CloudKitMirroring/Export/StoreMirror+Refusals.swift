@@ -196,12 +196,12 @@ extension StoreMirror {
       context.assets.remove(looked.records.flatMap(\.fields.files))
       return false
     }
-    let settled = try write(MirrorAuthor.importing) { session in
-      try session.foldHistory()
-      return try session.abandonInDoubt(
-        batch,
-        found: Dictionary(changed.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
-      )
+    let found = Dictionary(changed.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
+    var settled = BatchSettlement()
+    for part in parts(of: batch, batch.operations.map { found[$0.name] }) {
+      settled += try writeFolded(MirrorAuthor.importing) { session in
+        try session.abandonInDoubt(batch, found: found, part: part)
+      }
     }
     context.assets.remove(settled.files + looked.records.flatMap(\.fields.files))
     total.merged += settled.merged
