@@ -15,6 +15,8 @@ public struct Effects: Sendable {
   public var tasks: any TaskSpawner
   /// Notifications of writes to files by other processes.
   public var files: any FileWatching
+  /// The files that are mapped into memory.
+  package var mappings = FileMappings.shared
   #if DEBUG
   /// The defect that a test has switched on.
   var plantedBug: PlantedBug?

@@ -101,9 +101,23 @@ package enum FileSystem {
   package static func contents(of path: String) throws -> Data? {
     guard let descriptor = try descriptor(of: path, O_RDONLY, "read") else { return nil }
     defer { close(descriptor) }
+    return try contents(of: descriptor, path)
+  }
+
+  /// The bytes of an open file from its position on.
+  static func contents(of descriptor: Int32, _ path: String) throws -> Data {
     var data = Data()
     try copy(from: descriptor, path) { data.append(contentsOf: $0) }
     return data
+  }
+
+  /// The size of an open file; nil where it is no regular file.
+  static func size(of descriptor: Int32, _ path: String) throws -> Int? {
+    var found = stat()
+    while fstat(descriptor, &found) != 0 {
+      guard errno == EINTR else { throw failure("looked at", path, errno, isWriting: false) }
+    }
+    return found.st_mode & S_IFMT == S_IFREG ? Int(found.st_size) : nil
   }
 
   private static func isLink(_ path: String) throws -> Bool {

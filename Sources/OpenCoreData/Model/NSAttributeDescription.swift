@@ -62,6 +62,9 @@ open class NSAttributeDescription: NSPropertyDescription, @unchecked Sendable {
   /// the save is refused.
   open var valueTransformerName: String? { willSet { requireEditable() } }
   /// Whether large values may be kept in files beside the store.
+  ///
+  /// A fetch does not read these files: a value is mapped into memory and read when it is used. They are
+  /// written once, and no other program may shorten them: a process that uses the value would end.
   open var allowsExternalBinaryDataStorage = false { willSet { requireEditable() } }
   /// Whether a deleted object's value stays in the persistent history.
   open var preservesValueInHistoryOnDeletion = false { willSet { requireEditable() } }

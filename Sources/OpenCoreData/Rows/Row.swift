@@ -136,12 +136,24 @@ struct RowSlot {
 
 /// Values that are shared instead of copied, because they are large.
 final class RowBoxes: Sendable {
-  let values: [RowValue]
-  let byteCount: Int
+  enum Box: Sendable {
+    case value(RowValue)
+    case file(ExternalFile)
+  }
 
-  init(values: [RowValue], byteCount: Int) {
-    self.values = values
+  let byteCount: Int
+  private let boxes: [Box]
+
+  init(_ boxes: [Box], byteCount: Int) {
+    self.boxes = boxes
     self.byteCount = byteCount
+  }
+
+  func value(at index: Int) -> RowValue {
+    switch boxes[index] {
+    case .value(let value): value
+    case .file(let file): file.data.map(RowValue.data) ?? .null
+    }
   }
 }
 
@@ -200,7 +212,7 @@ final class RowStorage: ManagedBuffer<RowHeader, RowSlot> {
     case .decimal:
       .decimal(RowDecimal(bytes(slot, slots).loadUnaligned(as: Decimal.self)))
     case .url: RowCoding.url(string(slot, slots))
-    case .boxed: header.pointee.boxes?.values[Int(slot.word)] ?? .null
+    case .boxed: header.pointee.boxes?.value(at: Int(slot.word)) ?? .null
     default: .null
     }
   }

@@ -16,7 +16,7 @@ package final class RowBuilder {
   private var bytes: UnsafeMutableRawPointer
   private var byteCapacity = 4096
   private var used = 0
-  private var boxes: [RowValue] = []
+  private var boxes: [RowBoxes.Box] = []
   private var boxedBytes = 0
 
   package init() {
@@ -98,9 +98,14 @@ package final class RowBuilder {
   }
 
   @inline(never)
-  func box(_ value: RowValue, byteCount: Int) {
+  func box(_ value: RowValue, byteCount: Int) { box(.value(value), byteCount) }
+
+  /// Appends a large value whose file is not read yet.
+  func box(_ file: ExternalFile) { box(.file(file), ExternalFile.countedBytes) }
+
+  private func box(_ box: RowBoxes.Box, _ byteCount: Int) {
     append(RowSlot(word: UInt64(boxes.count), extra: 0, kind: .boxed))
-    boxes.append(value)
+    boxes.append(box)
     boxedBytes += byteCount
   }
 
@@ -121,7 +126,9 @@ package final class RowBuilder {
         }
       }
     case .data(let data):
-      if data.count > Self.inlineLimit {
+      if let file = ExternalFile.file(of: data) {
+        box(file)
+      } else if data.count > Self.inlineLimit {
         box(value, byteCount: data.count)
       } else {
         data.withUnsafeBytes { append($0, as: .data) }
@@ -176,7 +183,7 @@ package final class RowBuilder {
       boxes = []
       boxedBytes = 0
     }
-    return RowBoxes(values: boxes, byteCount: boxedBytes)
+    return RowBoxes(boxes, byteCount: boxedBytes)
   }
 
   static func row(

@@ -33,20 +33,27 @@ struct ExternalData: Sendable {
   }
 
   /// The value that a column stores or refers to; nil where its file is missing.
+  func read(_ stored: Data) throws -> Data? { try contents(stored)?.data }
+
+  /// The value that a column stores, or the file that it refers to, which is not read; nil where the
+  /// file is missing.
   ///
-  /// Throws where the file exists and cannot be read, and where it is missing and required.
-  func read(_ stored: Data, requiringFile isRequired: Bool = false) throws -> Data? {
+  /// Throws where the file exists and cannot be opened, and where it is missing and required.
+  func contents(
+    _ stored: Data,
+    requiringFile isRequired: Bool = false
+  ) throws -> ExternalFile.Contents? {
     switch stored.first {
-    case Self.inline: return Data(stored.dropFirst())
+    case Self.inline: return .data(Data(stored.dropFirst()))
     case Self.file:
-      guard let url = file(of: stored) else { return nil }
-      if let data = try FileSystem.contents(of: url.path) { return data }
+      guard let path = file(of: stored)?.path else { return nil }
+      if let found = try ExternalFile.contents(of: path, effects.mappings) { return found }
       if isRequired { throw MissingLargeValue() }
-      StoreLog.warning("The file \(url.path) of a large value is gone; the value reads as nil.")
+      StoreLog.warning("The file \(path) of a large value is gone; the value reads as nil.")
       return nil
     // The attribute was made external after the row was written.
-    case nil: return Data()
-    default: return stored
+    case nil: return .data(Data())
+    default: return .data(stored)
     }
   }
 

@@ -8,7 +8,8 @@ import WatershedSQLite
 /// A reader of an earlier state, in this process or in another one, still needs them: a query
 /// generation, a turn of a context, a copy in progress. In WAL mode a checkpoint copies the whole log
 /// only if every reader sees the newest state (sqlite.org/wal.html, "Checkpointing"), so a complete
-/// checkpoint permits the removal.
+/// checkpoint permits the removal. Rows in memory that have only the path of a file need it too; see
+/// ``ExternalFile``.
 ///
 /// A file that has to stay is noted in a folder beside the values, with the name of its store, so that
 /// the next opening removes it.
@@ -62,7 +63,16 @@ final class ReplacedFiles: Sendable {
       }
       var rest: [Group] = []
       for group in state.groups {
-        if isDone(group.moment) { due.append(group) } else { rest.append(group) }
+        guard isDone(group.moment) else {
+          rest.append(group)
+          continue
+        }
+        var (needed, free): ([URL], [URL]) = ([], [])
+        for file in group.files {
+          if ExternalFile.isNeeded(file.path) { needed.append(file) } else { free.append(file) }
+        }
+        if !needed.isEmpty { rest.append(Group(moment: group.moment, files: needed)) }
+        if !free.isEmpty { due.append(Group(moment: group.moment, files: free)) }
       }
       state.groups = rest
       return due

@@ -111,11 +111,14 @@ final class RowCoding: Sendable {
     case .url: builder.value(Self.url(statement.text(position)))
     case .uuid: builder.value(Self.uuid(statement.value(position)))
     case .externalData:
-      let value = try external.read(
+      switch try external.contents(
         statement.blob(position),
         requiringFile: builder.requiresFiles
-      )
-      builder.value(value.map(RowValue.data) ?? .null)
+      ) {
+      case .data(let data): builder.value(.data(data))
+      case .file(let file): builder.box(file)
+      case nil: builder.null()
+      }
     case .none, .integer, .double, .date, .string, .key: builder.null()
     }
   }
