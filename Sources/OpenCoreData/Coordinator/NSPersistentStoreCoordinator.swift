@@ -257,12 +257,13 @@ open class NSPersistentStoreCoordinator: NSObject, @unchecked Sendable {
   ) {
     let others = mergingContexts.filter { $0 !== saved }
     guard !others.isEmpty else { return }
-    let rows = changedRows(
+    var rows = changedRows(
       binding,
       changes.inserted.map(\.reference),
       changes.updated.map(\.reference) + beside,
       changes.deleted.map(\.reference)
     )
+    rows.reportsOwners = true
     for context in others { context.enqueueMerge(rows) }
   }
 

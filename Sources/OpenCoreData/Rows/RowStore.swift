@@ -36,6 +36,8 @@ package protocol RowStore: AnyObject, Sendable {
   func orderedRows(_ references: [RowReference]) throws -> [Row?]
   /// The same without caching: the rows are for one pass over them.
   func passingRows(_ references: [RowReference]) throws -> [Row?]
+  /// The same for a caller that uses the to-ones alone: attributes may be null.
+  func linkRows(_ references: [RowReference]) throws -> [Row?]
   /// The destinations of a to-many relationship of one source, in order, with their rows.
   ///
   /// The relationship is given by its index among the to-manys of the source's layout. The members
@@ -112,6 +114,10 @@ extension RowStore {
 
   package func passingRows(_ references: [RowReference]) throws -> [Row?] {
     try orderedRows(references)
+  }
+
+  package func linkRows(_ references: [RowReference]) throws -> [Row?] {
+    try passingRows(references)
   }
 
   package func appendMembers(

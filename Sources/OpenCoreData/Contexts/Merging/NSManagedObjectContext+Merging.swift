@@ -7,6 +7,10 @@ struct ChangedRows {
   var deleted: [ObjectKey] = []
   /// Whether another process wrote them, so that the coordinator's cache may be out of date.
   var isForeign = false
+  /// Whether the objects whose relationships the rows joined or left are among the updated ones.
+  ///
+  /// A context's save reports them; an import or a batch request reports the moved rows alone.
+  var reportsOwners = false
 
   var isEmpty: Bool { inserted.isEmpty && updated.isEmpty && deleted.isEmpty }
 }
@@ -17,13 +21,21 @@ extension NSManagedObjectContext {
     if concurrencyType == .mainQueueConcurrencyType { requireLane() }
     var rows = changedRows(in: notification.userInfo ?? [:])
     // A notification without a context, as from the history, may report changes of any process.
-    if !(notification.object is NSManagedObjectContext) { rows.isForeign = true }
+    if notification.object is NSManagedObjectContext {
+      rows.reportsOwners = Self.saveNames.contains(notification.name)
+    } else {
+      rows.isForeign = true
+    }
     guard performDepth == 0, concurrencyType != .mainQueueConcurrencyType, !lane.isCurrent else {
       return merge(rows)
     }
     // Outside `perform`, the calling thread enters the lane.
     performAndWait { merge(rows) }
   }
+
+  private static let saveNames: Set<Notification.Name> = [
+    .NSManagedObjectContextDidSave, .NSManagedObjectContextDidSaveObjectIDs,
+  ]
 
   /// Merges changes that were made elsewhere into several contexts.
   ///
@@ -116,7 +128,11 @@ extension NSManagedObjectContext {
     var unannounced = UnannouncedRows()
     changes.deleted = mergeDeletions(rows.deleted, &unannounced)
     changes.refreshed = mergeUpdates(rows.updated, &unannounced)
-    (changes.inserted, unannounced.inserted) = mergeInsertions(rows.inserted)
+    if !rows.reportsOwners { showToOwners(unannounced.updated) }
+    (changes.inserted, unannounced.inserted) = mergeInsertions(
+      rows.inserted,
+      showingToOwners: !rows.reportsOwners
+    )
     processPendingChanges()
     if !changes.isEmpty {
       NotificationCenter.default.post(
@@ -131,7 +147,7 @@ extension NSManagedObjectContext {
       )
     }
     postUnannounced(unannounced)
-    notifyChildren(changes, unannounced)
+    notifyChildren(changes, unannounced, reportingOwners: rows.reportsOwners)
     for object in changes.deleted { forgetDeleted(object) }
   }
 
@@ -193,14 +209,10 @@ extension NSManagedObjectContext {
       invalidateInverses(of: object, before: before)
       result.append(object)
     }
-    showToOwners(unannounced.updated)
     return result
   }
 
   /// Adds rows without an object here to the relationships of their owners that are loaded here.
-  ///
-  /// A context's save reports the owner too; an import or a batch request reports the moved row
-  /// alone.
   func showToOwners(_ keys: [ObjectKey]) {
     for (store, keys) in Dictionary(grouping: keys, by: \.store) {
       guard let binding = persistentStoreCoordinator?.binding(number: store),
@@ -210,22 +222,29 @@ extension NSManagedObjectContext {
         binding.template(number: reference.entityNumber)?.toOnes.contains(where: \.hasInverse)
           ?? false
       }
-      guard !wanted.isEmpty else { continue }
       do {
-        for case .some(let row) in try rows.passingRows(wanted) {
-          guard let template = binding.template(number: row.reference.entityNumber) else {
-            continue
-          }
-          for link in template.toOnes where link.hasInverse {
-            guard let rowIndex = link.slot.rowIndex, case .reference(let owner) = row[rowIndex],
-              let other = registeredObject(ObjectKey(store: store, reference: owner))
-            else { continue }
-            unload(link, of: other)
+        for start in stride(from: 0, to: wanted.count, by: Self.rowsOfOnePortion) {
+          let portion = wanted[start..<min(start + Self.rowsOfOnePortion, wanted.count)]
+          for case .some(let row) in try rows.linkRows(Array(portion)) {
+            showToOwners(row, binding)
           }
         }
       } catch {
         unloadInverses(of: wanted.compactMap { binding.template(number: $0.entityNumber) }, error)
       }
+    }
+  }
+
+  /// The most rows without objects that a merge has in memory at once.
+  static let rowsOfOnePortion = 500
+
+  private func showToOwners(_ row: Row, _ binding: StoreBinding) {
+    guard let template = binding.template(number: row.reference.entityNumber) else { return }
+    for link in template.toOnes where link.hasInverse {
+      guard let rowIndex = link.slot.rowIndex, case .reference(let owner) = row[rowIndex],
+        let other = registeredObject(ObjectKey(store: binding.number, reference: owner))
+      else { continue }
+      unload(link, of: other)
     }
   }
 

@@ -5,7 +5,10 @@ extension NSManagedObjectContext {
   ///
   /// Rows that were deleted since are left out: the notification of an insertion may arrive after
   /// that of the deletion, and a history is merged one transaction after the other.
-  func mergeInsertions(_ keys: [ObjectKey]) -> (new: [NSManagedObject], known: [NSManagedObject]) {
+  func mergeInsertions(
+    _ keys: [ObjectKey],
+    showingToOwners: Bool
+  ) -> (new: [NSManagedObject], known: [NSManagedObject]) {
     var insertions: (new: [NSManagedObject], known: [NSManagedObject]) = ([], [])
     for key in keys {
       if let object = registry.object(key) {
@@ -21,7 +24,7 @@ extension NSManagedObjectContext {
     let objects = insertions.new + insertions.known
     if isChild {
       // A child's faults have no rows of their own.
-      showToOwners(objects.map(\.key))
+      if showingToOwners { showToOwners(objects.map(\.key)) }
     } else {
       for object in objects where object.snapshot != nil {
         invalidateInverses(of: object, before: nil)
@@ -48,8 +51,28 @@ extension NSManagedObjectContext {
     }
   }
 
+  /// The objects of those rows that a plan finds, without regard to its offset and limit.
+  ///
+  /// No object is made of other rows, if the store can find the matches; else of a portion at a time.
+  func matchingObjects(of keys: [ObjectKey], for plan: FetchPlan) throws -> [NSManagedObject] {
+    var (stored, others): ([ObjectKey], [ObjectKey]) = ([], [])
+    for key in keys {
+      guard let (_, binding) = template(of: key, for: plan) else { continue }
+      if !isChild, countsRows(plan, binding) { stored.append(key) } else { others.append(key) }
+    }
+    var result = try existingObjects(of: storedMatches(of: stored, plan), for: plan)
+    for start in stride(from: 0, to: others.count, by: Self.rowsOfOnePortion) {
+      let portion = others[start..<min(start + Self.rowsOfOnePortion, others.count)]
+      result += try existingObjects(of: Array(portion), for: plan).filter { matches($0, plan) }
+    }
+    return result
+  }
+
   /// The objects of those rows that exist and whose entity a plan fetches.
-  func existingObjects(of keys: [ObjectKey], for plan: FetchPlan) throws -> [NSManagedObject] {
+  private func existingObjects(
+    of keys: [ObjectKey],
+    for plan: FetchPlan
+  ) throws -> [NSManagedObject] {
     let objects = keys.compactMap { key in
       template(of: key, for: plan).map { template, binding in
         makeFault(key, template: template, binding: binding)

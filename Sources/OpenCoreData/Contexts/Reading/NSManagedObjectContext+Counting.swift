@@ -17,7 +17,7 @@ extension NSManagedObjectContext {
   }
 
   /// Whether a store answers the fetch of a plan, and for some of its objects, by itself.
-  private func countsRows(_ plan: FetchPlan, _ binding: StoreBinding) -> Bool {
+  func countsRows(_ plan: FetchPlan, _ binding: StoreBinding) -> Bool {
     !binding.isContextual
       && !binding.leavesToGraph(plan.rowFetch(.count, sorted: false, limited: false))
   }
@@ -39,7 +39,7 @@ extension NSManagedObjectContext {
     return try below - matchCount(below: Array(replaced), plan) + present
   }
 
-  private func matches(_ object: NSManagedObject, _ plan: FetchPlan) -> Bool {
+  func matches(_ object: NSManagedObject, _ plan: FetchPlan) -> Bool {
     !object.state.contains(.deleted) && plan.predicate?.evaluate(with: object) ?? true
   }
 
@@ -82,21 +82,43 @@ extension NSManagedObjectContext {
     return count
   }
 
-  /// SQLite binds a parameter for each object, of which a statement has a limited number (sqlite.org/limits.html).
-  private static let objectsPerCount = 5_000
-
   /// How many of some objects match as the stores have them.
   private func storedMatchCount(of keys: [ObjectKey], _ plan: FetchPlan) throws -> Int {
+    var count = 0
+    try eachPortion(of: keys, plan) { count += try storedCount($0, $1, limited: false) }
+    return count
+  }
+
+  /// Those of some objects that match as the stores have them.
+  func storedMatches(of keys: [ObjectKey], _ plan: FetchPlan) throws -> [ObjectKey] {
+    var found: [ObjectKey] = []
+    try eachPortion(of: keys, plan) { plan, binding in
+      let fetch = plan.rowFetch(.references, sorted: false, limited: false)
+      for reference in try rows(of: binding)?.referenceList(fetch) ?? ReferenceList() {
+        found.append(ObjectKey(store: binding.number, reference: reference))
+      }
+    }
+    return found
+  }
+
+  /// SQLite binds a parameter for each object, of which a statement has a limited number (sqlite.org/limits.html).
+  private static let objectsOfOneFetch = 5_000
+
+  /// Passes plans that each find some of the objects, in the store where these are.
+  private func eachPortion(
+    of keys: [ObjectKey],
+    _ plan: FetchPlan,
+    _ body: (FetchPlan, StoreBinding) throws -> Void
+  ) throws {
     let stored = keys.compactMap { key -> (ObjectKey, ObjectTemplate, StoreBinding)? in
       guard !key.isTemporary, let (template, binding) = template(of: key, for: plan),
         plan.isAffected(binding)
       else { return nil }
       return (key, template, binding)
     }
-    var count = 0
     for (_, group) in Dictionary(grouping: stored, by: \.0.store) {
-      for start in stride(from: 0, to: group.count, by: Self.objectsPerCount) {
-        let portion = group[start..<min(start + Self.objectsPerCount, group.count)]
+      for start in stride(from: 0, to: group.count, by: Self.objectsOfOneFetch) {
+        let portion = group[start..<min(start + Self.objectsOfOneFetch, group.count)]
         let identifiers = portion.map { key, template, binding in
           NSManagedObjectID(key: key, binding: binding, template: template)
         }
@@ -105,9 +127,8 @@ extension NSManagedObjectContext {
         plan.predicate = NSCompoundPredicate(
           andPredicateWithSubpredicates: [isOneOfThem] + (plan.predicate.map { [$0] } ?? [])
         )
-        count += try storedCount(plan, group[0].2, limited: false)
+        try body(plan, group[0].2)
       }
     }
-    return count
   }
 }

@@ -225,15 +225,17 @@ extension NSManagedObjectContext {
   func notifyChildren(
     _ changes: ChangedObjects,
     _ unannounced: UnannouncedRows = UnannouncedRows(),
+    reportingOwners: Bool = true,
     except source: NSManagedObjectContext? = nil
   ) {
     let children = children
     guard !children.isEmpty else { return }
-    let rows = ChangedRows(
+    var rows = ChangedRows(
       inserted: (changes.inserted + unannounced.inserted).map(\.key),
       updated: (changes.updated + changes.refreshed).map(\.key) + unannounced.updated,
       deleted: changes.deleted.map(\.key) + unannounced.deleted
     )
+    rows.reportsOwners = reportingOwners
     for child in children where child !== source && child.automaticallyMergesChangesFromParent {
       child.enqueueMerge(rows)
     }

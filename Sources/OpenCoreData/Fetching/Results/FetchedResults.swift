@@ -162,7 +162,7 @@ final class FetchedResults: @unchecked Sendable {
       }
       // Without a predicate the list has the objects of all rows since they were inserted.
       let found =
-        try plan.predicate == nil ? [] : context.existingObjects(of: rows.updated, for: plan)
+        try plan.predicate == nil ? [] : context.matchingObjects(of: rows.updated, for: plan)
       let known = rows.inserted + found
       if !known.isEmpty { try follow(FetchedResultsTracker.Turn(known: known), plan) }
     } catch {

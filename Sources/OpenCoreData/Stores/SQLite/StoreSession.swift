@@ -111,6 +111,10 @@ final class StoreSession: ForwardingRowStore, @unchecked Sendable {
     try store.orderedRows(references, by: self, isCaching: false)
   }
 
+  func linkRows(_ references: [RowReference]) throws -> [Row?] {
+    try store.linkRows(references, by: self)
+  }
+
   func destinations(
     of relationship: NSRelationshipDescription,
     from sources: [RowReference]

@@ -39,8 +39,8 @@ package struct ReadPlan: Sendable {
     self.single = single
   }
 
-  /// Creates a plan for the entities of one table.
-  init(entities: [EntityTable]) {
+  /// Creates a plan for the entities of one table; with `linksAlone`, attributes are not read.
+  init(entities: [EntityTable], linksAlone: Bool = false) {
     var terms = ["t0.Z_PK", "t0.Z_ENT", "t0.Z_OPT"]
     var positions: [String: Int] = [:]
     func position(of term: String) -> Int {
@@ -52,7 +52,9 @@ package struct ReadPlan: Sendable {
     var steps: [Int32: [Step]] = [:]
     for entity in entities {
       steps[entity.number] = entity.columns.map { column in
-        guard column.isStored else { return Step(position: 0, form: .none) }
+        guard column.isStored, !linksAlone || column.form.isReference else {
+          return Step(position: 0, form: .none)
+        }
         let own = position(of: "t0.\(column.name)")
         let form: Step.Form
         switch column.form {

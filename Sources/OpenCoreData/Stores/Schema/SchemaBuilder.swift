@@ -104,7 +104,9 @@ struct SchemaBuilder {
       joins: joins
     )
     for table in entities {
-      table.plan = ReadPlan(entities: entities.filter { table.numbers.contains($0.number) })
+      let members = entities.filter { table.numbers.contains($0.number) }
+      table.plan = ReadPlan(entities: members)
+      table.linkPlan = ReadPlan(entities: members, linksAlone: true)
       table.ownPlan = ReadPlan(entities: [table])
       table.links = table.layout.toManys.map { link(for: $0.description, joins: joins) }
       table.cleanup = cleanup(of: table, joins: joins)

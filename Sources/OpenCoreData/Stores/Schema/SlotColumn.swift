@@ -19,6 +19,14 @@ package struct SlotColumn: Sendable {
     case keyAndEntity(companion: String, isColumn: Bool)
     /// The key of a row of an entity in another store's configuration.
     case foreignKey
+
+    /// Whether the value is a reference to a row of the store.
+    var isReference: Bool {
+      switch self {
+      case .key, .keyAndEntity: true
+      default: false
+      }
+    }
   }
 
   package var name: String

@@ -127,6 +127,8 @@ package final class EntityTable: @unchecked Sendable {
   package internal(set) var plan = ReadPlan.empty
   /// The plan for a fetch of this entity only.
   package internal(set) var ownPlan = ReadPlan.empty
+  /// The plan that reads the to-ones alone of this entity and its subentities.
+  var linkPlan = ReadPlan.empty
   /// The statements that write the entity's own rows.
   package let write: WritePlan
   /// The bits of `ZCOLUMNS`.

@@ -61,6 +61,10 @@ extension SQLiteStore: ReadSource {
     try orderedRows(references, by: self, isCaching: false)
   }
 
+  package func linkRows(_ references: [RowReference]) throws -> [Row?] {
+    try linkRows(references, by: self)
+  }
+
   package func destinations(
     of relationship: NSRelationshipDescription,
     from sources: [RowReference]
@@ -156,6 +160,19 @@ extension SQLiteStore {
     return rows
   }
 
+  /// Rows of which the attributes may be null; none of them is cached.
+  func linkRows(_ references: [RowReference], by source: some ReadSource) throws -> [Row?] {
+    var rows = cache.rows(references)
+    let unknown = rows.indices.filter { rows[$0] == nil }
+    guard !unknown.isEmpty else { return rows }
+    try source.reading { connection, _ in
+      try eachRow(unknown.map { references[$0] }, \.linkPlan, from: connection) { place, row in
+        rows[unknown[place]] = row
+      }
+    }
+    return rows
+  }
+
   /// The row as a connection reads it; nil where it was deleted.
   func readRow(_ reference: RowReference, from connection: StoreConnection) throws -> Row? {
     let entity = try table(of: reference)
@@ -182,14 +199,16 @@ extension SQLiteStore {
   /// Reads rows, and passes the body each row with the indexes at which it was asked for.
   private func eachRow(
     _ references: [RowReference],
+    _ plan: KeyPath<EntityTable, ReadPlan> = \.plan,
     from connection: StoreConnection,
     _ body: (Int, Row) -> Void
   ) throws {
     for part in SortedReferences(references).parts {
       let entity = try table(of: RowReference(entityNumber: part.number, key: 0))
+      let plan = entity[keyPath: plan]
       for span in KeySpans(part.keys) {
         let statement = try connection.connection.statement(
-          "SELECT \(entity.plan.selection) FROM \(entity.table) AS t0 WHERE t0.Z_PK "
+          "SELECT \(plan.selection) FROM \(entity.table) AS t0 WHERE t0.Z_PK "
             + span.condition
         )
         span.bind(to: statement)
@@ -198,7 +217,7 @@ extension SQLiteStore {
         while try statement.step() {
           let key = statement.int64(0)
           guard var index = cursor.find(key),
-            let row = try coding.row(statement, entity.plan, connection.builder)
+            let row = try coding.row(statement, plan, connection.builder)
           else { continue }
           while index < span.indices.upperBound, part.keys[index] == key {
             body(part.place(index), row)

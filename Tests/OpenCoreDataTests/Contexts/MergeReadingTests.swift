@@ -1,0 +1,258 @@
+import Foundation
+import OpenCoreData
+import Testing
+
+#if canImport(Glibc)
+import Glibc
+#endif
+
+/// An article, which counts in its context how often a row was read into an object.
+final class ReadArticle: NSManagedObject {
+  override func awakeFromFetch() {
+    guard let notes = managedObjectContext?.userInfo else { return }
+    notes["read"] = Self.readCount(notes) + 1
+  }
+
+  static func readCount(_ notes: NSMutableDictionary) -> Int { notes["read"] as? Int ?? 0 }
+}
+
+/// What a merge reads of rows that the context has no objects of.
+@Suite("Merges of rows without objects")
+struct MergeReadingTests {
+  /// Topics with articles, and contexts of two coordinators on one file.
+  private struct World {
+    let folder: ScratchFolder
+    let context: NSManagedObjectContext
+    let other: NSManagedObjectContext
+
+    init(articles: Int, type: NSPersistentStore.StoreType = .sqlite) throws {
+      folder = try ScratchFolder()
+      let coordinator = NSPersistentStoreCoordinator(managedObjectModel: Self.model())
+      try coordinator.addPersistentStore(type: type, at: folder.file("articles"))
+      context = PhotoAlbum.context(coordinator)
+      if type == .sqlite {
+        let second = NSPersistentStoreCoordinator(managedObjectModel: Self.model())
+        try second.addPersistentStore(type: .sqlite, at: folder.file("articles"))
+        other = PhotoAlbum.context(second)
+      } else {
+        other = PhotoAlbum.context(coordinator)
+      }
+      try other.performAndWait {
+        let topics = ["first", "second"].map { other.insert("Topic", ["name": $0]) }
+        for number in 0..<articles {
+          let article = other.insert("Article", ["number": number, "title": "old"])
+          article.setValue(topics[0], forKey: "topic")
+        }
+        try other.save()
+      }
+    }
+
+    private static func model() -> NSManagedObjectModel {
+      let title = ModelParts.text("title") { $0.isOptional = true }
+      let topic = ModelParts.entity("Topic", [ModelParts.text("name")])
+      let article = ModelParts.entity("Article", [ModelParts.number("number"), title])
+      article.managedObjectClassName = NSStringFromClass(ReadArticle.self)
+      let articles = ModelParts.relate(topic, "articles", toMany: true, article, "topic")
+      articles.isOptional = true
+      articles.inverseRelationship?.isOptional = true
+      return MigrationBench.model(topic, article)
+    }
+
+    /// Changes all articles in the other context; returns the notification of the save.
+    func change(
+      _ body: (NSManagedObject, Int, _ topics: [NSManagedObject]) -> Void
+    ) throws -> Notification {
+      try other.performAndWait {
+        nonisolated(unsafe) var notification: Notification?
+        let observer = NotificationCenter.default.addObserver(
+          forName: .NSManagedObjectContextDidSave,
+          object: other,
+          queue: nil
+        ) { notification = $0 }
+        defer { NotificationCenter.default.removeObserver(observer) }
+        let topics = try other.all("Topic", by: "name")
+        for (number, article) in try other.all("Article", by: "number").enumerated() {
+          body(article, number, topics)
+        }
+        try other.save()
+        return try #require(notification)
+      }
+    }
+
+    /// The identifiers of a notification's updated articles.
+    func articles(_ notification: Notification) -> [NSManagedObjectID] {
+      let objects = notification.userInfo?[NSUpdatedObjectsKey] as? Set<NSManagedObject> ?? []
+      return objects.filter { $0.entity.name == "Article" }.map(\.objectID)
+    }
+  }
+
+  private final class Recorder: NSObject, NSFetchedResultsControllerDelegate {
+    var inserted: [Int?] = []
+
+    func controller(
+      _ controller: NSFetchedResultsController<any NSFetchRequestResult>,
+      didChange anObject: Any,
+      at indexPath: IndexPath?,
+      for type: NSFetchedResultsChangeType,
+      newIndexPath: IndexPath?
+    ) {
+      guard type == .insert, let object = anObject as? NSManagedObject else { return }
+      inserted.append(object.value(forKey: "number") as? Int)
+    }
+  }
+
+  @Test(
+    "A controller makes objects of those changed rows alone that match its predicate",
+    arguments: [NSPersistentStore.StoreType.sqlite, .inMemory]
+  )
+  func controllers(type: NSPersistentStore.StoreType) throws {
+    let world = try World(articles: 1200, type: type)
+    let context = world.context
+    let request = NSFetchRequest<NSManagedObject>(entityName: "Article")
+    request.predicate = NSPredicate(format: "title == 'new' AND topic.name == 'first'")
+    request.sortDescriptors = [NSSortDescriptor(key: "number", ascending: true)]
+    let recorder = Recorder()
+    let controller = try context.performAndWait {
+      let controller = NSFetchedResultsController(
+        fetchRequest: request,
+        managedObjectContext: context,
+        sectionNameKeyPath: nil,
+        cacheName: nil
+      )
+      controller.delegate = recorder
+      try controller.performFetch()
+      return controller
+    }
+    let notification = try world.change { article, number, _ in
+      article.setValue(number % 400 == 7 ? "new" : "newer", forKey: "title")
+    }
+    context.performAndWait {
+      context.mergeChanges(fromContextDidSave: notification)
+      #expect(recorder.inserted == [7, 407, 807])
+      #expect(controller.fetchedObjects?.count == 3)
+      #expect(ReadArticle.readCount(context.userInfo) == 3)
+      #expect(context.registeredObjects.count <= 4)
+    }
+  }
+
+  @Test("A controller of a child context takes the changed rows that match")
+  func childContext() throws {
+    let world = try World(articles: 1200)
+    let child = NSManagedObjectContext(.privateQueue)
+    child.parent = world.context
+    child.automaticallyMergesChangesFromParent = true
+    let request = NSFetchRequest<NSManagedObject>(entityName: "Article")
+    request.predicate = NSPredicate(format: "title == 'new'")
+    request.sortDescriptors = [NSSortDescriptor(key: "number", ascending: true)]
+    let recorder = Recorder()
+    let controller = try child.performAndWait {
+      let controller = NSFetchedResultsController(
+        fetchRequest: request,
+        managedObjectContext: child,
+        sectionNameKeyPath: nil,
+        cacheName: nil
+      )
+      controller.delegate = recorder
+      try controller.performFetch()
+      return controller
+    }
+    let notification = try world.change { article, number, _ in
+      article.setValue(number % 400 == 7 ? "new" : "newer", forKey: "title")
+    }
+    world.context.performAndWait { world.context.mergeChanges(fromContextDidSave: notification) }
+    // The child's merge was queued before.
+    child.performAndWait {
+      #expect(recorder.inserted == [7, 407, 807])
+      #expect(controller.fetchedObjects?.count == 3)
+    }
+  }
+
+  /// The statements that a body prints with `-com.apple.CoreData.SQLDebug 1`, and the rows that each found.
+  private func statements(
+    _ result: ExitTest.Result?
+  ) throws -> [(sql: Substring, rows: Int)] {
+    let text = String(decoding: try #require(result).standardErrorContent, as: UTF8.self)
+    let lines = text.split(separator: "\n").drop { $0 != Self.mark }.dropFirst()
+      .prefix { $0 != Self.mark }
+    var found: [(Substring, Int)] = []
+    var last: Substring = ""
+    for line in lines {
+      if line.hasPrefix("CoreData: sql: SELECT") { last = line }
+      guard line.hasPrefix("CoreData: annotation: total fetch"), line.hasSuffix(" rows.") else {
+        continue
+      }
+      found.append((last, line.split(separator: " ").compactMap { Int($0) }.last ?? -1))
+    }
+    return found
+  }
+
+  /// Encloses the lines of the part that is measured.
+  private static let mark = "the merge"
+
+  private static func printMark() {
+    FileHandle.standardError.write(Data((mark + "\n").utf8))
+  }
+
+  @Test("The save of a context makes another one read no row that it has no object of")
+  func saves() async throws {
+    let result = await #expect(
+      processExitsWith: .success,
+      observing: [\.standardErrorContent]
+    ) {
+      setenv("com.apple.CoreData.SQLDebug", "1", 1)
+      let world = try World(articles: 50)
+      let context = world.context
+      let topics = try context.performAndWait {
+        let topics = try context.all("Topic", by: "name")
+        // Only the articles of the second topic, of which there are none, are loaded.
+        precondition((topics[1].value(forKey: "articles") as? NSSet)?.count == 0)
+        return topics
+      }
+      let notification = try world.change { article, number, topics in
+        article.setValue("new", forKey: "title")
+        if number == 7 { article.setValue(topics[1], forKey: "topic") }
+      }
+      context.performAndWait {
+        Self.printMark()
+        context.mergeChanges(fromContextDidSave: notification)
+        Self.printMark()
+        precondition((topics[1].value(forKey: "articles") as? NSSet)?.count == 1)
+      }
+    }
+    let read = try statements(result).filter { $0.sql.contains("ZARTICLE") }
+    #expect(read.isEmpty)
+  }
+
+  @Test("Of rows without owners only the references are read, in portions")
+  func rowsWithoutOwners() async throws {
+    let result = await #expect(
+      processExitsWith: .success,
+      observing: [\.standardErrorContent]
+    ) {
+      setenv("com.apple.CoreData.SQLDebug", "1", 1)
+      let world = try World(articles: 2500)
+      let context = world.context
+      let topics = try context.performAndWait {
+        let topics = try context.all("Topic", by: "name")
+        precondition((topics[1].value(forKey: "articles") as? NSSet)?.count == 0)
+        return topics
+      }
+      let notification = try world.change { article, number, topics in
+        article.setValue("new", forKey: "title")
+        if number == 7 { article.setValue(topics[1], forKey: "topic") }
+      }
+      context.performAndWait {
+        Self.printMark()
+        NSManagedObjectContext.mergeChanges(
+          fromRemoteContextSave: [NSUpdatedObjectIDsKey: world.articles(notification)],
+          into: [context]
+        )
+        Self.printMark()
+        precondition((topics[1].value(forKey: "articles") as? NSSet)?.count == 1)
+      }
+    }
+    let read = try statements(result).filter { $0.sql.contains("ZARTICLE") }
+    #expect(read.map(\.rows).reduce(0, +) == 2500)
+    #expect(read.allSatisfy { $0.rows <= 1000 && !$0.sql.contains("ZTITLE") })
+  }
+}
