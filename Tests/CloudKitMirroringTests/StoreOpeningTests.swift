@@ -55,6 +55,34 @@ struct StoreOpeningTests {
     try await phone.quit()
   }
 
+  @Test("A launch without a save before it reads no objects that were never sent")
+  func idleLaunchReadsNothing() async throws {
+    let world = try await World()
+    let phone = try await offlineDevice(world)
+    try phone.save { _ = $0.make("Post", ["title": "a"]) }
+    let mirror = try #require(phone.container.storeMirrors.first)
+    while try mirror.write(MirrorAuthor.setup, { try $0.scan(limit: 10) }) {}
+    func base() throws -> MirrorValue? {
+      let mirror = try #require(phone.container.storeMirrors.first)
+      return try mirror.read { try $0.record(entity: "Post", key: 1)?.base?["CD_title"] }
+    }
+    try await relaunch(phone)
+    #expect(try base() == .string("a"))
+    // What a launch would replace if it read the object.
+    let launched = try #require(phone.container.storeMirrors.first)
+    try launched.write(MirrorAuthor.setup) { session in
+      var record = try #require(try session.metadata.record(entity: "Post", key: 1))
+      record.base?["CD_title"] = .string("marked")
+      try session.metadata.update(record)
+    }
+    try await relaunch(phone)
+    #expect(try base() == .string("marked"))
+    try phone.save { _ = $0.make("Post", ["title": "b"]) }
+    try await relaunch(phone)
+    #expect(try base() == .string("a"))
+    try await phone.quit()
+  }
+
   @Test("Launches without a save add nothing while no user signs in")
   func idleLaunches() async throws {
     let world = try await World()

@@ -37,6 +37,15 @@ extension MirrorMetadata {
     )
   }
 
+  /// Whether one of some such records has no values that an opening of the store has trusted.
+  func hasUntrusted(limit: Int) throws -> Bool {
+    try connection.scalar(
+      "SELECT 1 FROM (SELECT BASE FROM WSMIRROR_RECORD WHERE " + Self.waiting(deletionsOnly: false)
+        + " AND TAG IS NULL AND PK IS NOT NULL AND SENTKIND = 0 LIMIT ?) WHERE BASE IS NULL LIMIT 1",
+      [.integer(Int64(limit))]
+    ) != nil
+  }
+
   /// Whether there is an object that the server has not confirmed, sent or not.
   func hasUnconfirmedRecord() throws -> Bool {
     try connection.scalar(

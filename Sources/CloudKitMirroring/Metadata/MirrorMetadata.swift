@@ -172,6 +172,9 @@ package struct MirrorMetadata {
     case historyTransaction
     /// The last folded change of the transaction after that one, while it is folded in parts.
     case historyChange
+    /// The last history transaction when an opening of the store made the values of objects that were never sent
+    /// their base.
+    case trustedTransaction
     /// The record name of the user whose database the store mirrors.
     case userRecordName
     /// The container that the store is mirrored with.

@@ -124,6 +124,22 @@ extension MirrorSession {
     return records.count == limit ? records.last?.id : nil
   }
 
+  /// Makes the values that this opening finds the base of objects that were never sent.
+  ///
+  /// Where nothing was saved since the last opening did so, their objects have the same values still: an app that
+  /// is launched without a connection does not read them again.
+  private func trustNeverSentAtOpening() throws {
+    let last = try rows.lastTransactionNumber()
+    let limit = Int(Self.foldedAtOpening)
+    guard
+      try metadata.integer(.trustedTransaction) != last || metadata.hasUntrusted(limit: limit)
+    else { return }
+    if let next = try trustNeverSent(after: 0, limit: limit) {
+      try continueTrusting(after: next)
+    }
+    try metadata.setMeta(.trustedTransaction, .integer(last))
+  }
+
   /// The number of changes in the history and of objects that the opening of a store handles.
   private static let foldedAtOpening: Int64 = 1000
 
@@ -149,9 +165,7 @@ extension MirrorSession {
       return try continueTrusting(after: 0)
     }
     try foldHistory()
-    if let next = try trustNeverSent(after: 0, limit: Int(Self.foldedAtOpening)) {
-      try continueTrusting(after: next)
-    }
+    try trustNeverSentAtOpening()
     // Links too: a deletion in the feed finds them.
     _ = try compareEdges(limit: Int(Self.foldedAtOpening))
     try metadata.noteUnsentEdges()
