@@ -76,4 +76,34 @@ struct BatchSizeTests {
     #expect(sent.count == 12)
     try await phone.quit()
   }
+
+  @Test("A batch that is settled in part stays open, and then only the rest of it is settled")
+  func settledInPart() async throws {
+    let world = try await World()
+    let phone = try await ScriptedDevice("phone", in: world)
+    await phone.mirror.stopAndFinish()
+    try phone.save { context in
+      for title in ["a", "b"] { _ = context.make("Post", ["title": title]) }
+    }
+    try phone.mirror.write(MirrorAuthor.exporting) { session in
+      try session.foldHistory()
+      let batch = try #require(try session.assembleBatch(limits: .init()))
+      let outcomes = batch.operations.map { _ in CloudOutcome.batchFailed }
+      func sequences() throws -> [Int64?] {
+        try batch.operations.map { try session.metadata.record(named: $0.name)?.sequence }
+      }
+      let first = try session.settle(batch, outcomes, part: 0..<1, fetched: [:])
+      #expect(first.requeued == 1)
+      #expect(first.files.isEmpty)
+      #expect(try sequences() == [nil, batch.sequence])
+      #expect(try session.metadata.openBatch() != nil)
+      // As after a crash between the two parts.
+      let repeated = try session.settle(batch, outcomes, fetched: [:])
+      #expect(repeated.requeued == 1)
+      #expect(try sequences() == [nil, nil])
+      #expect(try session.metadata.openBatch() == nil)
+      #expect(try session.assembleBatch(limits: .init())?.operations.count == 2)
+    }
+    try await phone.quit()
+  }
 }
