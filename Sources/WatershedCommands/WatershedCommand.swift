@@ -21,7 +21,8 @@ public struct WatershedCommand: AsyncParsableCommand {
       RecordsCommand.self, ZonesCommand.self, ChangesCommand.self, SubscriptionsCommand.self,
       SharesCommand.self, AssetsCommand.self, BackupCommand.self, ConfigCommand.self,
       MailCommand.self,
-      DoctorCommand.self, AuditCommand.self, ExplainCommand.self, CktoolCommand.self,
+      DoctorCommand.self, LogsCommand.self, AuditCommand.self, ExplainCommand.self,
+      CktoolCommand.self,
       SimulateCommand.self,
     ]
   )

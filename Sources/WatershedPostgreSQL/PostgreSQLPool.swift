@@ -7,6 +7,8 @@ import Synchronization
 package final class PostgreSQLPool: Sendable {
   private struct State {
     var idle: [PostgreSQLConnection] = []
+    var used = 0
+    var opened = 0
     var isClosed = false
     var losses = 0
   }
@@ -44,17 +46,25 @@ package final class PostgreSQLPool: Sendable {
     }
   }
 
+  /// The connections that a thread has now, the idle ones, and all that were opened so far.
+  package var counts: (used: Int, idle: Int, opened: Int) {
+    state.withLock { ($0.used, $0.idle.count, $0.opened) }
+  }
+
   /// Runs the body with a connection.
   ///
   /// A broken connection is not kept, nor one to a server that accepts no writes: another host of
   /// the URL may accept them.
   package func use<Result>(_ body: (PostgreSQLConnection) throws -> Result) throws -> Result {
     let connection = try state.withLock { $0.idle.popLast() } ?? open()
+    state.withLock { $0.used += 1 }
     var isOfUse = true
     defer {
-      if isOfUse, !connection.isBroken {
-        state.withLock { state in
-          if !state.isClosed, state.idle.count < Self.idleLimit { state.idle.append(connection) }
+      let isKept = isOfUse && !connection.isBroken
+      state.withLock { state in
+        state.used -= 1
+        if isKept, !state.isClosed, state.idle.count < Self.idleLimit {
+          state.idle.append(connection)
         }
       }
     }
@@ -75,6 +85,7 @@ package final class PostgreSQLPool: Sendable {
     try connection.queue("SET lock_timeout = \(Self.lockTimeout)")
     try connection.queue("SET statement_timeout = \(Self.statementTimeout)")
     try connection.flush()
+    state.withLock { $0.opened += 1 }
     return connection
   }
 

@@ -70,6 +70,12 @@ final class CommandProcess: @unchecked Sendable {
     try await CommandProcess(arguments).finish()
   }
 
+  /// Runs the program to its end, which has to be a success.
+  static func expect(_ arguments: String...) async throws {
+    let outcome = try await CommandProcess(arguments).finish()
+    try #require(outcome.exitCode == 0, "\(arguments): \(outcome.errors)")
+  }
+
   /// The next line of the output, as soon as it is written; nil at the end.
   func nextLine() async throws -> String? {
     try await onThread { [self] in readLine() }

@@ -81,7 +81,12 @@ struct DeskTests {
         String(match.output).replacing(/_(bucket|count|sum)$/, with: "")
       }
       #expect(names.count > 15)
-      for name in names where name != "watershed_certificate_expiry_time_seconds" {
+      // Those of a server with TLS, with PostgreSQL, and after an hour.
+      let absent = [
+        "watershed_certificate_expiry_time_seconds", "watershed_postgresql_connections",
+        "watershed_postgresql_connections_opened_total", "watershed_asset_bytes",
+      ]
+      for name in names where !absent.contains(name) {
         #expect(after.contains("# TYPE \(name) "), "\(name)")
       }
     }
@@ -102,6 +107,134 @@ struct DeskTests {
       #expect(try object(status.output)["users"] as? Int == 1)
       let doctor = try await CommandProcess.run("doctor", "--data", data)
       #expect(doctor.output.contains("1 account, 1 container\""), "\(doctor.output)")
+    }
+  }
+
+  @Test(
+    "A container is deleted after a question that counts what goes, beside a stopped server too"
+  )
+  func containers() async throws {
+    try await withServer { data, _ in
+      func run(_ words: String...) async throws -> CommandProcess.Outcome {
+        try await CommandProcess(["containers"] + words + ["--data", data]).finish()
+      }
+      let own = try await run("delete", "iCloud.a", "--yes")
+      #expect(own.exitCode == 1)
+      #expect(own.errors.contains("the container of this server's configuration"), "\(own.errors)")
+      let unknown = try await run("delete", "iCloud.none", "--yes")
+      #expect(unknown.exitCode == 1)
+      #expect(unknown.errors.contains("next: watershed containers list"), "\(unknown.errors)")
+      #expect(try await run("create", "iCloud.b").exitCode == 0)
+      let note = try await CommandProcess(
+        ["records", "create", "--data", data, "--container-id", "iCloud.b", "--user", "demo"]
+          + ["--record-type", "Note", "--fields-json", "{}"]
+      ).finish()
+      #expect(note.exitCode == 0, "\(note.errors)")
+      let silent = try await run("delete", "iCloud.b")
+      #expect(silent.exitCode == 64)
+      #expect(silent.errors.contains("delete iCloud.b: 1 person, 1 record, "), "\(silent.errors)")
+      let trial = try await run("delete", "iCloud.b", "--dry-run")
+      #expect(trial.exitCode == 0)
+      #expect(try await run("list").output.contains("iCloud.b"))
+      let done = try await run("delete", "iCloud.b", "--yes", "--output", "json")
+      #expect(done.exitCode == 0, "\(done.errors)")
+      let deleted = try object(done.output)["deleted"] as? [String: Any]
+      #expect(deleted?["people"] as? Int == 1)
+      #expect(deleted?["records"] as? Int == 1)
+      #expect(try await !run("list").output.contains("iCloud.b"))
+      #expect(try await run("create", "iCloud.c").exitCode == 0)
+      let copy = data + "-stopped"
+      try await CommandProcess.expect("backup", "create", copy + ".backup", "--data", data)
+      try await CommandProcess.expect(
+        "backup",
+        "restore",
+        copy + ".backup",
+        "--data",
+        copy,
+        "--yes"
+      )
+      try await CommandProcess.expect("containers", "delete", "iCloud.c", "--yes", "--data", copy)
+      let left = try await CommandProcess.run("containers", "list", "--data", copy)
+      #expect(!left.output.contains("iCloud.c"))
+      #expect(left.output.contains("iCloud.a"))
+    }
+  }
+
+  @Test("logs lists the last requests, follows them, and has nothing of a stopped server")
+  func logs() async throws {
+    try await withServer { data, _ in
+      let place = ["--data", data]
+      let follower = try CommandProcess(
+        ["logs", "--follow", "--output", "ndjson", "--endpoint", "zones/list"] + place
+      )
+      let zones = ["zones", "list", "--container-id", "iCloud.a", "--user", "demo"] + place
+      #expect(try await CommandProcess(zones).finish().exitCode == 0)
+      let line = try object(try #require(try await follower.nextLine()))
+      #expect(line["userName"] as? String == "demo")
+      #expect(line["outcome"] as? String == "OK")
+      follower.terminate()
+      _ = try await follower.finish()
+      let listed = try await CommandProcess(["logs", "--user", "demo"] + place).finish()
+      let requests = try #require(try object(listed.output)["requests"] as? [[String: Any]])
+      #expect(requests.map { $0["endpoint"] as? String } == ["records/modify", "zones/list"])
+      #expect(requests.first?["recordTypes"] as? [String] == ["Note"])
+      let none = try await CommandProcess(["logs", "--errors"] + place).finish()
+      #expect((try object(none.output)["requests"] as? [Any])?.isEmpty == true, "\(none.output)")
+      let text = try await CommandProcess(["logs", "--output", "text"] + place).finish()
+      #expect(text.output.hasPrefix("TIME "))
+      let both = try await CommandProcess(["logs", "--follow", "--output", "json"] + place).finish()
+      #expect(both.exitCode == 64)
+      let copy = data + "-copy"
+      try await CommandProcess.expect("backup", "create", copy + ".backup", "--data", data)
+      try await CommandProcess.expect(
+        "backup",
+        "restore",
+        copy + ".backup",
+        "--data",
+        copy,
+        "--yes"
+      )
+      let stopped = try await CommandProcess.run("logs", "--data", copy)
+      #expect(stopped.exitCode == 69)
+      #expect(stopped.errors.contains("[SERVER_STOPPED]"), "\(stopped.errors)")
+    }
+  }
+
+  @Test("cktool reaches the public database with the operator's token, as in Apple's example")
+  func cktool() async throws {
+    try await withServer { data, _ in
+      let place =
+        ["--team-id", "WATERSHED0", "--container-id", "iCloud.a", "--environment"]
+        + ["development", "--database-type", "public", "--data", data, "--output", "json"]
+      let made = try await CommandProcess(
+        ["cktool", "create-record", "--record-type", "Country", "--record-name", "c"]
+          + ["--fields-json", #"{"name":{"type":"stringType","value":"Chile"}}"#] + place
+      ).finish()
+      #expect(made.exitCode == 0, "\(made.errors)")
+      let index = try await CommandProcess.run(
+        "schema",
+        "add-index",
+        "--record-type",
+        "Country",
+        "--field",
+        "name",
+        "--index",
+        "QUERYABLE",
+        "--container-id",
+        "iCloud.a",
+        "--data",
+        data
+      )
+      #expect(index.exitCode == 0, "\(index.errors)")
+      let found = try await CommandProcess(
+        ["cktool", "query-records", "--record-type", "Country", "--filters", "name == Chile"]
+          + place
+      ).finish()
+      #expect((try object(found.output)["records"] as? [Any])?.count == 1, "\(found.output)")
+      let deleted = try await CommandProcess(
+        ["cktool", "delete-record", "--record-name", "c"] + place
+      ).finish()
+      #expect(deleted.exitCode == 0, "\(deleted.errors)")
     }
   }
 

@@ -18,6 +18,8 @@ package enum AdminEndpoint: Hashable, Sendable {
 
   package enum Keys: String, CaseIterable, Sendable { case add, list, remove }
 
+  package enum Requests: String, CaseIterable, Sendable { case list }
+
   package enum Schema: String, CaseIterable, Sendable {
     case diff, export, promote, validate
     case importSchema = "import"
@@ -56,6 +58,7 @@ package enum AdminEndpoint: Hashable, Sendable {
   case containers(Containers)
   case invitations(Invitations)
   case keys(Keys)
+  case requests(Requests)
   case schema(Schema)
   case server(Server)
   case session(Session)
@@ -76,6 +79,7 @@ package enum AdminEndpoint: Hashable, Sendable {
       case "containers": read(AdminEndpoint.containers)
       case "invitations": read(AdminEndpoint.invitations)
       case "keys": read(AdminEndpoint.keys)
+      case "requests": read(AdminEndpoint.requests)
       case "schema": read(AdminEndpoint.schema)
       case "server": read(AdminEndpoint.server)
       case "session": read(AdminEndpoint.session)
@@ -96,6 +100,7 @@ package enum AdminEndpoint: Hashable, Sendable {
     case .containers: "containers"
     case .invitations: "invitations"
     case .keys: "keys"
+    case .requests: "requests"
     case .schema: "schema"
     case .server: "server"
     case .session: "session"
@@ -113,6 +118,7 @@ package enum AdminEndpoint: Hashable, Sendable {
     case .containers(let verb): verb.rawValue
     case .invitations(let verb): verb.rawValue
     case .keys(let verb): verb.rawValue
+    case .requests(let verb): verb.rawValue
     case .schema(let verb): verb.rawValue
     case .server(let verb): verb.rawValue
     case .session(let verb): verb.rawValue
@@ -127,8 +133,10 @@ package enum AdminEndpoint: Hashable, Sendable {
   package static let all: [AdminEndpoint] =
     Assets.allCases.map(Self.assets) + Audit.allCases.map(Self.audit)
     + Backup.allCases.map(Self.backup)
-    + Containers.allCases.map(Self.containers) + Invitations.allCases.map(Self.invitations)
-    + Keys.allCases.map(Self.keys) + Schema.allCases.map(Self.schema)
+    + Containers.allCases.map(Self.containers)
+    + Invitations.allCases.map(Self.invitations)
+    + Keys.allCases.map(Self.keys) + Requests.allCases.map(Self.requests)
+    + Schema.allCases.map(Self.schema)
     + Server.allCases.map(Self.server) + Session.allCases.map(Self.session)
     + Tokens.allCases.map(Self.tokens) + Usage.allCases.map(Self.usage)
     + Users.allCases.map(Self.users)

@@ -59,6 +59,7 @@ extension CloudKitService {
     case .containers(let verb): return try await administerContainers(verb, call)
     case .invitations(.create): return try await createInvitation(call)
     case .keys(let verb): return try await administerKeys(verb, call)
+    case .requests(.list): return try listRequests(call)
     case .schema(let verb): return try await administerSchema(verb, call)
     case .server(let verb): return try await administerServer(verb, call)
     case .session(.start):

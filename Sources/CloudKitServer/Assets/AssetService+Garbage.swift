@@ -27,12 +27,17 @@ extension AssetService {
   /// Safe to run in several processes at once, and again after a crash.
   package func collectGarbage() async throws {
     try await store.removeRemains(before: effects.now - limits.receiptLifetime)
+    var stored = AssetTraffic.Stored()
     for partition in try await store.partitions() {
-      try await collectGarbage(in: partition)
+      try await collectGarbage(in: partition, counting: &stored)
     }
+    traffic.counted(stored)
   }
 
-  private func collectGarbage(in partition: PartitionID) async throws {
+  private func collectGarbage(
+    in partition: PartitionID,
+    counting stored: inout AssetTraffic.Stored
+  ) async throws {
     let files = try await store.files(in: partition)
     let owner = "\(partition.rawValue)"
     let (used, marks, unused) = try storage.read { snapshot in
@@ -59,6 +64,13 @@ extension AssetService {
         batch.removedEntries.append(entry.key)
       }
     }
+    stored.files += files.count
+    stored.bytes += files.reduce(0) { $0 + $1.size }
+    func remove(_ file: StoredAssetFile) async throws {
+      try await store.remove(AssetPlace(partition, file.name))
+      stored.files -= 1
+      stored.bytes -= file.size
+    }
     for file in files {
       let key = DirectoryEntry.Key(.assetGarbage, "\(owner)/\(file.name)")
       let marked = since.removeValue(forKey: key.name)
@@ -67,7 +79,7 @@ extension AssetService {
       if let uploaded, !used.contains(file.name) {
         // By the clocks of both the server that received it and the store.
         guard file.written < lost, uploaded < lost.wireMilliseconds else { continue }
-        try await store.remove(place)
+        try await remove(file)
         batch.removedEntries.append(place.unusedUpload)
         if marked != nil { batch.removedEntries.append(key) }
       } else if used.contains(file.name) {
@@ -76,7 +88,7 @@ extension AssetService {
         if uploaded != nil { batch.removedEntries.append(place.unusedUpload) }
       } else if let marked {
         guard marked <= due else { continue }
-        try await store.remove(place)
+        try await remove(file)
         batch.removedEntries.append(key)
       } else if file.written < fresh {
         // The entry's revision is the time: it has no other content.

@@ -102,7 +102,9 @@ extension AssetService {
       referenceChecksum: digest.checksum,
       blob: place.file
     )
-    return try uploaded(try await recordOnce(value, upload, place, permit), permit)
+    let recorded = try await recordOnce(value, upload, place, permit)
+    traffic.received(Int64(size))
+    return try uploaded(recorded, permit)
   }
 
   /// Replies to an upload whose URL was already used: with the first reply, if it is the same file.
@@ -205,9 +207,12 @@ extension AssetService {
     return StreamedResponse(
       status: status,
       headers: headers,
-      body: .stream(Int64(range.count)) { [store] sink in
+      body: .stream(Int64(range.count)) { [store, traffic] sink in
         guard !range.isEmpty else { return }
-        try await store.read(place, range, into: sink)
+        try await store.read(place, range) { data in
+          try await sink(data)
+          traffic.sent(data.count)
+        }
       }
     )
   }

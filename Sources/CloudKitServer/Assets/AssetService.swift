@@ -13,6 +13,7 @@ package final class AssetService: Sendable {
   let limits: ServiceLimits
   let effects: Effects
   let uploads = UploadLedger()
+  let traffic = AssetTraffic()
   private let databases: DatabaseLookup
   let signer: Signer
   private let address: ServerAddress

@@ -35,6 +35,8 @@ struct ModifyCall: Sendable {
     var note: CommitNotification?
     /// The rows that were added besides records.
     var linkedRows = 0
+    /// The codes of the operations that were refused.
+    var refusals: [ServerErrorCode] = []
   }
 
   var id: PartitionID { database.id }
@@ -106,7 +108,7 @@ struct ModifyCall: Sendable {
     json.endArray()
     guard var batch = plan.batch else {
       json.endObject()
-      return (nil, Outcome(reply: json.finished()))
+      return (nil, Outcome(reply: json.finished(), refusals: plan.refusals))
     }
     if parts.effects.has(.dropTombstone) {
       batch.erasedRecords += batch.records.filter(\.isDeleted).map(\.key)
@@ -135,7 +137,15 @@ struct ModifyCall: Sendable {
     try keep(reply, in: &batch)
     var note = try self.note(of: plan, &batch, input, zones: names)
     try parts.delivery.post(&note, in: &batch, hasSubscribers: !input.subscriptions.isEmpty)
-    return (batch, Outcome(reply: reply, note: note, linkedRows: batch.linkedRowCount))
+    return (
+      batch,
+      Outcome(
+        reply: reply,
+        note: note,
+        linkedRows: batch.linkedRowCount,
+        refusals: plan.refusals
+      )
+    )
   }
 
   // MARK: Replays

@@ -130,6 +130,12 @@ struct ModifyPlan: Sendable {
   }
 
   var items: [Item]
+
+  /// The codes of the refused operations.
+  var refusals: [ServerErrorCode] {
+    items.compactMap { if case .failed(let error, _) = $0 { error.serverErrorCode } else { nil } }
+  }
+
   /// Nil if nothing is to be written.
   var batch: WriteBatch?
   var savedCount = 0

@@ -101,6 +101,9 @@ extension RecordService {
         // Another owner's part may already be written: the error applies to these operations alone.
         let uuid = effects.uuid().uuidString.lowercased()
         let failure = context.stripped(failures.dictionary(of: error, uuid: uuid))
+        RequestSubject.current?.note(
+          refused: part.operations.map { _ in failure.serverErrorCode }
+        )
         records = try part.operations.map { operation in
           var error = failure
           error.recordName = operation.record.recordName

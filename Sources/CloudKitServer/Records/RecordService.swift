@@ -84,6 +84,7 @@ final class RecordService: Sendable {
     let outcome = try await erasing.after(context.container) {
       try await writer.commit(call, to: id)
     }
+    RequestSubject.current?.note(refused: outcome.refusals)
     if let note = outcome.note {
       // A batch that was refused takes no room.
       if isSaving { quotas.add(Int64(bodySize), in: id) }

@@ -38,7 +38,7 @@ extension CloudKitService {
   ) async throws -> WebServiceResponse {
     var context = context
     context.site = SenderAddress(request.clientAddress)?.site
-    RequestSubject.current?.user = context.principal?.userRecordName
+    RequestSubject.current?.note(context)
     try rates.check(context, request)
     try context.checkUser(expected: request.headers[WebServiceName.expectedUser])
     let rules = endpoint.rules
@@ -72,21 +72,35 @@ extension CloudKitService {
     return WebServiceResponse(status: 200, headers: headers, body: body)
   }
 
+  /// Answers a request whose caller was authenticated by other means.
+  func answer(_ endpoint: Endpoint, _ body: Data, _ context: RequestContext) async throws -> Data {
+    try endpoint.rules.admit(context)
+    RequestSubject.current?.note(context)
+    return try await answer(
+      endpoint,
+      APICall(context: context, body: body, bounds: bodyBounds[endpoint])
+    )
+  }
+
   private func answer(_ endpoint: Endpoint, _ call: APICall) async throws -> Data {
     let context = call.context
     switch endpoint {
     case .modifyRecords:
-      return try await records.modify(try call.read(), context, bodySize: call.body.count)
-    case .lookupRecords: return try await records.lookup(try call.read(), context)
-    case .queryRecords: return try await queries.query(try call.read(), context)
+      return try await records.modify(
+        try call.readLogged(),
+        context,
+        bodySize: call.body.count
+      )
+    case .lookupRecords: return try await records.lookup(try call.readLogged(), context)
+    case .queryRecords: return try await queries.query(try call.readLogged(), context)
     case .changedRecords: return try await feeds.changedRecords(try call.read(), context)
-    case .zoneChanges: return try await feeds.zoneChanges(try call.read(), context)
+    case .zoneChanges: return try await feeds.zoneChanges(try call.readLogged(), context)
     case .databaseChanges: return try await feeds.databaseChanges(try call.readOrEmpty(), context)
     case .changedZones:
       return try await feeds.databaseChanges(try call.readOrEmpty(), context, isOlder: true)
     case .listZones: return try await zones.list(context)
     case .lookupZones: return try await zones.lookup(try call.read(), context)
-    case .modifyZones: return try await zones.modify(try call.read(), context)
+    case .modifyZones: return try await zones.modify(try call.readLogged(), context)
     case .listSubscriptions: return try await subscriptions.list(context)
     case .lookupSubscriptions: return try await subscriptions.lookup(try call.read(), context)
     case .modifySubscriptions: return try await subscriptions.modify(try call.read(), context)
@@ -95,7 +109,7 @@ extension CloudKitService {
     case .lookupUsersByEmail, .lookupUsersByID:
       return try await users.lookup(try call.read(), context)
     case .lookupContacts: return try await users.lookupContacts(context)
-    case .uploadAssets: return try await assets.uploadURLs(try call.read(), context)
+    case .uploadAssets: return try await assets.uploadURLs(try call.readLogged(), context)
     case .rereferenceAssets: return try await assets.rereference(try call.read(), context)
     case .resolveShares: return try await sharing.resolve(try call.read(), context)
     case .acceptShares: return try await sharing.accept(try call.read(), context)
@@ -113,6 +127,13 @@ private struct APICall {
 
   func read<Body: Decodable>() throws -> Body {
     try ClientBody.decode(Body.self, from: body, within: bounds)
+  }
+
+  /// Reads a body whose names of types and zones are in the log of requests.
+  func readLogged<Body: Decodable & LoggedBody>() throws -> Body {
+    let value: Body = try read()
+    RequestSubject.current?.note(value)
+    return value
   }
 
   /// For reads without parameters, which clients also send with an empty body or with GET.

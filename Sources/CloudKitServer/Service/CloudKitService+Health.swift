@@ -25,7 +25,7 @@ extension CloudKitService {
     # TYPE watershed_ready gauge
     watershed_ready \(isClosed ? 0 : 1)
 
-    """ + writer.times.metricsText + dataMetricsText
+    """ + writer.times.metricsText + dataMetricsText + refusals.metricsText + trafficMetricsText
       + (mails.queue.map { Self.metricsText($0.counts) } ?? "")
   }
 

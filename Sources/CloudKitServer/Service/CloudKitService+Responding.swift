@@ -10,17 +10,29 @@ extension CloudKitService {
     let target = RequestTarget(request.path)
     let route = Route(target)
     let subject = RequestSubject()
+    let start = effects.clock.uptime
+    var refusal: ServerErrorCode?
     var response: WebServiceResponse
     do {
       response = try await RequestSubject.$current.withValue(subject) {
         try await answer(request, target, route)
       }
     } catch {
-      response = failures.reply(error, uuid: uuid)
+      let dictionary = failures.dictionary(of: error, uuid: uuid)
+      refusal = dictionary.serverErrorCode
+      response = failures.reply(dictionary, uuid: uuid)
       logRefusal(response, of: request, route, subject, uuid: uuid)
       if ErrorPage.isAskedFor(request, route) { response = ErrorPage.page(of: response, route) }
     }
     addCommonHeaders(to: &response, for: request, route, uuid: uuid)
+    note(
+      response,
+      to: request,
+      route,
+      subject,
+      refusal: refusal,
+      seconds: effects.clock.uptime - start
+    )
     return response
   }
 

@@ -24,7 +24,9 @@ extension CloudKitService {
         }
       }
     } catch {
-      let refusal = failures.reply(error, uuid: uuid)
+      let dictionary = failures.dictionary(of: error, uuid: uuid)
+      refusals.count(dictionary.serverErrorCode)
+      let refusal = failures.reply(dictionary, uuid: uuid)
       logRefusal(refusal, of: request, route, uuid: uuid)
       response = StreamedResponse(refusal)
     }

@@ -13,4 +13,15 @@ package struct MetricLines {
   ) {
     text += "# HELP \(name) \(help)\n# TYPE \(name) \(type)\n\(name)\(labels) \(value)\n"
   }
+
+  /// A metric with labels, a line for each of their values.
+  package mutating func add(
+    _ name: String,
+    _ type: String,
+    _ help: String,
+    values: [(labels: String, value: String)]
+  ) {
+    text += "# HELP \(name) \(help)\n# TYPE \(name) \(type)\n"
+    for value in values { text += "\(name)\(value.labels) \(value.value)\n" }
+  }
 }

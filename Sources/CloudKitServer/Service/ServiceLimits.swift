@@ -301,6 +301,10 @@ package struct ServiceLimits: Hashable, Sendable {
   /// The limit of these for one account, and for one network; the first of an account in an hour is
   /// always logged.
   package var auditedFailuresPerShare = 100
+  /// Requests of apps that a server keeps for `watershed logs`, in memory; the oldest go first.
+  package var loggedRequests = 10_000
+  /// Bytes of these: names of zones and devices are as long as clients choose, up to 255 bytes.
+  package var loggedRequestBytes = 8 * 1_048_576
   /// Average requests per second that one user, or one address without a signed-in user, may send;
   /// nil: no limit.
   package var requestsPerSecond: Double?

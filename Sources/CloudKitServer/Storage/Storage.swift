@@ -85,7 +85,21 @@ package protocol Storage: Sendable {
   /// Writes a copy of one snapshot of everything to a file that does not exist yet: an SQLite
   /// database for every engine.
   func copy(to file: URL) throws
+  /// The connections to a database server; nil where there is none.
+  var connections: StorageConnections? { get }
   func close()
+}
+
+/// The connections to a database server.
+package struct StorageConnections: Hashable, Sendable {
+  package var used: Int
+  package var idle: Int
+  /// Since the process began.
+  package var opened: Int
+}
+
+extension Storage {
+  package var connections: StorageConnections? { nil }
 }
 
 extension StorageSnapshot {

@@ -196,6 +196,17 @@ final class NotificationHub: Sendable {
     }
   }
 
+  /// The waits of streams and of polls.
+  var listenerCounts: (streams: Int, polls: Int) {
+    state.withLock { state in
+      state.devices.values.reduce(into: (streams: 0, polls: 0)) { counts, device in
+        for listener in device.listeners.values {
+          if listener.position == nil { counts.polls += 1 } else { counts.streams += 1 }
+        }
+      }
+    }
+  }
+
   // MARK: Posting
 
   /// Whether a device of a user is registered here.

@@ -168,6 +168,10 @@ struct ExplainCommand: AsyncParsableCommand {
       "NO_CONTAINER", "The server has no container of this name.",
       "Check the spelling: watershed containers list; or watershed containers create."
     ),
+    (
+      "SERVER_STOPPED", "The command asks for what a running server has in its memory.",
+      "Start the server of the folder, or name another one: --server."
+    ),
     ("NO_TOKEN", "No token of this kind is saved.", "Save one: watershed tokens save."),
     (
       "OUTPUT_FAILED",

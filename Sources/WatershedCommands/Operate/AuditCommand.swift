@@ -54,7 +54,8 @@ struct AuditCommand: AsyncParsableCommand {
   /// The part of an action before its point.
   static let kinds = [
     "account", "admin", "backup", "container", "device", "encryption", "invitation", "key",
-    "schema", "second-factor", "server", "sign-in", "sign-out", "token", "usage", "user",
+    "record", "request", "schema", "second-factor", "server", "sign-in", "sign-out", "token",
+    "usage", "user",
   ]
 
   private static func isAddress(_ text: String) -> Bool {

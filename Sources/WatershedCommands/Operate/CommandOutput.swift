@@ -59,6 +59,15 @@ struct OutputOptions: ParsableArguments {
     }
   }
 
+  /// Writes the elements of a list that continues, a line for each.
+  func write(lines values: [some Encodable]) throws {
+    for value in values {
+      try Self.print(
+        format == .env ? Self.environment(value) : Self.json(value, isPretty: false)
+      )
+    }
+  }
+
   /// Reports a success without a result: a remark for users, an object for programs.
   func done(_ text: String, _ facts: some Encodable) throws {
     if let output, output != .text { try write(facts, text: "") }

@@ -86,11 +86,11 @@ struct HandbookTests {
   /// Names in code style that are no keys: members of requests, of replies and of log lines, names
   /// of operations and methods.
   private static let otherNames: Set<String> = [
-    "affectedRecords", "apiToken", "baseURL", "bytesIn", "bytesOut", "downloadURL", "emailAddress",
-    "familyName",
-    "forceReplace", "givenName", "hasAdministrator", "isAdministrator", "isDisabled", "isKept",
-    "keyID",
-    "migratePersistentStore", "phoneNumber", "privateDatabasePartition",
+    "affectedRecords", "apiToken", "baseURL", "bytesIn", "bytesOut", "clientId", "downloadURL",
+    "emailAddress", "familyName",
+    "forceReplace", "givenName", "hasAdministrator", "isAdministrator", "isComplete",
+    "isDisabled", "isDryRun", "isKept", "keyID", "migratePersistentStore", "onlyErrors",
+    "phoneNumber", "privateDatabasePartition",
     "publicDatabasePartition", "recordName", "redirectURL", "refreshToken", "requestID",
     "serverErrorCode", "serverRecordChanged", "userName", "userRecordName", "webAuthToken",
   ]

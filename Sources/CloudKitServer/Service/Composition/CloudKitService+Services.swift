@@ -19,6 +19,8 @@ extension CloudKitService {
   var signer: Signer { foundation.signer }
   var vault: FieldVault { foundation.vault }
   var failures: RequestFailures { foundation.failures }
+  var refusals: RefusalCounts { foundation.refusals }
+  var requestLog: RequestLog { foundation.requestLog }
   var logger: Logger { foundation.logger }
 
   /// The URL at which clients reach the server, without a trailing slash.

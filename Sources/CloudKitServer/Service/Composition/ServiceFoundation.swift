@@ -21,6 +21,8 @@ struct ServiceFoundation: Sendable {
   let signer: Signer
   let quotas: DatabaseQuotas
   let failures: RequestFailures
+  let refusals = RefusalCounts()
+  let requestLog: RequestLog
   let shutdownFlag = ShutdownFlag()
 
   var logger: Logger { configuration.logger }
@@ -58,6 +60,11 @@ struct ServiceFoundation: Sendable {
     )
     quotas = DatabaseQuotas(storage, assetStore, limits, effects)
     failures = RequestFailures(logger: configuration.logger)
+    requestLog = RequestLog(
+      limit: limits.loggedRequests,
+      byteLimit: limits.loggedRequestBytes,
+      name: effects.uuid().uuidString.lowercased()
+    )
   }
 
   /// The configured asset store; otherwise a folder of the data, or the memory where nothing is

@@ -145,6 +145,11 @@ package final class PostgreSQLStorage: Storage {
     }
   }
 
+  package var connections: StorageConnections? {
+    let counts = pool.counts
+    return StorageConnections(used: counts.used, idle: counts.idle, opened: counts.opened)
+  }
+
   package func beginNewIncarnation() throws {
     let next = try writing { try ServiceFacts(session: $0).beginNewIncarnation(effects.randomness) }
     identity.withLock { $0 = next }
