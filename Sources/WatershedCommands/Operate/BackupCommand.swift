@@ -84,7 +84,10 @@ struct BackupCommand: AsyncParsableCommand {
         let start =
           "watershed serve --data \(data)" + (database == nil ? "" : " --database URL")
           + (config.map { " --config \($0)" } ?? "")
-        output.remark("Restored to \(held.url.path); start it: \(start)")
+        try output.done(
+          "Restored to \(held.url.path); start it: \(start)",
+          ["data": held.url.path]
+        )
       }
     }
   }

@@ -23,10 +23,24 @@ struct ConsentOptions: ParsableArguments {
     CommandLine.arguments.dropFirst().first { !$0.hasPrefix("-") } == "cktool"
   }
 
+  private struct Trial: Encodable {
+    var would: String
+  }
+
   /// Asks on a terminal; without one, `--yes` is required.
-  func isGiven(to deed: String, _ output: OutputOptions) throws -> Bool {
+  ///
+  /// A trial is reported as a remark, and as an object to programs unless the command prints one itself.
+  func isGiven(
+    to deed: String,
+    _ output: OutputOptions,
+    reportsTrial: Bool = true
+  ) throws -> Bool {
     if dryRun {
-      output.remark("Would \(deed).")
+      if reportsTrial {
+        try output.done("Would \(deed).", Trial(would: deed))
+      } else {
+        output.remark("Would \(deed).")
+      }
       return false
     }
     if yes { return true }

@@ -149,7 +149,7 @@ extension TokensCommand {
               next: "watershed tokens save --type \(type.rawValue)"
             )
           }
-          return
+          return try output.done("None was saved.", ["type": type.rawValue])
         }
         saved[type] = nil
         try saved.write()

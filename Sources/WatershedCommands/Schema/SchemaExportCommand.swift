@@ -39,7 +39,10 @@ struct SchemaExportCommand: AsyncParsableCommand {
       }
       if let outputFile {
         try OutputFile.write(reply.schema, to: outputFile)
-        output.remark("Wrote the \(environment.rawValue) schema to \(outputFile).")
+        try output.done(
+          "Wrote the \(environment.rawValue) schema to \(outputFile).",
+          ["file": outputFile, "environment": environment.rawValue]
+        )
       } else if output.output == .json || output.output == .ndjson {
         try output.write(["ckdb": reply.schema], text: reply.schema)
       } else {

@@ -37,7 +37,7 @@ struct SchemaPromoteCommand: AsyncParsableCommand {
       let deed =
         "make \(Count.of(count, "change")) in production"
         + (lost.isEmpty ? "" : " and remove its indexes \(lost.joined(separator: ", "))")
-      guard try consent.isGiven(to: deed, output) else { return }
+      guard try consent.isGiven(to: deed, output, reportsTrial: false) else { return }
       _ = try await promote(isDryRun: false)
       output.remark("Promoted.")
     }
@@ -81,7 +81,7 @@ struct SchemaResetCommand: AsyncParsableCommand {
       let _: NoReply = try await server.connect {
         try await $0.call(.schema(.resetDevelopment), ["container": name])
       }
-      output.remark("Development has production's schema and no data.")
+      try output.done("Development has production's schema and no data.", ["container": name])
     }
   }
 }

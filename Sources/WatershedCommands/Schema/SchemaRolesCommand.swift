@@ -41,10 +41,11 @@ struct SchemaRolesCommand: AsyncParsableCommand {
         try await $0.requireContainer(container.containerID)
         return try await $0.call(.schema(.setRoles), body)
       }
-      output.remark(
+      try output.done(
         roles.isEmpty
           ? "\(userRecordName) holds no role now."
-          : "\(userRecordName) holds \(roles.joined(separator: ", ")) now."
+          : "\(userRecordName) holds \(roles.joined(separator: ", ")) now.",
+        body
       )
     }
   }

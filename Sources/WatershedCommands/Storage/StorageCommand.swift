@@ -24,6 +24,10 @@ struct StorageCommand: AsyncParsableCommand {
     @OptionGroup var output: OutputOptions
     @OptionGroup var consent: ConsentOptions
 
+    private struct Adopted: Encodable {
+      var abandoned: [String]
+    }
+
     func run() async throws {
       try await perform("nothing was adopted") {
         let settings = try server.settings()
@@ -46,12 +50,15 @@ struct StorageCommand: AsyncParsableCommand {
         var losses = adoption.lostKeys.map { "the values encrypted with key \($0)" }
         if adoption.hasLostAssets { losses.append("the files of the former asset store") }
         guard !losses.isEmpty else {
-          return output.remark("Key file and asset store are the data's own already.")
+          return try output.done(
+            "Key file and asset store are the data's own already.",
+            Adopted(abandoned: [])
+          )
         }
         let deed = "abandon \(losses.joined(separator: " and "))"
         guard try consent.isGiven(to: deed, output) else { return }
         try await adoption.run()
-        output.remark("Adopted.")
+        try output.done("Adopted.", Adopted(abandoned: losses))
       }
     }
   }
@@ -69,8 +76,28 @@ struct StorageCommand: AsyncParsableCommand {
     @Option(help: "The coordinator, as postgresql://USER@HOST/NAME.")
     var database: String
 
+    @OptionGroup var output: OutputOptions
+
+    private struct Table: Encodable {
+      var table: String
+      var kind: String
+      var isUnchanged: Bool
+    }
+
     func run() async throws {
-      for outcome in try StorageDistribution(url: database).run() {
+      let outcomes = try StorageDistribution(url: database).run()
+      guard output.output == nil else {
+        let tables = outcomes.map {
+          Table(table: $0.table, kind: $0.kind.rawValue, isUnchanged: $0.isUnchanged)
+        }
+        return try output.write(
+          "tables",
+          tables,
+          columns: tables.map { [$0.table, $0.kind, $0.isUnchanged ? "unchanged" : ""] },
+          titles: ["table", "kind", ""]
+        )
+      }
+      for outcome in outcomes {
         let note = outcome.isUnchanged && outcome.kind != .local ? " (already)" : ""
         try StandardOutput.print("\(outcome.table): \(outcome.kind.rawValue)\(note)")
       }
