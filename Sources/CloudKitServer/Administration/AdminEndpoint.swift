@@ -14,6 +14,8 @@ package enum AdminEndpoint: Hashable, Sendable {
     case create, delete, list
   }
 
+  package enum Database: String, CaseIterable, Sendable { case request }
+
   package enum Invitations: String, CaseIterable, Sendable { case create }
 
   package enum Keys: String, CaseIterable, Sendable { case add, list, remove }
@@ -56,6 +58,7 @@ package enum AdminEndpoint: Hashable, Sendable {
   case audit(Audit)
   case backup(Backup)
   case containers(Containers)
+  case database(Database)
   case invitations(Invitations)
   case keys(Keys)
   case requests(Requests)
@@ -77,6 +80,7 @@ package enum AdminEndpoint: Hashable, Sendable {
       case "audit": read(AdminEndpoint.audit)
       case "backup": read(AdminEndpoint.backup)
       case "containers": read(AdminEndpoint.containers)
+      case "database": read(AdminEndpoint.database)
       case "invitations": read(AdminEndpoint.invitations)
       case "keys": read(AdminEndpoint.keys)
       case "requests": read(AdminEndpoint.requests)
@@ -98,6 +102,7 @@ package enum AdminEndpoint: Hashable, Sendable {
     case .audit: "audit"
     case .backup: "backup"
     case .containers: "containers"
+    case .database: "database"
     case .invitations: "invitations"
     case .keys: "keys"
     case .requests: "requests"
@@ -116,6 +121,7 @@ package enum AdminEndpoint: Hashable, Sendable {
     case .audit(let verb): verb.rawValue
     case .backup(let verb): verb.rawValue
     case .containers(let verb): verb.rawValue
+    case .database(let verb): verb.rawValue
     case .invitations(let verb): verb.rawValue
     case .keys(let verb): verb.rawValue
     case .requests(let verb): verb.rawValue
@@ -133,7 +139,7 @@ package enum AdminEndpoint: Hashable, Sendable {
   package static let all: [AdminEndpoint] =
     Assets.allCases.map(Self.assets) + Audit.allCases.map(Self.audit)
     + Backup.allCases.map(Self.backup)
-    + Containers.allCases.map(Self.containers)
+    + Containers.allCases.map(Self.containers) + Database.allCases.map(Self.database)
     + Invitations.allCases.map(Self.invitations)
     + Keys.allCases.map(Self.keys) + Requests.allCases.map(Self.requests)
     + Schema.allCases.map(Self.schema)

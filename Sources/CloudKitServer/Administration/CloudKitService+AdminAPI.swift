@@ -57,6 +57,7 @@ extension CloudKitService {
     // A route of its own, since its reply is streamed.
     case .backup(.stream): throw ErrorDictionary.noHandler
     case .containers(let verb): return try await administerContainers(verb, call)
+    case .database(.request): return try await answerOperator(call)
     case .invitations(.create): return try await createInvitation(call)
     case .keys(let verb): return try await administerKeys(verb, call)
     case .requests(.list): return try listRequests(call)

@@ -42,9 +42,11 @@ final class ContainerErasures: Sendable {
       let keys = try ServerKey.owners(in: container).reduce(0) {
         try $0 + snapshot.entries(DirectoryRange(.serverKey, owner: $1, limit: .max)).count
       }
-      // Each key is a user of its container.
+      // Each key is a user of its container, and so is the operator.
+      let isOperated =
+        try snapshot.user(container: container, account: OperatorIdentity.account) != nil
       return (
-        max(try snapshot.userCount(container: container) - keys, 0),
+        max(try snapshot.userCount(container: container) - keys - (isOperated ? 1 : 0), 0),
         try snapshot.apiTokens().count { $0.container == container }, keys
       )
     }
@@ -181,8 +183,9 @@ final class ContainerErasures: Sendable {
 
   // MARK: Users
 
-  /// Removes some users with their devices and consents; returns whether there were any. Their accounts
-  /// stay.
+  /// Removes some users with their devices and consents; returns whether there were any.
+  ///
+  /// Their accounts stay.
   private func forgetUsers(of container: String) async throws -> Bool {
     try Task.checkCancellation()
     return try await writer.write { [storage, limits] () -> (WriteBatch?, Bool) in

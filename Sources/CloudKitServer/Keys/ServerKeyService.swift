@@ -227,7 +227,7 @@ extension ServerKey {
 
 extension Endpoint {
   /// Whether keys may call the endpoint: only users may look up people.
-  fileprivate var isOpenToKeys: Bool {
+  var isOpenToKeys: Bool {
     switch self {
     case .discoverUsers, .lookupUsersByEmail, .lookupUsersByID, .lookupContacts: false
     default: true

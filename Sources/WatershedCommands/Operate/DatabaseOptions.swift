@@ -61,12 +61,24 @@ struct DatabaseOptions: ParsableArguments {
     }
     if token == nil, databaseType == .public, !connection.token.isEmpty {
       // An administrator's management token opens the public database as that user; the operator's
-      // token belongs to no account, and can read what a visitor may.
-      let reply: UserToken? = try? await connection.call(
-        .users(.signIn),
-        ["container": containerId]
-      )
-      token = reply?.webAuthToken
+      // belongs to no account, and its requests go through the admin API.
+      do {
+        let reply: UserToken = try await connection.call(
+          .users(.signIn),
+          ["container": containerId]
+        )
+        token = reply.webAuthToken
+      } catch let error as ErrorDictionary where error.serverErrorCode == .authenticationRequired {
+        return DatabaseConnection(
+          connection: connection,
+          container: containerId,
+          environment: environment,
+          scope: .public,
+          apiToken: "",
+          webAuthToken: nil,
+          isOperators: true
+        )
+      }
     }
     guard token != nil || databaseType == .public else {
       throw CommandFailure(
@@ -132,6 +144,8 @@ struct DatabaseConnection: Sendable {
   let scope: DatabaseScope
   let apiToken: String
   let webAuthToken: String?
+  /// Whether requests are calls of the admin API with the operator's token.
+  let isOperators: Bool
   /// The user token of the last reply: services renew tokens, and may accept each of them once.
   private let renewed = RenewedToken()
 
@@ -141,8 +155,10 @@ struct DatabaseConnection: Sendable {
     environment: ContainerEnvironment,
     scope: DatabaseScope,
     apiToken: String,
-    webAuthToken: String?
+    webAuthToken: String?,
+    isOperators: Bool = false
   ) {
+    self.isOperators = isOperators
     self.connection = connection
     self.container = container
     self.environment = environment
@@ -156,6 +172,17 @@ struct DatabaseConnection: Sendable {
     _ body: some Encodable,
     as type: Reply.Type = Reply.self
   ) async throws -> Reply {
+    if isOperators {
+      return try await connection.call(
+        .database(.request),
+        OperatorRequest(
+          container: container,
+          environment: environment,
+          endpoint: endpoint.rawValue,
+          body: String(decoding: try WireCoding.encode(body), as: UTF8.self)
+        )
+      )
+    }
     var items = [(name: WebServiceName.apiToken, value: apiToken)]
     if let token = renewed.value ?? webAuthToken {
       items.append((WebServiceName.webAuthToken, token))
