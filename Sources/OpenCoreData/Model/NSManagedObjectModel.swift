@@ -40,6 +40,7 @@ open class NSManagedObjectModel: NSObject, NSCopying, @unchecked Sendable {
   /// Creates a model without entities.
   public required override init() {
     super.init()
+    CompoundPredicateMethods.install()
   }
 
   // MARK: Entities

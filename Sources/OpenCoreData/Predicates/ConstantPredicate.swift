@@ -7,6 +7,7 @@ final class ConstantPredicate: NSPredicate, TreeHolding {
   init(_ value: Bool) {
     heldTree = .constant(value)
     super.init(value: value)
+    CompoundPredicateMethods.install()
   }
 
   override var predicateFormat: String { PredicateFormatWriter.string(heldTree) }

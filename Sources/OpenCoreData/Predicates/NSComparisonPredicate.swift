@@ -78,11 +78,13 @@ open class NSComparisonPredicate: NSPredicate, TreeHolding {
       options: StringComparisonOptions(rawValue: options.rawValue)
     )
     super.init(value: true)
+    CompoundPredicateMethods.install()
   }
 
   init(_ comparison: ComparisonTree) {
     self.comparison = comparison
     super.init(value: true)
+    CompoundPredicateMethods.install()
   }
 
   var heldTree: PredicateTree { .comparison(comparison) }

@@ -7,9 +7,7 @@ import Foundation
 ///
 /// **Differs from Core Data:** predicates, sort descriptors and fetch requests cannot be archived,
 /// because Foundation's own classes take no part in that on Linux. A predicate's `predicateFormat`
-/// can be stored, and reads back as the same predicate. A compound predicate that an initializer of
-/// `NSCompoundPredicate` made is Foundation's own: it finds and evaluates as it should, but its
-/// `description` is an address, and its `predicateFormat` says nothing of it.
+/// can be stored, and reads back as the same predicate.
 public protocol PredicateBuilding {}
 
 extension NSPredicate: PredicateBuilding {}

@@ -7,7 +7,7 @@ import Foundation
 /// same without boxes; and loaded objects are not visited once more if their class doesn't override
 /// `awakeFromFetch()`. Swift has no API for this, so a method's index in the class's method table
 /// is found by comparing two classes of which one overrides it; if that finds no single index,
-/// every class counts as overriding. The layout is that of the Swift ABI, TypeMetadata.rst.
+/// every class counts as overriding.
 struct MethodOverride {
   private final class Plain: NSManagedObject {}
 
@@ -49,44 +49,24 @@ struct MethodOverride {
   private let place: Int?
 
   func isPresent(in type: NSManagedObject.Type) -> Bool {
-    guard let place, let base = Self.words(of: NSManagedObject.self),
-      let own = Self.words(of: type), place < own.count
+    guard let place, let base = ClassMetadata.words(of: NSManagedObject.self),
+      let own = ClassMetadata.words(of: type), place < own.count
     else { return true }
     return own[place] != base[place]
   }
 
   private init(seenIn overriding: NSManagedObject.Type) {
-    guard let base = Self.words(of: NSManagedObject.self), let plain = Self.words(of: Plain.self),
-      let overriding = Self.words(of: overriding), plain.count >= base.count,
+    guard let base = ClassMetadata.words(of: NSManagedObject.self),
+      let plain = ClassMetadata.words(of: Plain.self),
+      let overriding = ClassMetadata.words(of: overriding), plain.count >= base.count,
       overriding.count >= base.count
     else {
       place = nil
       return
     }
-    let places = (Word.methods..<base.count).filter {
+    let places = (ClassMetadata.firstMethod..<base.count).filter {
       plain[$0] == base[$0] && overriding[$0] != base[$0]
     }
     place = places.count == 1 ? places[0] : nil
-  }
-
-  private enum Word {
-    /// The size of the metadata and the offset of its address point, 32 bits each.
-    static let sizes = 4
-    /// After the description and the destroyer of instance variables.
-    static let methods = 7
-  }
-
-  private static func words(of type: AnyClass) -> UnsafeBufferPointer<UInt>? {
-    #if canImport(ObjectiveC)
-    // Metadata has more fields there, and key-value validation of its own.
-    return nil
-    #else
-    let start = unsafeBitCast(type, to: UnsafePointer<UInt>.self)
-    let size = start[Word.sizes] & 0xFFFF_FFFF
-    let addressPoint = start[Word.sizes] >> 32
-    guard UInt.bitWidth == 64, size > addressPoint, size < 1 << 20 else { return nil }
-    let count = Int(size - addressPoint) / MemoryLayout<UInt>.size
-    return UnsafeBufferPointer(start: start, count: count)
-    #endif
   }
 }
