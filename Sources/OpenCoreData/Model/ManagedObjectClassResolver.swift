@@ -19,7 +19,7 @@ package enum ManagedObjectClassResolver {
   /// has no such class.
   static func className(for entity: NSEntityDescription) -> String {
     let names = candidates(for: entity)
-    return names.first { NSClassFromString($0) is NSManagedObject.Type } ?? entity.objectClassName
+    return names.first { ManagedClassNames.type(named: $0) != nil } ?? entity.objectClassName
   }
 
   /// The names to try for a class that the app's files name.

@@ -137,7 +137,7 @@ final class ObjectTemplate: @unchecked Sendable {
 
   private static func resolveClass(of layout: EntityLayout) -> NSManagedObject.Type {
     for name in ManagedObjectClassResolver.candidates(for: layout.entity) {
-      if let found = NSClassFromString(name) as? NSManagedObject.Type { return found }
+      if let found = ManagedClassNames.type(named: name) { return found }
     }
     return NSManagedObject.self
   }
