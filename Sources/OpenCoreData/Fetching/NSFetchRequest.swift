@@ -12,8 +12,8 @@ import Foundation
 /// ```
 ///
 /// Differs from Core Data: the result type has no bound here, because an existential such as
-/// `any NSFetchRequestResult` cannot satisfy one without Objective-C. The methods that run a
-/// request carry it.
+/// `any NSFetchRequestResult` cannot satisfy one without Objective-C. A function that uses its own
+/// parameter where a bound is needed names it: `func all<T: NSFetchRequestResult>`.
 open class NSFetchRequest<ResultType>: NSPersistentStoreRequest {
   private var entityDescription: NSEntityDescription?
   private var name: String?

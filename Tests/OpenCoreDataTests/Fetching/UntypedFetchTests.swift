@@ -50,6 +50,33 @@ struct UntypedFetchTests {
     }
   }
 
+  /// On Apple's platforms the request implies that the parameter conforms.
+  private func found<Result>(
+    _ request: NSFetchRequest<Result>,
+    in context: NSManagedObjectContext
+  ) throws -> (results: [Result], count: Int) {
+    (try context.fetch(request), try context.count(for: request))
+  }
+
+  @Test("A function whose type parameter names no protocol runs a request")
+  func impliedConformance() throws {
+    let container = try ItemModel.container()
+    let context = container.newBackgroundContext()
+    try context.performAndWait {
+      let item = ItemModel.insert(code: "a", into: context)
+      try context.save()
+      let objects = NSFetchRequest<NSManagedObject>(entityName: "Item")
+      let found = try found(objects, in: context)
+      #expect(found.results == [item])
+      #expect(found.count == 1)
+      let dictionaries = NSFetchRequest<NSDictionary>(entityName: "Item")
+      dictionaries.resultType = .dictionaryResultType
+      #expect(try self.found(dictionaries, in: context).results.first?["code"] as? String == "a")
+      objects.resultType = .dictionaryResultType
+      #expect(throws: (any Error).self) { try self.found(objects, in: context) }
+    }
+  }
+
   @Test("Without a type the results are Any")
   func untyped() throws {
     let container = try ItemModel.container()

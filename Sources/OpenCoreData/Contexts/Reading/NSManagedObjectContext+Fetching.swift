@@ -32,6 +32,18 @@ extension NSManagedObjectContext {
     )
   }
 
+  /// The results of a request, in a function whose type parameter does not say that it conforms.
+  ///
+  /// On Apple's platforms the request implies it: `func all<T>(_ request: NSFetchRequest<T>)`.
+  @_disfavoredOverload
+  public func fetch<T>(_ request: NSFetchRequest<T>) throws -> [T] {
+    requireLane()
+    let results = try results(of: request)
+    let typed: [T] = typed(results)
+    guard typed.count == results.count else { throw Self.mistyped(T.self, results) }
+    return typed
+  }
+
   /// The results of a request whose type is not known, as the type that all results share.
   @_disfavoredOverload
   public func fetch(
@@ -45,6 +57,13 @@ extension NSManagedObjectContext {
 
   /// The number of objects that a request finds.
   public func count<T: NSFetchRequestResult>(for request: NSFetchRequest<T>) throws -> Int {
+    requireLane()
+    return try erasedCount(of: request)
+  }
+
+  /// The number of objects that a request finds, where its type is not known to conform.
+  @_disfavoredOverload
+  public func count<T>(for request: NSFetchRequest<T>) throws -> Int {
     requireLane()
     return try erasedCount(of: request)
   }
