@@ -43,16 +43,16 @@ package struct ModuleGenerator {
     for entity in entities {
       names[entity.className] = write(entity, scanner, into: &body)
     }
-    let managed = scanner.classes.values.sorted { $0.type.text < $1.type.text }
+    let managed = scanner.classes.values.sorted { $0.type.key < $1.type.key }
     AccessorWriter(classes: managed).write(into: &body, errors: &errors)
     for type in managed where type.access.isVisibleInOtherFiles {
-      var entry = names[type.type.text] ?? .init(className: type.type.text)
+      var entry = names[type.type.key] ?? .init(className: type.type.text)
       entry.conditions = type.conditions
       for variable in type.variables where variable.access.isVisibleInOtherFiles {
         entry.properties[variable.name] = variable.conditions
       }
       entry.properties.merge(type.managedOverrides) { first, _ in first }
-      names[type.type.text] = entry
+      names[type.type.key] = entry
     }
     if scanner.types.byPath["ManagedKeyPathNames"] == nil {
       KeyPathNamesWriter(names: Array(names.values)).write(into: &body)

@@ -40,6 +40,13 @@ struct OwnAccessorTests {
     #expect(NSArray(array: [comment]).value(forKeyPath: "heading") as? [String] == ["A"])
   }
 
+  @Test("A class that is private to its file has accessors, and key paths of it have names")
+  func privateClass() throws {
+    let drafts = try Drafts()
+    try drafts.add(["a", "b", "c"])
+    #expect(try drafts.lines() == ["a A b b,c", "b B c a", "c C - a"])
+  }
+
   @Test("Fetched results have sections by a transient property with a getter")
   func sections() throws {
     for text in ["bc", "ab", "bd"] { _ = comment(text) }

@@ -27,11 +27,14 @@ struct GenerationTests {
       ("@NSManaged var named: Named", "is a protocol"),
       ("@NSManaged var größe: Int", "use the letters of ASCII"),
       ("@NSManaged func countOfTags() -> Int", "no accessor can be generated for the method"),
+      ("@NSManaged fileprivate var kind: Kind", "'Kind' is private to its file"),
+      ("@NSManaged fileprivate var part: Part", "'Part' is private to its file"),
     ]
   )
   func refusals(member: String, message: String) throws {
     let result = generate(
-      "struct Box<T> {}\nprotocol Named {}\nclass Post: NSManagedObject {\n  \(member)\n}"
+      "struct Box<T> {}; private enum Kind: Int { case a }; private class Part: NSObject {}\n"
+        + "protocol Named {}\nclass Post: NSManagedObject {\n  \(member)\n}"
     )
     let error = try #require(result.errors.first)
     #expect(error.description.hasPrefix("Sources/Blog/Post.swift:4:3: error: "))
@@ -42,7 +45,6 @@ struct GenerationTests {
     "Classes that cannot be an entity's are refused",
     arguments: [
       ("class Post<T>: NSManagedObject { @NSManaged var a: Int }", "is generic"),
-      ("private class Post: NSManagedObject { @NSManaged var a: Int }", "private to its file"),
       ("struct Post { @NSManaged var a: Int }", "is not a class"),
       ("extension Other { @NSManaged var a: Int }", "is not declared in the module 'Blog'"),
     ]
@@ -50,6 +52,34 @@ struct GenerationTests {
   func classes(source: String, message: String) throws {
     let error = try #require(generate(source).errors.first)
     #expect(error.message.contains(message))
+  }
+
+  @Test("A type that is private to a file does not hide another file's type of its name")
+  func privateNames() {
+    let result = ModuleGenerator(
+      module: "Blog",
+      sources: [
+        SourceFile(
+          path: "A.swift",
+          text: "private enum Data { case none }\nprivate struct Kind {}"
+        ),
+        SourceFile(
+          path: "B.swift",
+          text: """
+            enum Kind: Int { case a }
+            private class Post: NSManagedObject { @NSManaged var a: Data; @NSManaged var kind: Kind }
+            """
+        ),
+        SourceFile(
+          path: "C.swift",
+          text: "private class Post: NSManagedObject { @NSManaged var a: Data }"
+        ),
+      ]
+    ).generate()
+    #expect(result.errors == [])
+    #expect(result.source.contains("of: (Kind).self"))
+    let symbols = result.source.matches(of: /\$s4Blog4Post33_\w+LLC1a20Foundation\w+/)
+    #expect(Set(symbols.map(\.output)).count == 4)
   }
 
   @Test("Members keep their #if conditions, and members for Objective-C are omitted")

@@ -111,6 +111,64 @@ struct SymbolTests {
     #expect(generated.contains("@_silgen_name(\"\(symbol.dropLast())s\")"))
   }
 
+  /// Classes that are private to their file, and members of their types.
+  private static let hiddenSources = """
+    private class Hidden: NSManagedObject {
+      @NSManaged var title: String
+      @NSManaged var other: Hidden?
+      @NSManaged var hiddenList: [Hidden]
+      @NSManaged private var secret: Int
+      class Inner: NSManagedObject { @NSManaged var outer: Hidden? }
+      private class Deep: NSManagedObject { @NSManaged var deep: Deep? }
+      @NSManaged func addToParts(_ value: Hidden)
+    }
+    class Seen: NSManagedObject {
+      fileprivate class Part: NSManagedObject {
+        @NSManaged var seen: Seen?; @NSManaged var part: Part?
+      }
+      @NSManaged fileprivate var hidden: Hidden?
+      @NSManaged fileprivate func addToParts(_ value: Part)
+    }
+    extension Seen {
+      fileprivate final class More: NSManagedObject { @NSManaged var part: Part? }
+    }
+    private extension Seen {
+      final class Most: NSManagedObject { @NSManaged var part: Most? }
+    }
+    fileprivate enum Space { final class Star: NSManagedObject { @NSManaged var star: Star? } }
+    """
+
+  @Test(
+    "The symbols of classes that are private to their file are spelled as the compiler spells them",
+    arguments: [
+      "$s4Blog4SeenC10addToParts33_53DEACFD68F4A490D4D7DBB1F3BE196ALLyyAC4PartAELLCF",
+      "$s4Blog4SeenC4More33_53DEACFD68F4A490D4D7DBB1F3BE196ALLC4partAC4PartAELLCSgvg",
+      "$s4Blog4SeenC4Most33_53DEACFD68F4A490D4D7DBB1F3BE196ALLC4partAFSgvg",
+      "$s4Blog4SeenC4Part33_53DEACFD68F4A490D4D7DBB1F3BE196ALLC4partAFSgvg",
+      "$s4Blog4SeenC4Part33_53DEACFD68F4A490D4D7DBB1F3BE196ALLC4seenACSgvg",
+      "$s4Blog4SeenC6hidden33_53DEACFD68F4A490D4D7DBB1F3BE196ALLAA6HiddenAELLCSgvg",
+      "$s4Blog5Space33_53DEACFD68F4A490D4D7DBB1F3BE196ALLO4StarC4starAFSgvg",
+      "$s4Blog6Hidden33_53DEACFD68F4A490D4D7DBB1F3BE196ALLC10addToPartsyyADF",
+      "$s4Blog6Hidden33_53DEACFD68F4A490D4D7DBB1F3BE196ALLC10hiddenListSayADGvg",
+      "$s4Blog6Hidden33_53DEACFD68F4A490D4D7DBB1F3BE196ALLC4DeepC4deepAFSgvg",
+      "$s4Blog6Hidden33_53DEACFD68F4A490D4D7DBB1F3BE196ALLC5InnerC5outerADSgvg",
+      "$s4Blog6Hidden33_53DEACFD68F4A490D4D7DBB1F3BE196ALLC5otherADSgvg",
+      "$s4Blog6Hidden33_53DEACFD68F4A490D4D7DBB1F3BE196ALLC5titleSSvg",
+      "$s4Blog6Hidden33_53DEACFD68F4A490D4D7DBB1F3BE196ALLC6secretSivg",
+    ]
+  )
+  func hidden(symbol: String) {
+    let result = ModuleGenerator(
+      module: "Blog",
+      sources: [SourceFile(path: "a.swift", text: Self.hiddenSources)]
+    ).generate()
+    #expect(result.errors == [])
+    #expect(result.source.contains("@_silgen_name(\"\(symbol)\")"))
+    if symbol.hasSuffix("vg") {
+      #expect(result.source.contains("@_silgen_name(\"\(symbol.dropLast())s\")"))
+    }
+  }
+
   @Test(
     "A method's symbol is spelled as the compiler spells it",
     arguments: [

@@ -9,7 +9,7 @@ struct AccessorWriter {
 
   func write(into code: inout SwiftCode, errors: inout [SourceDiagnostic]) {
     for type in classes where !type.variables.isEmpty || !type.methods.isEmpty {
-      let accessors = "Accessors_" + type.type.path.map(\.name).joined(separator: "_")
+      let accessors = "Accessors_" + type.label
       var calls: [(ManagedMethod, RelationshipCall)] = []
       for method in type.methods {
         if let call = RelationshipCall(method, in: type) {
@@ -28,6 +28,7 @@ struct AccessorWriter {
       code.conditional(type.conditions) { code in
         writeAccessors(accessors, of: type, calls.map(\.1), into: &code)
         code.line()
+        // Another file cannot name a private class; its superclass has the same layout.
         code.block("extension \(type.type.text)") { code in
           for variable in type.variables { write(variable, of: type, accessors, into: &code) }
           for (index, call) in calls.enumerated() {
@@ -101,7 +102,7 @@ struct AccessorWriter {
       }
       code.line("@_silgen_name(\(SwiftCode.literal(setter)))")
       code.block(
-        "\(declaration) _managed_set_\(variable.name)(_ value: consuming \(variable.type.text))"
+        "\(declaration) \(function("set", in: type))_\(variable.name)(_ value: consuming \(variable.type.text))"
       ) {
         $0.line("\(property) = value")
       }
@@ -129,11 +130,16 @@ struct AccessorWriter {
       code.line("@_silgen_name(\(SwiftCode.literal(symbol)))")
       code.block(
         "\(access(method.access, in: type))nonisolated dynamic final func "
-          + "_managed_call_\(index)_\(method.name)(\(parameters.joined(separator: ", ")))"
+          + "\(function("call", in: type))_\(index)_\(method.name)(\(parameters.joined(separator: ", ")))"
       ) {
         $0.line("self[\(accessors).\(call.accessor.name)].\(call.call)")
       }
     }
+  }
+
+  /// The beginning of an accessor's name; those of private classes share an extension with each other.
+  private func function(_ kind: String, in type: ManagedClass) -> String {
+    "_managed_\(kind)" + (type.type.isHidden ? "_\(type.label)" : "")
   }
 
   /// Limits a member's access to that of its class, since the compiler warns about a more visible

@@ -16,6 +16,10 @@ struct DeclaredTypes {
     /// The first inherited type: a class, or the raw type of an enumeration.
     var inherited: String?
     var access: AccessLevel
+    /// The path of its file; nil where it is generated.
+    var file: String?
+    /// The private discriminator of its file, where it is private and no enclosing type is.
+    var fileDiscriminator: String?
     var isGeneric: Bool
     /// The `#if` conditions around it.
     var conditions: [String]
@@ -29,40 +33,75 @@ struct DeclaredTypes {
     var isGenerated = false
   }
 
+  /// The place in the sources from which a name is looked up.
+  struct Scope {
+    /// The names of the enclosing types.
+    var path: [String] = []
+    /// The path of the file; nil sees the types of no file but those of all.
+    var file: String?
+  }
+
   let module: String
+  /// The types that all files can access.
   private(set) var byPath: [String: Declaration] = [:]
+  /// The types that are private to their file, by file and path.
+  private var byFile: [String: [String: Declaration]] = [:]
 
   init(module: String) {
     self.module = module
   }
 
+  /// Adds a type; the types that enclose it have been added before.
   mutating func add(_ declaration: Declaration) {
     let path = declaration.path.joined(separator: ".")
     // If it is declared once for each platform, the first declaration that applies here counts.
-    if byPath[path] == nil { byPath[path] = declaration }
+    guard let file = declaration.file, isHidden(declaration) else {
+      if byPath[path] == nil { byPath[path] = declaration }
+      return
+    }
+    guard byFile[file]?[path] == nil else { return }
+    var declaration = declaration
+    if isHidden(enclosing: declaration) { declaration.fileDiscriminator = nil }
+    byFile[file, default: [:]][path] = declaration
+  }
+
+  /// Whether a type is private to its file.
+  func isHidden(_ declaration: Declaration) -> Bool {
+    !declaration.access.isVisibleInOtherFiles || isHidden(enclosing: declaration)
+  }
+
+  private func isHidden(enclosing declaration: Declaration) -> Bool {
+    guard let file = declaration.file, declaration.path.count > 1 else { return false }
+    return (1..<declaration.path.count).contains { depth in
+      byFile[file]?[declaration.path.prefix(depth).joined(separator: ".")] != nil
+    }
   }
 
   /// The declaration that a dotted name refers to in a nesting context.
-  func declaration(named name: [String], seenFrom context: [String]) -> Declaration? {
-    for depth in stride(from: context.count, through: 0, by: -1) {
-      let path = (Array(context.prefix(depth)) + name).joined(separator: ".")
-      if let found = byPath[path] { return found }
+  func declaration(named name: [String], seenFrom scope: Scope) -> Declaration? {
+    func find(_ path: some Sequence<String>) -> Declaration? {
+      let path = path.joined(separator: ".")
+      // A type that is private to a file precedes one of the same name in another file.
+      return scope.file.flatMap { byFile[$0]?[path] } ?? byPath[path]
     }
-    if name.count > 1, name.first == module {
-      return byPath[name.dropFirst().joined(separator: ".")]
+    for depth in stride(from: scope.path.count, through: 0, by: -1) {
+      if let found = find(scope.path.prefix(depth) + name) { return found }
     }
-    return nil
+    return name.count > 1 && name.first == module ? find(name.dropFirst()) : nil
   }
 
   /// The type with the kinds of all enclosing types.
   func nominal(_ declaration: Declaration) -> NominalType? {
     var levels: [NominalType.Level] = []
     for depth in 1...declaration.path.count {
-      let path = declaration.path.prefix(depth).joined(separator: ".")
-      guard let level = byPath[path], case .nominal(let kind) = level.kind,
-        let name = level.path.last
+      let path = Array(declaration.path.prefix(depth))
+      guard
+        let level = self.declaration(named: path, seenFrom: Scope(file: declaration.file)),
+        case .nominal(let kind) = level.kind, let name = level.path.last
       else { return nil }
-      levels.append(NominalType.Level(name: name, kind: kind))
+      levels.append(
+        NominalType.Level(name: name, kind: kind, fileDiscriminator: level.fileDiscriminator)
+      )
     }
     return NominalType(module: module, path: levels)
   }
@@ -74,8 +113,8 @@ struct DeclaredTypes {
     while let inherited = current.inherited,
       let next = self.declaration(
         named: inherited.split(separator: ".").map(String.init),
-        seenFrom: Array(current.path.dropLast())
-      ), !result.contains(where: { $0.path == next.path })
+        seenFrom: Scope(path: Array(current.path.dropLast()), file: current.file)
+      ), !result.contains(where: { $0.path == next.path && $0.file == next.file })
     {
       result.append(next)
       current = next

@@ -14,6 +14,17 @@ struct ManagedClass {
   var managedOverrides: [String: [String]] = [:]
   /// The members that are found by their names at run time.
   var named = NamedMembers()
+
+  /// Whether a member is private in a class that is not; only its own symbol names its file.
+  func isHidden(_ access: AccessLevel) -> Bool {
+    !access.isVisibleInOtherFiles && !type.isHidden
+  }
+
+  /// A part of the names that are generated for the class.
+  var label: String {
+    let names = type.path.map(\.name).joined(separator: "_")
+    return type.fileDiscriminator.map { names + $0 } ?? names
+  }
 }
 
 /// An `@NSManaged var`.

@@ -38,10 +38,17 @@ struct ManagedSourceScanner {
   private mutating func collectTypes(in reader: SourceReader) {
     var found: [DeclaredTypes.Declaration] = []
     reader.walk { declaration, surroundings in
-      guard let declared = Self.declaration(declaration, surroundings) else { return }
+      guard var declared = Self.declaration(declaration, surroundings) else { return }
+      if !declared.access.isVisibleInOtherFiles {
+        declared.fileDiscriminator = discriminator(of: reader.file)
+      }
       found.append(declared)
     }
-    for declared in found { types.add(declared) }
+    // An extension with a type may precede the extended type.
+    let deepest = found.map(\.path.count).max() ?? 0
+    for depth in 0...deepest {
+      for declared in found where declared.path.count == depth { types.add(declared) }
+    }
   }
 
   private static func declaration(
@@ -78,6 +85,7 @@ struct ManagedSourceScanner {
       kind: kind,
       inherited: inherited?.inheritedTypes.first?.type.trimmedDescription,
       access: AccessLevel(modifiers) ?? surroundings.defaultAccess ?? .internal,
+      file: surroundings.file,
       isGeneric: isGeneric,
       conditions: surroundings.conditions,
       marksMembers: written?.attributes.mentions("objcMembers") ?? false,
@@ -116,7 +124,10 @@ struct ManagedSourceScanner {
   private mutating func noteOverrides() {
     for (variable, surroundings, access) in overrides {
       guard
-        let declaration = types.declaration(named: surroundings.path, seenFrom: []),
+        let declaration = types.declaration(
+          named: surroundings.path,
+          seenFrom: .init(file: surroundings.file)
+        ),
         variable.bindings.contains(where: { binding in
           binding.pattern.as(IdentifierPatternSyntax.self).map {
             overridesManagedProperty($0.identifier.bareName, declaration)
@@ -125,8 +136,8 @@ struct ManagedSourceScanner {
       else { continue }
       noteNamedMember(surroundings, access) { $0.add(variable, surroundings.conditions) }
       let parents = types.superclasses(of: declaration).compactMap(types.nominal)
-      let managed = Set(parents.flatMap { classes[$0.text]?.variables.map(\.name) ?? [] })
-      guard let type = types.nominal(declaration)?.text else { continue }
+      let managed = Set(parents.flatMap { classes[$0.key]?.variables.map(\.name) ?? [] })
+      guard let type = types.nominal(declaration)?.key else { continue }
       for name in managed.intersection(classes[type]?.overridden ?? []) {
         classes[type]?.managedOverrides[name] = surroundings.conditions
       }
@@ -140,7 +151,7 @@ struct ManagedSourceScanner {
     _ declaration: DeclaredTypes.Declaration
   ) -> Bool {
     for parent in types.superclasses(of: declaration).compactMap(types.nominal) {
-      guard let known = classes[parent.text] else { continue }
+      guard let known = classes[parent.key] else { continue }
       if known.variables.contains(where: { $0.name == name })
         || known.named.properties.contains(where: { $0.spelling == name })
       {
@@ -177,20 +188,20 @@ struct ManagedSourceScanner {
       guard let type = binding.typeAnnotation?.type ?? variable.bindings.last?.typeAnnotation?.type
       else { throw place.error("the @NSManaged property '\(name.text)' has no type") }
       var owner = try owner(surroundings, place)
-      let resolved = try TypeResolver(types: types).resolve(type, in: surroundings.path)
+      let resolved = try TypeResolver(types: types).resolve(type, in: surroundings.scope)
       try requireASCII(name.bareName, place)
       let managed = ManagedVariable(
         name: name.bareName,
         spelling: name.text,
         type: resolved,
         access: access,
-        fileDiscriminator: access.isVisibleInOtherFiles ? nil : discriminator(of: reader.file),
+        fileDiscriminator: owner.isHidden(access) ? discriminator(of: reader.file) : nil,
         conditions: surroundings.conditions,
         place: place
       )
       owner.variables.append(managed)
       if access.isVisibleInOtherFiles { owner.visibleProperties.insert(managed.name) }
-      classes[owner.type.text] = owner
+      classes[owner.type.key] = owner
     }
   }
 
@@ -212,7 +223,7 @@ struct ManagedSourceScanner {
         }
       }
     }
-    classes[owner.type.text] = owner
+    classes[owner.type.key] = owner
   }
 
   /// Whether a member is marked for Objective-C.
@@ -224,7 +235,8 @@ struct ManagedSourceScanner {
   ) -> Bool {
     guard !attributes.contains(named: "Managed") else { return false }
     return attributes.mentions("objc")
-      || types.declaration(named: surroundings.path, seenFrom: [])?.marksMembers ?? false
+      || types.declaration(named: surroundings.path, seenFrom: .init(file: surroundings.file))?
+        .marksMembers ?? false
   }
 
   /// Notes a member of a managed object's class that Objective-C would find.
@@ -234,13 +246,16 @@ struct ManagedSourceScanner {
     _ add: (inout NamedMembers) -> Void
   ) {
     guard access.isVisibleInOtherFiles, !surroundings.isOfOtherActor,
-      let declaration = types.declaration(named: surroundings.path, seenFrom: []),
+      let declaration = types.declaration(
+        named: surroundings.path,
+        seenFrom: .init(file: surroundings.file)
+      ),
       types.isManagedObject(declaration),
       // Errors are ignored here, as for plain properties.
       var owner = try? owner(surroundings, SourcePlace(file: "", line: 0, column: 0))
     else { return }
     add(&owner.named)
-    classes[owner.type.text] = owner
+    classes[owner.type.key] = owner
   }
 
   private mutating func add(
@@ -263,12 +278,12 @@ struct ManagedSourceScanner {
     for parameter in method.signature.parameterClause.parameters {
       let label = parameter.firstName.bareName
       parameters.append(
-        (label == "_" ? nil : label, try resolver.resolve(parameter.type, in: surroundings.path))
+        (label == "_" ? nil : label, try resolver.resolve(parameter.type, in: surroundings.scope))
       )
     }
     var result: SwiftType?
     if let type = method.signature.returnClause?.type, type.trimmedDescription != "Void" {
-      result = try resolver.resolve(type, in: surroundings.path)
+      result = try resolver.resolve(type, in: surroundings.scope)
     }
     owner.methods.append(
       ManagedMethod(
@@ -276,12 +291,12 @@ struct ManagedSourceScanner {
         parameters: parameters,
         result: result,
         access: access,
-        fileDiscriminator: access.isVisibleInOtherFiles ? nil : discriminator(of: reader.file),
+        fileDiscriminator: owner.isHidden(access) ? discriminator(of: reader.file) : nil,
         conditions: surroundings.conditions,
         place: place
       )
     )
-    classes[owner.type.text] = owner
+    classes[owner.type.key] = owner
   }
 
   // MARK: Owners
@@ -291,7 +306,12 @@ struct ManagedSourceScanner {
     _ place: SourcePlace
   ) throws(SourceDiagnostic) -> ManagedClass {
     let name = surroundings.path.joined(separator: ".")
-    guard var declaration = types.declaration(named: surroundings.path, seenFrom: []) else {
+    guard
+      var declaration = types.declaration(
+        named: surroundings.path,
+        seenFrom: .init(file: surroundings.file)
+      )
+    else {
       throw place.error(
         "the class '\(name)' is not declared in the module '\(module)'; an @NSManaged member in "
           + "an extension of another module's class gets no accessor on this platform"
@@ -300,7 +320,7 @@ struct ManagedSourceScanner {
     if case .alias(let target) = declaration.kind,
       let aliased = types.declaration(
         named: target.trimmedDescription.split(separator: ".").map(String.init),
-        seenFrom: Array(declaration.path.dropLast())
+        seenFrom: .init(path: Array(declaration.path.dropLast()), file: declaration.file)
       )
     {
       declaration = aliased
@@ -311,17 +331,12 @@ struct ManagedSourceScanner {
     guard case .nominal(.class) = declaration.kind, let type = types.nominal(declaration) else {
       throw place.error("'\(name)' is not a class; @NSManaged requires a managed object class")
     }
-    for depth in 1...declaration.path.count {
-      let path = declaration.path.prefix(depth).joined(separator: ".")
-      guard types.byPath[path]?.access.isVisibleInOtherFiles ?? true else {
-        throw place.error(
-          "the class '\(name)' is private to its file, and its accessors are generated into "
-            + "another one; make it internal"
-        )
-      }
-    }
-    return classes[type.text]
-      ?? ManagedClass(type: type, access: declaration.access, conditions: declaration.conditions)
+    return classes[type.key]
+      ?? ManagedClass(
+        type: type,
+        access: type.isHidden ? .private : declaration.access,
+        conditions: declaration.conditions
+      )
   }
 
   private func requireASCII(_ name: String, _ place: SourcePlace) throws {

@@ -7,6 +7,8 @@ import SwiftSyntax
 struct SourceReader {
   /// The context of a declaration.
   struct Surroundings {
+    /// The path of the file.
+    var file: String
     /// The names of the enclosing types.
     var path: [String] = []
     var conditions: [String] = []
@@ -14,6 +16,9 @@ struct SourceReader {
     var defaultAccess: AccessLevel?
     /// Whether the extension or type is isolated to a global actor other than the main actor.
     var isOfOtherActor = false
+
+    /// The place from which names are looked up.
+    var scope: DeclaredTypes.Scope { DeclaredTypes.Scope(path: path, file: file) }
   }
 
   /// A callback for a member or a type, with its context.
@@ -37,7 +42,7 @@ struct SourceReader {
   func walk(_ visit: Visit) {
     for statement in tree.statements {
       if case .decl(let declaration) = statement.item {
-        walk(declaration, Surroundings(), visit)
+        walk(declaration, Surroundings(file: file.path), visit)
       }
     }
   }

@@ -39,10 +39,6 @@ struct TransformerNamesWriter {
     guard case .nominal(.class) = type.kind, !type.isGeneric, types.nominal(type) != nil else {
       return false
     }
-    for depth in 1...type.path.count {
-      let path = type.path.prefix(depth).joined(separator: ".")
-      guard types.byPath[path]?.access.isVisibleInOtherFiles ?? false else { return false }
-    }
     let line = [type] + types.superclasses(of: type)
     let bases = ["ValueTransformer", "NSSecureUnarchiveFromDataTransformer"]
     guard let base = line.last?.inherited?.split(separator: ".").last.map(String.init),

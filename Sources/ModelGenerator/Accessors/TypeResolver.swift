@@ -9,30 +9,30 @@ struct TypeResolver {
     var message: String
   }
 
-  func resolve(_ syntax: TypeSyntax, in context: [String]) throws(Refusal) -> SwiftType {
+  func resolve(_ syntax: TypeSyntax, in scope: DeclaredTypes.Scope) throws(Refusal) -> SwiftType {
     if let optional = syntax.as(OptionalTypeSyntax.self) {
-      return .optional(try resolve(optional.wrappedType, in: context))
+      return .optional(try resolve(optional.wrappedType, in: scope))
     }
     if let optional = syntax.as(ImplicitlyUnwrappedOptionalTypeSyntax.self) {
-      return .optional(try resolve(optional.wrappedType, in: context))
+      return .optional(try resolve(optional.wrappedType, in: scope))
     }
     if let array = syntax.as(ArrayTypeSyntax.self) {
-      return .generic(Self.array, [try resolve(array.element, in: context)])
+      return .generic(Self.array, [try resolve(array.element, in: scope)])
     }
     if let dictionary = syntax.as(DictionaryTypeSyntax.self) {
       return .generic(
         Self.dictionary,
-        [try resolve(dictionary.key, in: context), try resolve(dictionary.value, in: context)]
+        [try resolve(dictionary.key, in: scope), try resolve(dictionary.value, in: scope)]
       )
     }
     if let tuple = syntax.as(TupleTypeSyntax.self), tuple.elements.count == 1,
       let only = tuple.elements.first, only.firstName == nil
     {
-      return try resolve(only.type, in: context)
+      return try resolve(only.type, in: scope)
     }
     if syntax.is(IdentifierTypeSyntax.self) || syntax.is(MemberTypeSyntax.self) {
       let (name, arguments) = try parts(of: syntax)
-      return try resolve(name, arguments, in: context, syntax: syntax)
+      return try resolve(name, arguments, in: scope, syntax: syntax)
     }
     if let existential = syntax.as(SomeOrAnyTypeSyntax.self),
       existential.constraint.trimmedDescription == "AnyObject"
@@ -74,17 +74,17 @@ struct TypeResolver {
   private func resolve(
     _ name: [String],
     _ arguments: [TypeSyntax],
-    in context: [String],
+    in scope: DeclaredTypes.Scope,
     syntax: TypeSyntax
   ) throws(Refusal) -> SwiftType {
-    if let declaration = types.declaration(named: name, seenFrom: context) {
+    if let declaration = types.declaration(named: name, seenFrom: scope) {
       return try resolve(declaration, arguments, syntax: syntax)
     }
     guard let last = name.last else { throw Refusal(message: "a type is missing") }
     if name.count == 1, last == "Any" { return .any }
     if name.count == 1, last == "AnyObject" { return .anyObject }
     var resolved: [SwiftType] = []
-    for argument in arguments { resolved.append(try resolve(argument, in: context)) }
+    for argument in arguments { resolved.append(try resolve(argument, in: scope)) }
     if last == "Optional", name.count == 1 || name == ["Swift", "Optional"], resolved.count == 1 {
       return .optional(resolved[0])
     }
@@ -116,9 +116,13 @@ struct TypeResolver {
     }
     switch declaration.kind {
     case .alias(let target):
-      return try resolve(target, in: Array(declaration.path.dropLast()))
+      return try resolve(
+        target,
+        in: DeclaredTypes.Scope(path: Array(declaration.path.dropLast()), file: declaration.file)
+      )
     case .nominal:
-      guard declaration.access.isVisibleInOtherFiles else {
+      // A private class is one pointer, as its superclass is; other private types cannot be spelled.
+      guard !types.isHidden(declaration) || types.isManagedObject(declaration) else {
         throw Refusal(
           message: "'\(syntax.trimmedDescription)' is private to its file, and the generated "
             + "accessor is in another one; make it internal"

@@ -36,13 +36,28 @@ struct NominalType: Hashable {
   struct Level: Hashable {
     var name: String
     var kind: Kind
+    /// The private discriminator of its file, on the outermost type that is private to it.
+    var fileDiscriminator: String?
   }
 
   var module: String
   var path: [Level]
 
   var name: String { path.last?.name ?? "" }
-  var text: String { path.map(\.name).joined(separator: ".") }
+
+  /// The type as source text of another file, where a class that is private to its file is its superclass.
+  var text: String { isHidden ? "NSManagedObject" : pathText }
+
+  /// The names from the outermost type.
+  var pathText: String { path.map(\.name).joined(separator: ".") }
+
+  /// The path, with the file of a type that is private to it.
+  var key: String { fileDiscriminator.map { "\(pathText) \($0)" } ?? pathText }
+
+  /// Whether the type is private to its file.
+  var isHidden: Bool { fileDiscriminator != nil }
+
+  var fileDiscriminator: String? { path.lazy.compactMap(\.fileDiscriminator).first }
 
   init(module: String, path: [Level]) {
     self.module = module

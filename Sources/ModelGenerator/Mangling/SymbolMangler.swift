@@ -141,7 +141,7 @@ struct SymbolMangler {
     } else {
       append(identifier: nominal.module)
     }
-    append(identifier: level.name)
+    append(MemberName(level.name, fileDiscriminator: level.fileDiscriminator))
     append(String(level.kind.rawValue))
     remember(.type(.nominal(nominal)))
   }
@@ -202,10 +202,10 @@ struct SymbolMangler {
   }
 }
 
-/// The name of a member in symbols.
+/// The name of a member or a type in symbols.
 struct MemberName: Hashable {
   var name: String
-  /// The private discriminator, which distinguishes private members of two files.
+  /// The private discriminator, which distinguishes private declarations of two files.
   var fileDiscriminator: String?
 
   init(_ name: String, fileDiscriminator: String? = nil) {
