@@ -35,6 +35,52 @@ struct AppleShimsTests {
     #expect(OSLogType.fault.rawValue == 17)
   }
 
+  /// An observer as adopted code registers it.
+  private final class Listener: @unchecked Sendable {
+    // Unchecked: one thread uses it.
+    var received: [String] = []
+
+    func note(_ notification: Notification) { received.append(notification.name.rawValue) }
+  }
+
+  @Test("An observer is called for its name and object, until it is removed")
+  func observers() {
+    let (center, listener, sender) = (NotificationCenter(), Listener(), NSObject())
+    let (first, second) = (Notification.Name("first"), Notification.Name("second"))
+    center.addObserver(listener, name: first, object: sender) { $0.note($1) }
+    center.addObserver(listener, name: second, object: nil) { $0.note($1) }
+    center.post(name: first, object: NSObject())
+    center.post(name: first, object: sender)
+    center.post(name: second, object: nil)
+    #expect(listener.received == ["first", "second"])
+    center.removeObserver(listener, name: second, object: nil)
+    center.post(name: first, object: sender)
+    center.post(name: second, object: nil)
+    #expect(listener.received == ["first", "second", "first"])
+    NotificationCenter().removeObserver(listener)
+    center.post(name: first, object: sender)
+    center.removeObserver(listener)
+    center.post(name: first, object: sender)
+    #expect(listener.received.count == 4)
+  }
+
+  @Test("An observer is not retained, and tokens are removed as before")
+  func observerLifetimes() {
+    let (center, name) = (NotificationCenter(), Notification.Name("first"))
+    var listener: Listener? = Listener()
+    weak let released = listener
+    center.addObserver(listener!, name: name, object: nil) { $0.note($1) }
+    listener = nil
+    #expect(released == nil)
+    center.post(name: name, object: nil)
+    let kept = Listener()
+    let token = center.addObserver(forName: name, object: nil, queue: nil) { kept.note($0) }
+    center.post(name: name, object: nil)
+    center.removeObserver(token)
+    center.post(name: name, object: nil)
+    #expect(kept.received.count == 1)
+  }
+
   @Test("A lock serves its state to one thread at a time")
   func lock() async {
     let lock = OSAllocatedUnfairLock(initialState: 0)

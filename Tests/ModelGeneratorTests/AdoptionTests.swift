@@ -132,15 +132,132 @@ struct AdoptionTests {
     #expect(
       result.text
         == "#if canImport(Combine)\r\nimport Combine\r\n#endif\r\nimport CoreData\r\n"
-        + "#if canImport(os)\r\nimport os.log\r\n#endif\r\n"
+        + "#if canImport(os)\r\nimport os.log\r\n#else\r\nimport AppleShims\r\n#endif\r\n"
     )
-    #expect(result.notes.filter(\.isByHand).map(\.line) == [1, 3])
+    #expect(result.notes.filter(\.isByHand).map(\.line) == [1])
+    #expect(adopt(result.text).text == result.text)
     #expect(result.notes.contains { $0.text.contains("OpenCombine") })
     let guarded = "#if os(iOS)\nimport UIKit\n#endif\n"
     #expect(adopt(guarded).text == guarded)
     #expect(adopt(guarded).notes.isEmpty)
     let other = "#if !os(iOS)\nimport UIKit\n#endif\n"
     #expect(adopt(other).text != other)
+  }
+
+  @Test("A module that another one stands in for on Linux gets that one in #else")
+  func substitutes() {
+    let result = adopt("internal import OSLog\nimport Darwin\n")
+    #expect(
+      result.text == """
+        #if canImport(OSLog)
+        internal import OSLog
+        #else
+        internal import AppleShims
+        #endif
+        #if canImport(Darwin)
+        import Darwin
+        #else
+        import Glibc
+        #endif
+
+        """
+    )
+    #expect(result.notes.allSatisfy { !$0.isByHand })
+    #expect(adopt(result.text).text == result.text)
+  }
+
+  @Test("A file with an autorelease pool imports AppleShims where Objective-C is missing")
+  func autoreleasePool() {
+    let result = adopt("import Foundation\n\nautoreleasepool { a() }\n")
+    #expect(
+      result.text == """
+        import Foundation
+        #if !canImport(ObjectiveC)
+        import AppleShims
+        #endif
+
+        autoreleasepool { a() }
+
+        """
+    )
+    #expect(result.notes.map(\.isByHand) == [false])
+    #expect(adopt(result.text).text == result.text)
+    let logging = "import os\nautoreleasepool { a() }\n"
+    #expect(adopt(logging).text.components("AppleShims") == 2)
+  }
+
+  @Test("An observer's selector gets the closure of AppleShims in #else")
+  func observers() {
+    let result = adopt(
+      """
+      import CoreData
+      final class Store {
+        init(_ context: NSManagedObjectContext) {
+          NotificationCenter.default.addObserver(
+            self, selector: #selector(didSave(_:)),
+            name: .NSManagedObjectContextDidSave, object: context)
+          center.addObserver(self, selector: #selector(Self.plain), name: name, object: nil)
+          center.addObserver(self, selector: #selector(elsewhere(note:)), name: name, object: nil)
+        }
+        @objc func didSave(_ notification: Notification) {}
+        @objc func plain() {}
+      }
+      """
+    )
+    #expect(
+      result.text == """
+        import CoreData
+        #if !canImport(ObjectiveC)
+        import AppleShims
+        #endif
+        final class Store {
+          init(_ context: NSManagedObjectContext) {
+            #if canImport(ObjectiveC)
+            NotificationCenter.default.addObserver(
+              self, selector: #selector(didSave(_:)),
+              name: .NSManagedObjectContextDidSave, object: context)
+            #else
+            NotificationCenter.default.addObserver(self, name: .NSManagedObjectContextDidSave, object: context) { $0.didSave($1) }
+            #endif
+            #if canImport(ObjectiveC)
+            center.addObserver(self, selector: #selector(Self.plain), name: name, object: nil)
+            #else
+            center.addObserver(self, name: name, object: nil) { observer, _ in observer.plain() }
+            #endif
+            #if canImport(ObjectiveC)
+            center.addObserver(self, selector: #selector(elsewhere(note:)), name: name, object: nil)
+            #else
+            center.addObserver(self, name: name, object: nil) { $0.elsewhere(note: $1) }
+            #endif
+          }
+          #if canImport(ObjectiveC)
+          @objc
+          #endif
+          func didSave(_ notification: Notification) {}
+          #if canImport(ObjectiveC)
+          @objc
+          #endif
+          func plain() {}
+        }
+        """
+    )
+    #expect(result.notes.allSatisfy { !$0.isByHand })
+    #expect(adopt(result.text).text == result.text)
+    for method in ["func a(_ note: NSNotification) {}", "func a(b: Int, c: Int) {}"] {
+      let source =
+        "class A {\n\(method)\nfunc b() {\nc.addObserver(self, selector: #selector(a), "
+        + "name: d, object: nil)\n}\n}\n"
+      #expect(adopt(source).text == source)
+      #expect(adopt(source).notes.map(\.isByHand) == [true])
+    }
+  }
+
+  @Test("A bundle of a class is left where SwiftPM does not compile it")
+  func otherBuilds() {
+    let source =
+      "#if SWIFT_PACKAGE\nlet a = Bundle.module\n#else\nlet a = Bundle(for: A.self)\n#endif\n"
+    #expect(adopt(source).text == source)
+    #expect(adopt(source).notes.isEmpty)
   }
 
   @Test("A cast of a fetch request, which fails on Linux, becomes a typed request")
@@ -191,7 +308,7 @@ struct AdoptionTests {
       ("extension A {\n  override func b() {}\n}", "extension"),
       ("\nlet a = Bundle(for: A.self)", "Bundle.module"),
       ("\nlet a = Bundle.main.url(forResource: \"A\", withExtension: \"momd\")", "Bundle.module"),
-      ("\nautoreleasepool { a() }", "AppleShims"),
+      ("#if SWIFT_PACKAGE\n#else\n#endif\nlet a = Bundle(for: A.self)", "Bundle.module"),
       ("\nlet a = userDefaults.value(forKey: b) as? Date", "object(forKey:)"),
       ("\nUserDefaults.standard.setValue(a, forKey: b)", "set(_:forKey:)"),
       ("\nc.addObserver(self, selector: #selector(a), name: b, object: nil)", "using:"),
@@ -207,21 +324,13 @@ struct AdoptionTests {
         "ordering:) takes .caseInsensitive"
       ),
       ("import CoreData\nd(a as! NSFetchRequest<NSFetchRequestResult>)", "(sameAs: a)"),
-      (
-        "import CoreData\nprivate class A: NSManagedObject {\n  @NSManaged var b: Int\n  @NSManaged var c: Int\n}",
-        "make A internal"
-      ),
-      (
-        "import CoreData\nfileprivate enum A {\n  final class B: NSManagedObject { @NSManaged var c: Int }\n}",
-        "make A internal"
-      ),
     ]
   )
   func remedies(source: String, remedy: String) {
     let result = adopt(source)
     #expect(result.text == source)
     #expect(result.notes.map(\.isByHand) == [true])
-    #expect(result.notes.map(\.line) == [2])
+    #expect(result.notes.map(\.line) == [source.hasPrefix("#if") ? 4 : 2])
     #expect(result.notes.first?.text.contains(remedy) == true, "\(result.notes)")
   }
 

@@ -18,12 +18,13 @@ final class AdoptionFinder: SyntaxVisitor {
 
   private var importsCoreData = false
   private var importsCoreFoundation = false
+  private var importsShims = false
   /// The first use of a Core Data name.
   private var firstUse: (node: Syntax, name: String)?
   /// The first use of a name of Core Foundation, which Foundation brings on Apple's platforms alone.
   private var firstCoreFoundationUse: (node: Syntax, name: String)?
-  /// The private types that a note names already.
-  private var notedTypes: Set<SyntaxIdentifier> = []
+  /// The first use of a name of `AppleShims`.
+  private var firstShimUse: (node: Syntax, name: String)?
 
   private static let wrapped: Set<String> = ["objc", "objcMembers"]
   private static let modules: Set<String> = ["CoreData", "OpenCoreData"]
@@ -62,8 +63,10 @@ final class AdoptionFinder: SyntaxVisitor {
   // MARK: Findings
 
   override func visit(_ node: IfConfigClauseSyntax) -> SyntaxVisitorContinueKind {
-    // Code for Apple's platforms alone needs no change.
+    // Code for Apple's platforms alone, or for builds without SwiftPM, needs no change.
     let condition = node.condition?.trimmedDescription ?? ""
+    let others = node.parent?.as(IfConfigClauseListSyntax.self)?.first?.condition
+    if condition.isEmpty, others?.trimmedDescription == "SWIFT_PACKAGE" { return .skipChildren }
     guard AppleModule.isCondition(condition) else { return .visitChildren }
     if node.elements?.trimmedDescription.contains("import CoreData") == true {
       importsCoreData = true
@@ -75,19 +78,23 @@ final class AdoptionFinder: SyntaxVisitor {
     let name = node.path.first?.name.text ?? ""
     if Self.modules.contains(name) { importsCoreData = true }
     if name == "CoreFoundation" { importsCoreFoundation = true }
-    if let module = AppleModule(name) {
+    if name == "AppleShims" { importsShims = true }
+    guard let module = AppleModule(name) else { return .skipChildren }
+    guard let substitute = module.substitute else {
       wrap(node, condition: "canImport(\(name))")
       note(node, "\(name) is missing on Linux: \(module.remedy)", isByHand: true)
+      return .skipChildren
     }
+    if substitute == "AppleShims" { importsShims = true }
+    let modifiers = node.modifiers.trimmedDescription
+    let otherwise = (modifiers.isEmpty ? "" : modifiers + " ") + "import \(substitute)"
+    wrap(node, condition: "canImport(\(name))", otherwise: otherwise)
     return .skipChildren
   }
 
   override func visit(_ node: AttributeSyntax) -> SyntaxVisitorContinueKind {
     let name = node.attributeName.trimmedDescription
-    if name == "NSManaged" {
-      use("@NSManaged", at: node)
-      noteHiddenClass(around: node)
-    }
+    if name == "NSManaged" { use("@NSManaged", at: node) }
     guard Self.wrapped.contains(name) else { return .visitChildren }
     wrap(node, condition: "canImport(ObjectiveC)")
     return .skipChildren
@@ -158,11 +165,11 @@ final class AdoptionFinder: SyntaxVisitor {
     let called = node.calledExpression.trimmedDescription
     let labels = node.arguments.map { $0.label?.text ?? "" }
     if called == "autoreleasepool" {
-      note(
-        node,
-        "autoreleasepool is Objective-C's; import AppleShims in #else, or call the closure directly",
-        isByHand: true
-      )
+      firstShimUse = firstShimUse ?? (Syntax(node), called)
+    } else if let observer = SelectorObserver(node) {
+      wrap(node, condition: "canImport(ObjectiveC)", otherwise: observer.replacement)
+      firstShimUse = firstShimUse ?? (Syntax(node), "addObserver(_:name:object:calling:)")
+      return .skipChildren
     } else if called == "Bundle", labels == ["for"] {
       note(
         node,
@@ -190,12 +197,16 @@ final class AdoptionFinder: SyntaxVisitor {
       addImport(of: "CoreFoundation", for: firstCoreFoundationUse, to: tree)
     }
     if let firstUse, !importsCoreData { addImport(of: "CoreData", for: firstUse, to: tree) }
+    if let firstShimUse, !importsShims {
+      addImport(of: "AppleShims", for: firstShimUse, to: tree, condition: "!canImport(ObjectiveC)")
+    }
   }
 
   private func addImport(
     of module: String,
     for use: (node: Syntax, name: String),
-    to tree: SourceFileSyntax
+    to tree: SourceFileSyntax,
+    condition: String? = nil
   ) {
     let imports = tree.statements.compactMap { $0.item.as(ImportDeclSyntax.self) }
     let position: Int
@@ -208,20 +219,23 @@ final class AdoptionFinder: SyntaxVisitor {
       position = tree.statements.first?.positionAfterSkippingLeadingTrivia.utf8Offset ?? 0
     }
     let isLast = position == bytes.count && bytes.last != UInt8(ascii: "\n")
-    let line = (isLast ? newline : "") + "import \(module)" + newline
+    var line = (isLast ? newline : "") + "import \(module)" + newline
+    if let condition { line = "#if \(condition)\(newline)\(line)#endif\(newline)" }
     edits.append(Edit(range: position..<position, text: line))
     note(use.node, "\(use.name) needs import \(module), which is added", isByHand: false)
   }
 
-  /// Moves a part of a declaration to its own lines between `#if` and `#endif`.
-  private func wrap(_ node: some SyntaxProtocol, condition: String) {
+  /// Moves a part of a file to its own lines between `#if` and `#endif`, before what stands in for it.
+  private func wrap(_ node: some SyntaxProtocol, condition: String, otherwise: String? = nil) {
     let start = node.positionAfterSkippingLeadingTrivia.utf8Offset
     let end = node.endPositionBeforeTrailingTrivia.utf8Offset
     let lineStart = (bytes[..<start].lastIndex(of: UInt8(ascii: "\n")) ?? -1) + 1
     let indentEnd = bytes[lineStart...].firstIndex { !Self.isBlank($0) } ?? lineStart
     let indent = String(decoding: bytes[lineStart..<min(indentEnd, start)], as: UTF8.self)
     let text = String(decoding: bytes[start..<end], as: UTF8.self)
-    var replacement = "#if \(condition)\(newline)\(indent)\(text)\(newline)\(indent)#endif"
+    let substitute = otherwise.map { "\(newline)\(indent)#else\(newline)\(indent)\($0)" } ?? ""
+    var replacement =
+      "#if \(condition)\(newline)\(indent)\(text)\(substitute)\(newline)\(indent)#endif"
     var range = start..<end
     if indentEnd < start {
       // Other code precedes it on its line.
@@ -235,7 +249,8 @@ final class AdoptionFinder: SyntaxVisitor {
       replacement += "\(newline)\(indent)"
     }
     edits.append(Edit(range: range, text: replacement))
-    note(node, "\(text) is put inside #if \(condition)", isByHand: false)
+    let addition = otherwise.map { ", with \($0) in #else" } ?? ""
+    note(node, "\(text) is put inside #if \(condition)\(addition)", isByHand: false)
   }
 
   /// The property names after the type: "author.name" for `#keyPath(Post.author.name)`.
@@ -322,28 +337,6 @@ final class AdoptionFinder: SyntaxVisitor {
   private func note(_ node: some SyntaxProtocol, _ text: String, isByHand: Bool) {
     let line = node.startLocation(converter: converter, afterLeadingTrivia: true).line
     notes.append(SourceAdopter.Note(file: path, line: line, text: text, isByHand: isByHand))
-  }
-
-  /// Accessors are generated into another file, which does not see a private type of this one.
-  private func noteHiddenClass(around node: AttributeSyntax) {
-    var hidden: (any NamedDeclSyntax & WithModifiersSyntax)?
-    var next = node.parent?.parent?.parent
-    while let parent = next {
-      if let type = parent.asProtocol((any DeclGroupSyntax).self)
-        as? any NamedDeclSyntax & WithModifiersSyntax,
-        type.modifiers.contains(where: { ["private", "fileprivate"].contains($0.name.text) })
-      {
-        hidden = type
-      }
-      next = parent.parent
-    }
-    guard let hidden, notedTypes.insert(hidden.id).inserted else { return }
-    note(
-      hidden,
-      "@NSManaged gets its accessors from another file on Linux; make \(hidden.name.text) internal, "
-        + "under a name that no other type of the target has",
-      isByHand: true
-    )
   }
 
   // MARK: Queries

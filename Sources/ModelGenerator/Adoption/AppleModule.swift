@@ -2,17 +2,19 @@
 struct AppleModule {
   var name: String
   var remedy: String
+  /// The module that stands in for it on Linux.
+  var substitute: String?
 
   private static let remedies: [String: String] = [
     "Combine": "put publishers and @Published inside the same #if, or use OpenCombine",
-    "os": "import AppleShims in #else, whose Logger writes nothing, or use Logging of swift-log",
-    "OSLog": "import AppleShims in #else, whose Logger writes nothing, or use Logging of swift-log",
     "CryptoKit": "import Crypto of swift-crypto in #else; it has the same names",
     "CommonCrypto": "use Crypto of swift-crypto",
     "CoreLocation": "CLLocation and CLLocationCoordinate2D come with import CloudKit",
-    "Darwin": "import Glibc in #else",
     "ObjectiveC": "put what asks the Objective-C runtime inside the same #if",
   ]
+
+  /// The logs of `AppleShims` write nothing; Logging of swift-log does.
+  private static let substitutes = ["os": "AppleShims", "OSLog": "AppleShims", "Darwin": "Glibc"]
 
   private static let others: Set<String> = [
     "AppIntents", "AppKit", "AVFoundation", "BackgroundTasks", "Cocoa", "Contacts", "CoreGraphics",
@@ -25,7 +27,9 @@ struct AppleModule {
 
   /// Looks up the framework of a name, if Linux lacks it.
   init?(_ name: String) {
-    if let remedy = Self.remedies[name] {
+    if let substitute = Self.substitutes[name] {
+      self.init(name: name, remedy: "", substitute: substitute)
+    } else if let remedy = Self.remedies[name] {
       self.init(name: name, remedy: remedy)
     } else if Self.others.contains(name) {
       self.init(name: name, remedy: "put what uses it inside the same #if")
@@ -34,9 +38,10 @@ struct AppleModule {
     }
   }
 
-  private init(name: String, remedy: String) {
+  private init(name: String, remedy: String, substitute: String? = nil) {
     self.name = name
     self.remedy = remedy
+    self.substitute = substitute
   }
 
   /// Whether a condition of `#if` is true on Apple's platforms only.
