@@ -61,16 +61,17 @@ extension CloudKitService {
       container: asked.container,
       environment: environment,
       scope: .public,
-      principal: Principal(
-        account: OperatorIdentity.account,
-        userRecordName: try await operatorName(
-          in: asked.container,
-          isReading: endpoint.rules.isRead
+      caller: .administration(
+        Principal(
+          account: OperatorIdentity.account,
+          userRecordName: try await operatorName(
+            in: asked.container,
+            isReading: endpoint.rules.isRead
+          )
         )
       ),
       isExtended: true,
-      wantsSyncToken: false,
-      signInURL: ""
+      wantsSyncToken: false
     )
     if !endpoint.rules.isRead {
       auditLog.record(

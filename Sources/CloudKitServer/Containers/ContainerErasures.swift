@@ -37,7 +37,7 @@ final class ContainerErasures: Sendable {
   /// Counts what a container holds.
   func contents(of container: String) async throws -> ContainerContents {
     var found = ContainerContents()
-    let owned = try databases(of: container)
+    let owned = try storage.read { try Self.databases(of: container, $0) }
     (found.people, found.apiTokens, found.keys) = try storage.read { snapshot in
       let keys = try ServerKey.owners(in: container).reduce(0) {
         try $0 + snapshot.entries(DirectoryRange(.serverKey, owner: $1, limit: .max)).count
@@ -104,10 +104,19 @@ final class ContainerErasures: Sendable {
   }
 
   /// Erases a container for a number of seconds, at least one step; returns whether nothing is left.
+  ///
+  /// Each step asks whether the deletion is still under way: another server may have ended it, and a container
+  /// of the same name may have been opened since.
   func erase(_ container: String, for seconds: Double) async throws -> Bool {
     let end = effects.clock.uptime + seconds
     while true {
-      for (key, id) in try databases(of: container) {
+      let left = try storage.read { snapshot in
+        try Self.deletion(of: container, snapshot).map { _ in
+          try Self.databases(of: container, snapshot)
+        }
+      }
+      guard let left else { return true }
+      for (key, id) in left {
         while try await thin(key, id) {
           guard effects.clock.uptime < end else { return false }
         }
@@ -124,23 +133,37 @@ final class ContainerErasures: Sendable {
 
   // MARK: Databases
 
-  private func databases(
-    of container: String
+  private static func databases(
+    of container: String,
+    _ snapshot: any StorageSnapshot
   ) throws -> [(key: PartitionKey, value: PartitionID)] {
-    try storage.read { snapshot in
-      try ContainerEnvironment.allCases.flatMap {
-        try snapshot.partitions(container: container, environment: $0)
-      }
+    try ContainerEnvironment.allCases.flatMap {
+      try snapshot.partitions(container: container, environment: $0)
     }.sorted { $0.value.rawValue < $1.value.rawValue }
   }
 
-  /// Whether the database was not removed yet, by another server for example.
-  private static func isThere(
-    _ key: PartitionKey,
+  /// The entry of a deletion that is under way.
+  private static func deletion(
+    of container: String,
+    _ snapshot: any StorageSnapshot
+  ) throws -> DirectoryEntry? {
+    let entry = try snapshot.entry(ContainerErasing.key(container))
+    return entry?.expires == nil ? entry : nil
+  }
+
+  /// A batch of a deletion that is under way, for a database that was not removed yet; nil if another server
+  /// has done either.
+  private static func batch(
+    for key: PartitionKey,
     _ id: PartitionID,
-    _ storage: any Storage
-  ) throws -> Bool {
-    try storage.read { try $0.partitions(container: key.container, owner: key.owner)[key] } == id
+    _ snapshot: any StorageSnapshot
+  ) throws -> WriteBatch? {
+    guard let entry = try deletion(of: key.container, snapshot),
+      try snapshot.partitions(container: key.container, owner: key.owner)[key] == id
+    else { return nil }
+    var batch = WriteBatch(partition: id)
+    batch.expectedEntries[entry.key] = .some(entry.revision)
+    return batch
   }
 
   /// Deletes some rows of a database, until those that are left fit in one transaction; returns false
@@ -149,13 +172,14 @@ final class ContainerErasures: Sendable {
     try Task.checkCancellation()
     return try await writer.write(to: id) { [storage, limits] () -> (WriteBatch?, Bool) in
       let step = limits.removalStep
-      guard try Self.isThere(key, id, storage),
-        try storage.read({ try $0.exceeds(step, in: id, .partition) })
-      else { return (nil, false) }
-      var batch = WriteBatch(partition: id)
-      batch.thinning = .partition
-      batch.removalStep = step
-      return (batch, true)
+      return try storage.read { snapshot in
+        guard var batch = try Self.batch(for: key, id, snapshot),
+          try snapshot.exceeds(step, in: id, .partition)
+        else { return (nil, false) }
+        batch.thinning = .partition
+        batch.removalStep = step
+        return (batch, true)
+      }
     }
   }
 
@@ -170,8 +194,9 @@ final class ContainerErasures: Sendable {
         }
       }
       try await writer.write(to: id) { [storage] in
-        guard try Self.isThere(key, id, storage) else { return (nil, ()) }
-        var batch = WriteBatch(partition: id)
+        guard var batch = try storage.read({ try Self.batch(for: key, id, $0) }) else {
+          return (nil, ())
+        }
         batch.erasesPartition = true
         batch.removesPartition = isLast
         batch.unsharedPartition = id
@@ -191,8 +216,11 @@ final class ContainerErasures: Sendable {
     return try await writer.write { [storage, limits] () -> (WriteBatch?, Bool) in
       try storage.read { snapshot in
         let users = try snapshot.users(container: container, limit: limits.itemsPerRequest)
-        guard !users.isEmpty else { return (nil, false) }
+        guard !users.isEmpty, let entry = try Self.deletion(of: container, snapshot) else {
+          return (nil, false)
+        }
         var batch = WriteBatch()
+        batch.expectedEntries[entry.key] = .some(entry.revision)
         batch.removedUsers = users
         for user in users {
           batch.removedEntries.append(Discoverability.key(user.account, in: container))
@@ -213,7 +241,7 @@ final class ContainerErasures: Sendable {
     let expires = effects.now.wireMilliseconds + Int64(ContainerErasing.memory * 1000)
     return try await writer.write { [storage] () -> (WriteBatch?, Bool) in
       try storage.read { snapshot in
-        guard let entry = try snapshot.entry(key), entry.expires == nil else { return (nil, true) }
+        guard let entry = try Self.deletion(of: container, snapshot) else { return (nil, true) }
         let hasDatabases = try ContainerEnvironment.allCases.contains {
           try !snapshot.partitions(container: container, environment: $0).isEmpty
         }

@@ -10,6 +10,8 @@ enum Caller: Sendable {
   case user(Principal, apiToken: String?)
   /// A program that signs with a server-to-server key, as the key's user.
   case serverKey(Principal, SignatureMark)
+  /// The operator's token in a call of the administration, as the operator's user of the container.
+  case administration(Principal)
   /// The server itself, which works for the owner of a database: no limit of a user applies.
   case server(Principal)
 
@@ -17,13 +19,15 @@ enum Caller: Sendable {
   var principal: Principal? {
     switch self {
     case .anonymous, .visitor: nil
-    case .user(let principal, _), .serverKey(let principal, _), .server(let principal): principal
+    case .user(let principal, _), .serverKey(let principal, _), .administration(let principal),
+      .server(let principal):
+      principal
     }
   }
 
   /// The user whose limits apply to the request.
   ///
-  /// A program with a server-to-server key is the operator's, and has none.
+  /// The operator, and a program with a server-to-server key, which is the operator's, have none.
   var limitedUser: Principal? {
     if case .user(let principal, _) = self { principal } else { nil }
   }
@@ -38,7 +42,7 @@ enum Caller: Sendable {
     switch self {
     case .anonymous(let token, _), .user(_, let token): token
     case .visitor(_, let token, _): token
-    case .serverKey, .server: nil
+    case .serverKey, .administration, .server: nil
     }
   }
 
@@ -51,7 +55,7 @@ enum Caller: Sendable {
   var signInURL: String? {
     switch self {
     case .anonymous(_, let url), .visitor(_, _, let url): url
-    case .user, .serverKey, .server: nil
+    case .user, .serverKey, .administration, .server: nil
     }
   }
 }

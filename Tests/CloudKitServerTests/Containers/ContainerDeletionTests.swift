@@ -76,6 +76,22 @@ struct ContainerDeletionTests {
     }
   }
 
+  @Test("A round that began before the deletion ended leaves a container that was opened since")
+  func openedSince() async throws {
+    let admin = try await administrator()
+    let erasures = admin.server.service.containerErasures
+    let person = try await admin.server.person()
+    try await person.makeZone()
+    try await erasures.begin(TestServer.container)
+    #expect(try await erasures.erase(TestServer.container, for: .infinity))
+    let again = try await admin.server.person()
+    try await again.makeZone()
+    try await again.save(.create, "a")
+    #expect(try await erasures.erase(TestServer.container, for: .infinity))
+    #expect(try await again.changes().names == ["a"])
+    #expect(try partitions(on: admin.server).isEmpty == false)
+  }
+
   @Test("Of a deleted container nothing is left, and another one is as it was")
   func everything() async throws {
     let admin = try await administrator()

@@ -20,7 +20,7 @@ struct IssuingCredential: Codable, Hashable, Sendable {
     case .user(let principal, _):
       if let grant = principal.grant { self.grant = grant } else { session = principal.session }
     case .serverKey(let principal, _): key = ServerKey.id(ofAccount: principal.account)
-    case .anonymous, .visitor, .server: break
+    case .anonymous, .visitor, .administration, .server: break
     }
   }
 

@@ -117,8 +117,8 @@ package final class PostgreSQLStorage: Storage {
 
   /// Adopts the incarnation of the PostgreSQL server.
   ///
-  /// Another incarnation has another history, which may lack the partitions, sessions and keys in
-  /// this process's caches.
+  /// Another incarnation has another history, which may lack the partitions, schemas, sessions
+  /// and keys in this process's caches.
   private func adopt(_ incarnation: String) {
     let isOther = identity.withLock { identity in
       defer { identity = incarnation }
@@ -126,6 +126,7 @@ package final class PostgreSQLStorage: Storage {
     }
     guard isOther else { return }
     partitions.removeAll()
+    schemas.removeAll()
     notifications.notify(.directory)
   }
 
