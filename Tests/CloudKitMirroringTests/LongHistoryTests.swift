@@ -86,6 +86,47 @@ struct LongHistoryTests {
     try await pad.quit()
   }
 
+  @Test("A deletion and its undo in different parts of the history leave the object its record")
+  func undoneDeletion() async throws {
+    let world = try await World()
+    let phone = try await ScriptedDevice("phone", in: world)
+    try phone.save { _ = $0.make("Post", ["title": "old"]) }
+    try await phone.sync()
+    func record() throws -> RecordMetadata? {
+      try phone.mirror.read { metadata in
+        try metadata.records(entity: "Post", after: 0, limit: 1).first
+      }
+    }
+    let name = try #require(try record()?.name)
+    phone.faults.isOnline = false
+    try phone.save { context in
+      let manager = UndoManager()
+      manager.groupsByEvent = false
+      context.undoManager = manager
+      let post = try context.first("Post", "title", "old")
+      manager.beginUndoGrouping()
+      context.delete(post)
+      manager.endUndoGrouping()
+      try context.save()
+      context.undo()
+      manager.disableUndoRegistration()
+      post.setValue("new", forKey: "title")
+      try context.save()
+    }
+    // The deletion alone, then its undo.
+    for _ in 0..<2 {
+      try phone.mirror.write(MirrorAuthor.exporting) { _ = try $0.foldHistory(limit: 1) }
+    }
+    let kept = try #require(try record())
+    #expect(kept.name == name && kept.tag != nil && kept.pending == .save)
+    phone.faults.isOnline = true
+    let pad = try await world.device("pad")
+    try await phone.settle(with: pad)
+    #expect(try pad.titles() == ["new"])
+    try await phone.quit()
+    try await pad.quit()
+  }
+
   @Test("A position between two changes of one save outlives a launch")
   func position() async throws {
     let world = try await World()

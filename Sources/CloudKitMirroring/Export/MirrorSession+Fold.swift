@@ -86,7 +86,10 @@ extension MirrorSession {
     let known = try metadata.record(entity: entityName, key: change.reference.key)
     switch change.kind {
     case .delete:
-      if let known {
+      if let known, try rows.row(change.reference) != nil {
+        // The undo of the deletion follows in a part that is not folded yet.
+        try noteReinsert(known, entity, group: change.transaction)
+      } else if let known {
         let delay = try delayOfDeletion(entity, in: change.transaction)
         try forget(known, group: change.transaction + delay, isDelayed: delay > 0)
       } else if let insertion = change.insertion {

@@ -23,7 +23,9 @@ package struct RepeatedUpdate: Hashable, Sendable {
   ) {
     sent = ChangedFields(set: operation.set.values, removed: operation.removed).applied(to: base)
     let (before, after) = (entity.reading(base).fields, entity.reading(sent).fields)
-    let found = entity.reading(server, since: base).fields
+    // The present fields alone: an update that changed a property has written them, and a former field with
+    // the sent value may be another device's edit.
+    let found = entity.reading(server).fields
     let changed = properties.filter { !after.agrees(with: before, on: $0) }
     if changed.contains(where: { found.agrees(with: after, on: $0) }),
       !changed.contains(where: { found.agrees(with: before, on: $0) })

@@ -41,7 +41,7 @@ extension NSPersistentCloudKitContainer {
   @discardableResult
   public func restore(_ entry: RecoveryEntry) throws -> NSManagedObjectID {
     let mirror = try mirror(keeping: entry)
-    let reference = try mirror.writeFolded(MirrorAuthor.recovery) { session in
+    let reference = try mirror.writeFolded(MirrorAuthor.recovery, isCancellable: false) { session in
       try session.restore(entry.id)
     }
     guard let objectID = persistentStoreCoordinator.objectID(mirror.store, reference) else {

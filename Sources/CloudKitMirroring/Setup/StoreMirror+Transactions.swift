@@ -3,9 +3,10 @@ extension StoreMirror {
   /// Runs the body once the history is folded up to its end, in one transaction with the last part of it.
   ///
   /// What is more than one transaction folds is folded in transactions of its own before, between which the app
-  /// can save; the body sees every save under the lock.
+  /// can save; the body sees every save under the lock. A call of the app does not end with the task that makes it.
   package func writeFolded<Result>(
     _ author: String,
+    isCancellable: Bool = true,
     _ body: (MirrorSession) throws -> Result
   ) throws -> Result {
     while true {
@@ -14,7 +15,7 @@ extension StoreMirror {
         return try body(session)
       }
       if let result { return result }
-      try Task.checkCancellation()
+      if isCancellable { try Task.checkCancellation() }
     }
   }
 }

@@ -16,11 +16,12 @@ package struct HistoryPosition: Hashable, Sendable {
   package var wholeTransaction: Int64 { change == nil ? transaction : transaction - 1 }
 
   /// The condition for changes after a position; ``values`` are its values.
-  package static let condition =
-    "c.ZTRANSACTIONID > ? AND (c.ZTRANSACTIONID > ? OR c.Z_PK > ?)"
+  ///
+  /// As a row value, so that the index of transactions begins at the position within a large transaction.
+  package static let condition = "(c.ZTRANSACTIONID, c.Z_PK) > (?, ?)"
 
   package var values: [SQLiteValue] {
-    [.integer(wholeTransaction), .integer(transaction), .integer(change ?? .max)]
+    [.integer(transaction), .integer(change ?? .max)]
   }
 }
 
