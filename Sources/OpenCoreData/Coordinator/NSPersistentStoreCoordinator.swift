@@ -263,7 +263,7 @@ open class NSPersistentStoreCoordinator: NSObject, @unchecked Sendable {
       changes.updated.map(\.reference) + beside,
       changes.deleted.map(\.reference)
     )
-    rows.reportsOwners = true
+    rows.reportsOwners = changes.haveOwnersOfAll
     for context in others { context.enqueueMerge(rows) }
   }
 

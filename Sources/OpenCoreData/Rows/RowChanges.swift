@@ -192,3 +192,26 @@ package struct RowConflictError: Error {
     self.conflicts = conflicts
   }
 }
+
+extension RowChanges {
+  /// Whether each object to which an inserted or changed row refers anew is changed itself, as it is where its
+  /// relationship was kept true.
+  ///
+  /// It is not where the app refreshed the owner before the save, or set the primitive value alone, and where a
+  /// merge policy took the owner's edits back.
+  var haveOwnersOfAll: Bool {
+    var owners: Set<RowReference> = []
+    func note(_ row: Row, _ layout: EntityLayout, _ isChanged: (Int) -> Bool) {
+      for slot in layout.toOnes where slot.inverse != nil {
+        guard let index = slot.rowIndex, isChanged(index), case .reference(let owner) = row[index]
+        else { continue }
+        owners.insert(owner)
+      }
+    }
+    for insertion in inserted { note(insertion.row, insertion.layout) { _ in true } }
+    for update in updated { note(update.row, update.layout) { update.changed.contains($0) } }
+    for insertion in inserted { owners.remove(insertion.reference) }
+    for update in updated { owners.remove(update.reference) }
+    return owners.isEmpty
+  }
+}

@@ -135,6 +135,53 @@ struct MergeReadingTests {
     }
   }
 
+  @Test("Unsaved changes of the merging context decide which changed rows a controller takes")
+  func unsavedChanges() throws {
+    let world = try World(articles: 3)
+    let context = world.context
+    let request = NSFetchRequest<NSManagedObject>(entityName: "Article")
+    request.predicate = NSPredicate(format: "title == 'new' AND topic.name == 'third'")
+    request.sortDescriptors = [NSSortDescriptor(key: "number", ascending: true)]
+    let controller = try context.performAndWait {
+      let controller = NSFetchedResultsController(
+        fetchRequest: request,
+        managedObjectContext: context,
+        sectionNameKeyPath: nil,
+        cacheName: nil
+      )
+      controller.delegate = Recorder()
+      try controller.performFetch()
+      try context.all("Topic", by: "name").first?.setValue("third", forKey: "name")
+      return controller
+    }
+    let notification = try world.change { article, _, _ in article.setValue("new", forKey: "title")
+    }
+    context.performAndWait {
+      context.mergeChanges(fromContextDidSave: notification)
+      #expect(controller.fetchedObjects?.count == 3)
+    }
+  }
+
+  @Test("An owner whose relationship another context did not keep true gets the row it is named by")
+  func ownerWithoutChange() throws {
+    let world = try World(articles: 1, type: .inMemory)
+    let context = world.context
+    context.automaticallyMergesChangesFromParent = true
+    let topics = try context.performAndWait {
+      let topics = try context.all("Topic", by: "name")
+      #expect((topics[1].value(forKey: "articles") as? NSSet)?.count == 0)
+      return topics
+    }
+    _ = try world.change { article, _, topics in
+      article.setValue(topics[1], forKey: "topic")
+      article.managedObjectContext?.refresh(topics[1], mergeChanges: false)
+      article.managedObjectContext?.refresh(topics[0], mergeChanges: false)
+    }
+    context.performAndWait {
+      #expect((topics[1].value(forKey: "articles") as? NSSet)?.count == 1)
+    }
+  }
+
   @Test("A controller of a child context takes the changed rows that match")
   func childContext() throws {
     let world = try World(articles: 1200)

@@ -53,12 +53,14 @@ extension NSManagedObjectContext {
 
   /// The objects of those rows that a plan finds, without regard to its offset and limit.
   ///
-  /// No object is made of other rows, if the store can find the matches; else of a portion at a time.
+  /// No object is made of other rows, if the store can find the matches; else of a portion at a time. The store
+  /// cannot where unsaved changes of this context may decide, as those of an object to which a row refers.
   func matchingObjects(of keys: [ObjectKey], for plan: FetchPlan) throws -> [NSManagedObject] {
     var (stored, others): ([ObjectKey], [ObjectKey]) = ([], [])
+    let asksStores = !isChild && inserted.isEmpty && updated.isEmpty && deleted.isEmpty
     for key in keys {
       guard let (_, binding) = template(of: key, for: plan) else { continue }
-      if !isChild, countsRows(plan, binding) { stored.append(key) } else { others.append(key) }
+      if asksStores, countsRows(plan, binding) { stored.append(key) } else { others.append(key) }
     }
     var result = try existingObjects(of: storedMatches(of: stored, plan), for: plan)
     for start in stride(from: 0, to: others.count, by: Self.rowsOfOnePortion) {

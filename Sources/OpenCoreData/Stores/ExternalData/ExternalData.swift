@@ -33,7 +33,7 @@ struct ExternalData: Sendable {
   }
 
   /// The value that a column stores or refers to; nil where its file is missing.
-  func read(_ stored: Data) throws -> Data? { try contents(stored)?.data }
+  func read(_ stored: Data) throws -> Data? { try contents(stored)?.bytes() }
 
   /// The value that a column stores, or the file that it refers to, which is not read; nil where the
   /// file is missing.

@@ -19,6 +19,8 @@ final class ExternalFile: Sendable {
   private let mappings: FileMappings
   private let mapped: Data?
   private let handle = WeakHandle<ExternalFile>()
+  /// Set once the file could not be read: two looks at one row give the same value.
+  private let isUnreadable = Atomic(false)
 
   private init(path: String, mapped: Data?, mappings: FileMappings) {
     self.path = path
@@ -35,18 +37,32 @@ final class ExternalFile: Sendable {
   /// The value; nil where the file is gone or can no longer be read.
   ///
   /// The file could be opened when the row was read. Only another process can have removed it since,
-  /// and the value is lost only if the file was not mapped.
+  /// and the value is lost only if the file was not mapped. A row that is read again looks again.
   var data: Data? {
+    do {
+      if let data = try bytes() { return data }
+      StoreLog.warning("The file \(path) of a large value is gone; the value reads as nil.")
+    } catch {
+      StoreLog.warning("A large value reads as nil: \(error)")
+    }
+    return nil
+  }
+
+  /// The value; nil where the file is gone.
+  ///
+  /// Throws where it can no longer be read.
+  func bytes() throws -> Data? {
     if let mapped { return mapped }
+    guard !isUnreadable.load(ordering: .relaxed) else { return nil }
     do {
       switch try mappings.contents(of: path) {
       case .read(let data), .mapped(let data): return data
       case .unmapped: return try FileSystem.contents(of: path)
-      case nil:
-        StoreLog.warning("The file \(path) of a large value is gone; the value reads as nil.")
+      case nil: isUnreadable.store(true, ordering: .relaxed)
       }
     } catch {
-      StoreLog.warning("A large value reads as nil: \(error)")
+      isUnreadable.store(true, ordering: .relaxed)
+      throw error
     }
     return nil
   }
@@ -59,10 +75,11 @@ final class ExternalFile: Sendable {
     case data(Data)
     case file(ExternalFile)
 
-    var data: Data? {
+    /// The value; nil where the file is gone.
+    func bytes() throws -> Data? {
       switch self {
       case .data(let data): data
-      case .file(let file): file.data
+      case .file(let file): try file.bytes()
       }
     }
   }
@@ -93,7 +110,8 @@ final class ExternalFile: Sendable {
 
   /// The contents of the file at a path; nil where there is none.
   static func contents(of path: String, _ mappings: FileMappings) throws -> Contents? {
-    if let known = table.withLock({ $0.byPath[path]?.handle.object }) { return .file(known) }
+    let known = table.withLock { $0.byPath[path]?.handle.object }
+    if let known, !known.isUnreadable.load(ordering: .relaxed) { return .file(known) }
     switch try mappings.contents(of: path) {
     case nil: return nil
     case .read(let data): return .data(data)
@@ -113,7 +131,11 @@ final class ExternalFile: Sendable {
     return withExtendedLifetime(made) {
       table.withLock { table in
         // Another thread may have opened the file at the same time.
-        if let known = table.byPath[path]?.handle.object { return known }
+        if let known = table.byPath[path]?.handle.object,
+          !known.isUnreadable.load(ordering: .relaxed)
+        {
+          return known
+        }
         table.byPath[path] = entry
         if let mapped { table.byAddress[address(of: mapped)] = entry }
         return made
