@@ -296,6 +296,7 @@ struct JSONOutputTests {
     try await world.run("server new-incarnation", ["--yes"])
     try await world.run("backup create", [world.path("copy")])
     try await world.run("backup verify", [world.path("copy")], at: [])
+    try await world.run("backup list", [world.folder.path], at: [])
     try await world.run("server renew-token")
   }
 

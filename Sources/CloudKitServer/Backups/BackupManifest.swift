@@ -14,7 +14,7 @@ package struct BackupManifest: Codable, Hashable, Sendable {
     package var checksum: String
 
     /// Whether the path stays inside its folder.
-    var isInside: Bool {
+    package var isInside: Bool {
       let parts = path.split(separator: "/", omittingEmptySubsequences: false)
       return !parts.contains { $0.isEmpty || $0 == "." || $0 == ".." } && !path.contains("\0")
     }

@@ -51,7 +51,7 @@ package struct S3AssetStore: AssetStore {
   /// In bytes; a page of a list has a thousand names.
   private static let largestAnswer = 4 * 1_048_576
 
-  private let settings: Settings
+  let settings: Settings
   private let host: String
   private let signature: S3Signature
 
@@ -124,8 +124,11 @@ package struct S3AssetStore: AssetStore {
   // MARK: Files
 
   package func begin(_ place: AssetPlace) async throws -> any AssetUpload {
-    S3Upload(store: self, key: key(place))
+    begin(key: key(place))
   }
+
+  /// Starts to write an object, which exists only after the upload is finished.
+  func begin(key: String) -> any AssetUpload { S3Upload(store: self, key: key) }
 
   package func size(of place: AssetPlace) async throws -> Int64? {
     let response = try await send(.HEAD, key: key(place), expecting: [404])
@@ -228,7 +231,7 @@ package struct S3AssetStore: AssetStore {
     }
   }
 
-  private func list(
+  func list(
     prefix: String,
     delimiter: String?,
     _ body: (String) throws -> Void

@@ -6,7 +6,7 @@ import Foundation
 extension BackupCommand {
   struct Create: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-      abstract: "Write a backup to a folder of this machine.",
+      abstract: "Write a backup to a folder of this machine, or to a bucket.",
       discussion: """
         It holds the keys of encrypted fields: keep it as safe as the server. The command writes the folder, \
         as its own user; a running server, here or with --server elsewhere, sends what is in it and needs \
@@ -14,16 +14,21 @@ extension BackupCommand {
 
         watershed backup create /var/backups/watershed/today
         watershed backup create --in /var/backups/watershed --keep 14
+        watershed backup create --in s3://backups/watershed --keep 30 --config /etc/watershed.json
+
+        For a bucket the configuration has s3: its endpoint, region and keys are used, with the bucket of the address. \
+        The backup is written to a temporary folder (TMPDIR), verified, and uploaded from there.
         """
     )
 
     @OptionGroup var server: ServerOptions
     @OptionGroup var output: OutputOptions
-    @Argument(help: "A folder that does not exist yet.") var folder: String?
+    @Argument(help: "A folder that does not exist yet, or s3://BUCKET/PREFIX/NAME.")
+    var folder: String?
     @Option(
       name: .customLong("in"),
       help: ArgumentHelp(
-        "A folder of backups, in which this one is named after the time; instead of FOLDER.",
+        "A folder of backups, or s3://BUCKET/PREFIX, in which this one is named after the time; instead of FOLDER.",
         valueName: "parent"
       )
     )
@@ -56,32 +61,63 @@ extension BackupCommand {
 
     func run() async throws {
       try await perform("no backup was made") {
-        let place = URL(fileURLWithPath: folder ?? path(in: parent ?? "")).standardizedFileURL
-        let summary = try await server.connect { connection in
-          if let summary = try await connection.receiveBackup(in: place) { return summary }
-          // The server is stopped: this process reads its data.
-          return try await connection.call(
-            .backup(.create),
-            ["path": place.path],
-            as: BackupSummary.self
-          )
+        if let address = BucketAddress(folder ?? parent ?? "") {
+          return try await create(at: parent == nil ? address : address.appending(Self.name))
         }
+        let place = URL(fileURLWithPath: folder ?? path(in: parent ?? "")).standardizedFileURL
+        let summary = try await receive(in: place)
         let deleted = try keep.map { try KeptBackups(beside: place).delete(allBut: $0) }
-        try output.write(
-          Result(
-            path: summary.path,
-            files: summary.files,
-            bytes: summary.bytes,
-            deleted: deleted
-          ),
-          text: "\(summary.path): \(Count.of(summary.files, "file")), \(summary.bytes) bytes"
-            + (deleted.map { "; \(Count.of($0.count, "older backup")) deleted" } ?? "")
+        try report(summary, at: summary.path, deleted)
+      }
+    }
+
+    private static var name: String { KeptBackups.name(of: Date()) }
+
+    private func receive(in place: URL) async throws -> BackupSummary {
+      try await server.connect { connection in
+        if let summary = try await connection.receiveBackup(in: place) { return summary }
+        // The server is stopped: this process reads its data.
+        return try await connection.call(
+          .backup(.create),
+          ["path": place.path],
+          as: BackupSummary.self
         )
       }
     }
 
+    /// Writes a backup to a bucket, after it was verified.
+    private func create(at address: BucketAddress) async throws {
+      let (place, name) = try address.split()
+      // Before anything is copied.
+      let backups = try server.settings().backups(at: place)
+      let summary = try await TemporaryBackup.use { folder in
+        let summary = try await receive(in: folder)
+        let problems = try BackupFolder(folder).problems()
+        guard problems.isEmpty else {
+          throw BackupError(
+            description: "The backup is damaged: \(problems.joined(separator: "; "))"
+          )
+        }
+        try await backups.upload(folder, as: name)
+        return summary
+      }
+      var deleted: [String]?
+      if let keep {
+        deleted = try await KeptBackups.delete(in: backups, at: place, allBut: keep)
+      }
+      try report(summary, at: address.text, deleted)
+    }
+
+    private func report(_ summary: BackupSummary, at path: String, _ deleted: [String]?) throws {
+      try output.write(
+        Result(path: path, files: summary.files, bytes: summary.bytes, deleted: deleted),
+        text: "\(path): \(Count.of(summary.files, "file")), \(summary.bytes) bytes"
+          + (deleted.map { "; \(Count.of($0.count, "older backup")) deleted" } ?? "")
+      )
+    }
+
     private func path(in parent: String) -> String {
-      "\(parent)/\(KeptBackups.name(of: Date()))"
+      "\(parent)/\(Self.name)"
     }
   }
 }
@@ -101,6 +137,11 @@ struct KeptBackups {
     date.formatted(.iso8601).replacing(":", with: "")
   }
 
+  /// Whether `--in` has made the name.
+  static func isName(_ text: String) -> Bool {
+    text.wholeMatch(of: /\d{4}-\d\d-\d\dT\d{6}Z/) != nil
+  }
+
   /// Deletes the oldest, if the newest is complete; returns their paths.
   ///
   /// Only folders with a name of this kind and a manifest are backups: all else stays.
@@ -117,7 +158,7 @@ struct KeptBackups {
     let backups = names.filter { name in
       let manifest = parent.appendingPathComponent(name)
         .appendingPathComponent(BackupManifest.fileName)
-      return name.wholeMatch(of: /\d{4}-\d\d-\d\dT\d{6}Z/) != nil
+      return Self.isName(name)
         && FileManager.default.fileExists(atPath: manifest.path)
     }.sorted()
     // Incomplete backups of killed commands that are older than every backup to keep.

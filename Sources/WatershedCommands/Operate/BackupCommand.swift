@@ -6,8 +6,8 @@ import Foundation
 struct BackupCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "backup",
-    abstract: "Back up a running server, check a backup, restore one.",
-    subcommands: [Create.self, Verify.self, Restore.self]
+    abstract: "Back up a server, list backups, check one, restore one.",
+    subcommands: [Create.self, List.self, Verify.self, Restore.self]
   )
 
   struct Verify: AsyncParsableCommand {
@@ -17,7 +17,9 @@ struct BackupCommand: AsyncParsableCommand {
     )
 
     @OptionGroup var output: OutputOptions
-    @Argument(help: "The backup's folder.") var folder: String
+    @Argument(help: "The backup's folder, or s3://BUCKET/PREFIX/NAME.") var folder: String
+    @Option(help: "For a bucket: the configuration whose s3 has its endpoint and keys.")
+    var config: String?
 
     private struct Result: Encodable {
       var isGood: Bool
@@ -26,7 +28,7 @@ struct BackupCommand: AsyncParsableCommand {
 
     func run() async throws {
       try await perform("the backup cannot be checked") {
-        let problems = try BackupFolder(URL(fileURLWithPath: folder)).problems()
+        let problems = try await BackupSource(folder, config: config).open { try $0.problems() }
         try output.write(
           Result(isGood: problems.isEmpty, problems: problems),
           text: problems.isEmpty
@@ -50,7 +52,7 @@ struct BackupCommand: AsyncParsableCommand {
 
     @OptionGroup var output: OutputOptions
     @OptionGroup var consent: ConsentOptions
-    @Argument(help: "The backup's folder.") var folder: String
+    @Argument(help: "The backup's folder, or s3://BUCKET/PREFIX/NAME.") var folder: String
     @Option(name: .customLong("data"), help: "The data folder to create.") var data: String
     @Option(
       help: ArgumentHelp(
@@ -64,31 +66,32 @@ struct BackupCommand: AsyncParsableCommand {
 
     func run() async throws {
       try await perform("the backup was not restored") {
-        let backup = BackupFolder(URL(fileURLWithPath: folder))
-        // Before anything is created.
-        _ = try backup.manifest()
-        guard try consent.isGiven(to: "create the data folder \(data) from the backup", output)
-        else {
-          return
-        }
-        var settings = try ConfigurationSource(file: config).load()
-        if let database { settings.database = database }
-        let held = try DataFolder(opening: data)
-        defer { held.close() }
-        var configuration = ServiceConfiguration(database: settings.database)
-        try settings.apply(to: &configuration, token: "", LogSettings.logger(settings))
-        try await backup.restore(
-          to: held.url,
-          configuration: configuration
-        )
-        let start =
-          "watershed serve --data \(data)" + (database == nil ? "" : " --database URL")
-          + (config.map { " --config \($0)" } ?? "")
-        try output.done(
-          "Restored to \(held.url.path); start it: \(start)",
-          ["data": held.url.path]
-        )
+        try await BackupSource(folder, config: config).open { try await restore($0) }
       }
+    }
+
+    private func restore(_ backup: BackupFolder) async throws {
+      // Before anything is created.
+      _ = try backup.manifest()
+      let deed = "create the data folder \(data) from the backup"
+      guard try consent.isGiven(to: deed, output) else { return }
+      var settings = try ConfigurationSource(file: config).load()
+      if let database { settings.database = database }
+      let held = try DataFolder(opening: data)
+      defer { held.close() }
+      var configuration = ServiceConfiguration(database: settings.database)
+      try settings.apply(to: &configuration, token: "", LogSettings.logger(settings))
+      try await backup.restore(
+        to: held.url,
+        configuration: configuration
+      )
+      let start =
+        "watershed serve --data \(data)" + (database == nil ? "" : " --database URL")
+        + (config.map { " --config \($0)" } ?? "")
+      try output.done(
+        "Restored to \(held.url.path); start it: \(start)",
+        ["data": held.url.path]
+      )
     }
   }
 }

@@ -1,0 +1,158 @@
+import CloudKitServer
+import CloudKitWebServices
+import Foundation
+import NIOCore
+import NIOFoundationCompat
+
+/// Backups in a bucket: the files of each below its name, the manifest last.
+///
+/// A backup without its manifest is incomplete, as in a folder.
+package struct S3Backups: Sendable {
+  private let store: S3AssetStore
+  /// The place of all backups: empty, or with a slash at its end.
+  private var prefix: String { store.settings.prefix }
+
+  /// The prefix of the settings is the place of all backups: empty, or with a slash at its end.
+  package init(_ settings: S3AssetStore.Settings) throws {
+    store = try S3AssetStore(settings)
+  }
+
+  // MARK: Listing
+
+  /// The names of everything that is there, complete or not.
+  package func names() async throws -> [String] {
+    var found: Set<String> = []
+    try await store.list(prefix: prefix, delimiter: "/") { page in
+      for folder in XMLValues.all("Prefix", in: page)
+      where folder.hasPrefix(prefix) && folder.hasSuffix("/") && folder != prefix {
+        found.insert(String(folder.dropFirst(prefix.count).dropLast()))
+      }
+    }
+    return found.sorted()
+  }
+
+  /// The manifest of a backup; nil if it has none: it is incomplete, or no backup.
+  package func manifest(of name: String) async throws -> BackupManifest? {
+    let response = try await store.send(
+      .GET,
+      key: "\(prefix)\(name)/\(BackupManifest.fileName)",
+      expecting: [404]
+    )
+    var data = Data()
+    for try await part in response.body {
+      data.append(Data(buffer: part, byteTransferStrategy: .copy))
+    }
+    guard response.status != .notFound else { return nil }
+    guard let manifest = try? WireCoding.decode(BackupManifest.self, from: data) else {
+      throw BackupError(description: "The manifest of \(name) is damaged.")
+    }
+    return manifest
+  }
+
+  private func keys(of name: String) async throws -> [String] {
+    var found: [String] = []
+    try await store.list(prefix: "\(prefix)\(name)/", delimiter: nil) { page in
+      found += XMLValues.all("Contents", in: page).compactMap { XMLValues.first("Key", in: $0) }
+    }
+    return found
+  }
+
+  // MARK: Transfers
+
+  /// Uploads the backup of a folder; the manifest comes last and makes it complete.
+  package func upload(_ folder: URL, as name: String) async throws {
+    guard try await keys(of: name).isEmpty else {
+      throw BackupError(description: "The bucket has something named \(prefix)\(name) already.")
+    }
+    let files = try BackupFolder(folder).manifest().files.map(\.path)
+    for path in files + [BackupManifest.fileName] {
+      try await upload(folder.appendingPathComponent(path), to: "\(prefix)\(name)/\(path)")
+    }
+  }
+
+  private func upload(_ file: URL, to key: String) async throws {
+    let handle = try FileHandle(forReadingFrom: file)
+    defer { try? handle.close() }
+    let upload = store.begin(key: key)
+    do {
+      while let piece = try handle.read(upToCount: 1 << 20), !piece.isEmpty {
+        try await upload.write(piece)
+      }
+      try await upload.finish()
+    } catch {
+      await upload.cancel()
+      throw error
+    }
+  }
+
+  /// Downloads a backup into an empty folder.
+  package func download(_ name: String, to folder: URL) async throws {
+    guard let manifest = try await manifest(of: name) else {
+      throw BackupError(
+        description: "\(prefix)\(name) in the bucket is not a backup: it has no manifest."
+      )
+    }
+    guard manifest.files.allSatisfy(\.isInside) else {
+      throw BackupError(description: "The manifest of \(name) names files outside of the backup.")
+    }
+    for file in manifest.files {
+      try await download(
+        "\(prefix)\(name)/\(file.path)",
+        size: file.size,
+        to: folder.appendingPathComponent(file.path)
+      )
+    }
+    let bytes = try WireCoding.encode(manifest)
+    try Self.makeFile(folder.appendingPathComponent(BackupManifest.fileName)).write(
+      contentsOf: bytes
+    )
+  }
+
+  /// Downloads an object in parts: a request has a minute, and a database may take longer.
+  private func download(_ key: String, size: Int64, to file: URL) async throws {
+    let handle = try Self.makeFile(file)
+    defer { try? handle.close() }
+    let part = Int64(S3AssetStore.partSize)
+    for start in stride(from: 0, to: size, by: Int64.Stride(part)) {
+      let response = try await store.send(
+        .GET,
+        key: key,
+        headers: [("range", "bytes=\(start)-\(min(start + part, size) - 1)")],
+        expecting: [404]
+      )
+      guard response.status != .notFound else {
+        _ = try await store.text(response)
+        // Missing in the folder too: the check of the backup reports it.
+        return try FileManager.default.removeItem(at: file)
+      }
+      for try await piece in response.body {
+        try handle.write(contentsOf: Data(buffer: piece, byteTransferStrategy: .copy))
+      }
+    }
+  }
+
+  /// Creates a file that only its owner can read.
+  private static func makeFile(_ file: URL) throws -> FileHandle {
+    let manager = FileManager.default
+    try manager.createDirectory(
+      at: file.deletingLastPathComponent(),
+      withIntermediateDirectories: true,
+      attributes: [.posixPermissions: 0o700]
+    )
+    let attributes: [FileAttributeKey: Any] = [.posixPermissions: 0o600]
+    guard manager.createFile(atPath: file.path, contents: nil, attributes: attributes) else {
+      throw BackupError(description: "\(file.path) cannot be written.")
+    }
+    return try FileHandle(forWritingTo: file)
+  }
+
+  // MARK: Deleting
+
+  /// Deletes a backup, its manifest first: what an interruption leaves is no complete backup.
+  package func delete(_ name: String) async throws {
+    let manifest = "\(prefix)\(name)/\(BackupManifest.fileName)"
+    for key in [manifest] + (try await keys(of: name)).filter({ $0 != manifest }) {
+      _ = try await store.text(try await store.send(.DELETE, key: key, expecting: [404]))
+    }
+  }
+}

@@ -1,0 +1,123 @@
+import CloudKitServer
+import CloudKitServerHTTP
+import Foundation
+
+/// The address of a backup in a bucket, `s3://BUCKET/PREFIX/NAME`, or of the place of several.
+struct BucketAddress: Hashable {
+  var bucket: String
+  /// The parts between the slashes.
+  var parts: [String]
+
+  /// Nil for the path of a folder.
+  init?(_ text: String) {
+    guard text.hasPrefix("s3://") else { return nil }
+    let all = text.dropFirst("s3://".count).split(separator: "/").map(String.init)
+    guard let bucket = all.first else { return nil }
+    self.bucket = bucket
+    parts = Array(all.dropFirst())
+  }
+
+  var text: String { (["s3:/", bucket] + parts).joined(separator: "/") }
+
+  /// The last part, and the address without it.
+  func split() throws -> (place: BucketAddress, name: String) {
+    guard let name = parts.last else {
+      throw BackupError(description: "Name the backup in the bucket: \(text)/NAME.")
+    }
+    var place = self
+    place.parts.removeLast()
+    return (place, name)
+  }
+
+  func appending(_ name: String) -> BucketAddress {
+    var address = self
+    address.parts.append(name)
+    return address
+  }
+}
+
+extension ServerConfiguration {
+  /// The backups at an address, with the endpoint and the keys of the bucket for assets.
+  func backups(at place: BucketAddress) throws -> S3Backups {
+    guard let s3 else {
+      throw CommandFailure(
+        "BAD_CONFIGURATION",
+        what: "the bucket \(place.bucket) cannot be reached",
+        why: "the configuration has no s3, whose endpoint and keys are used for backups too",
+        next: "name the configuration with --config"
+      )
+    }
+    return try S3Backups(
+      S3AssetStore.Settings(
+        endpoint: s3.endpoint,
+        bucket: place.bucket,
+        region: s3.region,
+        accessKey: s3.accessKey,
+        secretKey: s3.secretKey,
+        prefix: place.parts.map { "\($0)/" }.joined()
+      )
+    )
+  }
+}
+
+/// A folder of this process for a backup that comes from a bucket, or goes there; its owner's alone, since
+/// a backup holds the keys.
+enum TemporaryBackup {
+  static func use<Result>(_ body: (URL) async throws -> Result) async throws -> Result {
+    let parent = FileManager.default.temporaryDirectory
+      .appendingPathComponent("watershed-backup-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(
+      at: parent,
+      withIntermediateDirectories: true,
+      attributes: [.posixPermissions: 0o700]
+    )
+    defer { try? FileManager.default.removeItem(at: parent) }
+    return try await body(parent.appendingPathComponent("backup"))
+  }
+}
+
+/// A backup by the path of its folder, or by its address in a bucket.
+struct BackupSource {
+  private let place: String
+  private let config: String?
+
+  init(_ place: String, config: String?) {
+    self.place = place
+    self.config = config
+  }
+
+  /// Runs the body with the backup's folder: its own, or a downloaded copy.
+  func open<Result>(_ body: (BackupFolder) async throws -> Result) async throws -> Result {
+    guard let address = BucketAddress(place) else {
+      return try await body(BackupFolder(URL(fileURLWithPath: place)))
+    }
+    let (parent, name) = try address.split()
+    let backups = try ConfigurationSource(file: config).load().backups(at: parent)
+    return try await TemporaryBackup.use { folder in
+      try await backups.download(name, to: folder)
+      return try await body(BackupFolder(folder))
+    }
+  }
+}
+
+extension KeptBackups {
+  /// Deletes the oldest backups of a bucket; returns their addresses.
+  ///
+  /// Only what has a name of this kind is deleted, as in a folder: all else stays.
+  static func delete(
+    in backups: S3Backups,
+    at place: BucketAddress,
+    allBut count: Int
+  ) async throws -> [String] {
+    let names = try await backups.names().filter(isName)
+    var complete: [String] = []
+    for name in names where try await backups.manifest(of: name) != nil {
+      complete.append(name)
+    }
+    let oldest = complete.suffix(count).first ?? ""
+    let incomplete = names.filter { !complete.contains($0) && $0 < oldest }
+    let old = complete.dropLast(count) + incomplete
+    for name in old { try await backups.delete(name) }
+    return old.map { place.appending($0).text }
+  }
+}

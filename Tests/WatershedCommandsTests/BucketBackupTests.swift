@@ -1,0 +1,123 @@
+import Foundation
+import Testing
+
+/// A server of the S3 protocol, moto from PyPI.
+private enum Moto {
+  /// A Python with moto; nil if there is none.
+  static let python: String? = {
+    let path = ProcessInfo.processInfo.environment["PATH"] ?? ""
+    let places =
+      [ProcessInfo.processInfo.environment["WATERSHED_PYTHON"], ".venv/bin/python3"]
+      .compactMap(\.self) + path.split(separator: ":").map { "\($0)/python3" }
+    return places.first { candidate in
+      guard FileManager.default.isExecutableFile(atPath: candidate) else { return false }
+      let check = Process()
+      check.executableURL = URL(fileURLWithPath: candidate)
+      check.arguments = ["-c", "import moto.server, flask"]
+      check.standardOutput = FileHandle.nullDevice
+      check.standardError = FileHandle.nullDevice
+      guard (try? check.run()) != nil else { return false }
+      check.waitUntilExit()
+      return check.terminationStatus == 0
+    }
+  }()
+
+  /// Starts the server and creates two buckets; the first line of its output is the port.
+  static let program = """
+    import sys, urllib.request
+    from moto.server import DomainDispatcherApplication, create_backend_app
+    from werkzeug.serving import make_server
+    import threading
+    server = make_server("127.0.0.1", 0, DomainDispatcherApplication(create_backend_app), threaded=True)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    for bucket in ["copies", "files"]:
+        request = urllib.request.Request(
+            f"http://127.0.0.1:{server.server_port}/{bucket}", method="PUT",
+            headers={"Authorization": "AWS4-HMAC-SHA256 Credential=key/20260101/us-east-1/s3/aws4_request"})
+        urllib.request.urlopen(request).read()
+    print(server.server_port, flush=True)
+    sys.stdin.read()
+    """
+}
+
+@Suite(
+  "Backups in a bucket",
+  .enabled(if: Moto.python != nil, "needs moto from PyPI: scripts/setup installs it")
+)
+struct BucketBackupTests {
+  private func object(_ text: String) throws -> [String: Any] {
+    try #require(try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any])
+  }
+
+  /// A server that ran once, and a configuration with a bucket.
+  private func world(
+    _ body: (_ folder: URL, _ run: ([String]) async throws -> CommandProcess.Outcome) async throws
+      -> Void
+  ) async throws {
+    let python = try #require(Moto.python)
+    let moto = try CommandProcess(
+      ["-c", Moto.program],
+      program: URL(fileURLWithPath: python),
+      holdsInput: true
+    )
+    // Not SIGTERM: a process that is started by a thread of the pool inherits that it is blocked.
+    defer { moto.kill() }
+    let port = try #require(try await moto.nextLine())
+    try await withTemporaryFolder { folder in
+      let data = folder.appendingPathComponent("data").path
+      let server = try CommandProcess("serve", "--json", "--port", "0", "--data", data)
+      _ = try await server.nextLine()
+      server.terminate()
+      _ = try await server.finish()
+      let text = """
+        {"data":"\(data)","s3":{"endpoint":"http://127.0.0.1:\(port)","bucket":"files",
+          "accessKey":"key","secretKey":"secret"}}
+        """
+      let file = folder.appendingPathComponent("bucket.json")
+      try Data(text.utf8).write(to: file)
+      try await body(folder) { words in
+        try await CommandProcess(words + ["--output", "json"]).finish()
+      }
+    }
+  }
+
+  @Test("A backup is written to a bucket, listed, verified and restored, and old ones are deleted")
+  func roundTrip() async throws {
+    try await world { folder, run in
+      let data = folder.appendingPathComponent("data").path
+      let config = ["--config", folder.appendingPathComponent("bucket.json").path]
+      let place = "s3://copies/a/b"
+      let unknown = try await run(["backup", "create", "\(place)/first", "--data", data])
+      #expect(unknown.errors.contains("[BAD_CONFIGURATION]"), "\(unknown.errors)")
+      let adopted = try await run(["storage", "adopt", "--yes"] + config)
+      #expect(adopted.exitCode == 0, "\(adopted.errors)")
+      let made = try await run(["backup", "create", "\(place)/first"] + config)
+      try #require(made.exitCode == 0, "\(made.errors)")
+      #expect(try object(made.output)["path"] as? String == "\(place)/first")
+      let again = try await run(["backup", "create", "\(place)/first"] + config)
+      #expect(again.exitCode == 1)
+      #expect(again.errors.contains("already"), "\(again.errors)")
+      let verified = try await run(["backup", "verify", "\(place)/first"] + config)
+      #expect(try object(verified.output)["isGood"] as? Bool == true)
+      let kept = try await run(["backup", "create", "--in", place, "--keep", "1"] + config)
+      try #require(kept.exitCode == 0, "\(kept.errors)")
+      let newest = try #require(try object(kept.output)["path"] as? String)
+      // Only what --in has named is deleted.
+      #expect((try object(kept.output)["deleted"] as? [String])?.isEmpty == true)
+      let listed = try await run(["backup", "list", place] + config)
+      let backups = try #require(try object(listed.output)["backups"] as? [[String: Any]])
+      #expect(backups.compactMap { $0["path"] as? String } == ["\(place)/first", newest])
+      let restored = folder.appendingPathComponent("restored").path
+      let none = try await run(
+        ["backup", "restore", "\(place)/none", "--data", restored, "--yes"] + config
+      )
+      #expect(none.exitCode == 1)
+      #expect(none.errors.contains("no manifest"), "\(none.errors)")
+      let done = try await run(["backup", "restore", newest, "--data", restored, "--yes"] + config)
+      #expect(done.exitCode == 0, "\(done.errors)")
+      let users = try await run(["users", "list", "--data", restored])
+      #expect(users.exitCode == 0)
+      #expect(users.output.contains("demo"), "\(users.output)")
+    }
+  }
+}
