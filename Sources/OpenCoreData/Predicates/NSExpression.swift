@@ -93,8 +93,12 @@ open class NSExpression: NSObject, NSSecureCoding, NSCopying {
   }
 
   /// Makes an expression of a constant value.
+  ///
+  /// A nil inside of an `Any`, which a generic function passes for its optional, is `NSNull`, as
+  /// Objective-C gets it.
   public convenience init(forConstantValue obj: Any?) {
-    self.init(tree: .value(obj))
+    let isNull = obj != nil && flattened(obj) == nil
+    self.init(tree: .value(isNull ? NSNull() : obj))
   }
 
   /// The expression of the evaluated object, `SELF`.

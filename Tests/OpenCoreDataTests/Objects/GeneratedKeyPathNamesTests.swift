@@ -58,6 +58,19 @@ final class GlassShelf: Shelf {
   override class var keyPathNames: [AnyKeyPath: String] { [\GlassShelf.tint: "tint"] }
 }
 
+/// A class of no model, with a relationship that is not optional.
+final class Rung: NSManagedObject {
+  private static let labelProperty = ManagedProperty<String?>("label")
+  private static let aboveProperty = ManagedObjectProperty<Rung>("above")
+
+  var label: String? { self[Self.labelProperty] }
+  var above: Rung { self[Self.aboveProperty] }
+
+  override class var keyPathNames: [AnyKeyPath: String] {
+    [\Rung.label: "label", \Rung.above: "above"]
+  }
+}
+
 /// The base class of an entity's class; no entity names it.
 class Placed: NSManagedObject {
   private static let placeProperty = ManagedProperty<String?>("place")
@@ -87,6 +100,21 @@ struct GeneratedKeyPathNamesTests {
   @Test("A class can provide its names itself")
   func declared() {
     #expect(KeyPathNames.name(of: \GlassShelf.tint) == "tint")
+  }
+
+  @Test("A key path across relationships has the names of its properties")
+  func crossing() {
+    #expect(KeyPathNames.name(of: \Rung.above.label) == "above.label")
+    #expect(KeyPathNames.name(of: \Rung.above.above.label) == "above.above.label")
+    #expect(OpenCoreData.NSExpression(forKeyPath: \Rung.above.label).keyPath == "above.label")
+    #expect(KeyPathNames.name(of: \Rung.above.hasChanges) == nil)
+  }
+
+  @Test("Key-value coding has the same name for a key path")
+  func keyValueCoding() {
+    #expect((\Shelf.label as AnyKeyPath)._kvcKeyPathString == "label")
+    #expect((\GlassShelf.tint)._kvcKeyPathString == "tint")
+    #expect((\String.count as AnyKeyPath)._kvcKeyPathString == nil)
   }
 
   @Test("A key path to no property has no name")

@@ -43,6 +43,18 @@ struct CompoundPredicateTests {
     #expect(!copy.evaluate(with: NSDictionary(dictionary: ["rank": 1])))
   }
 
+  @Test("A nil that a generic function passes is NSNull, and another nil is nil")
+  func boxedNil() {
+    func constant<Value>(_ value: Value) -> OpenCoreData.NSExpression {
+      OpenCoreData.NSExpression(forConstantValue: value)
+    }
+    let title: String? = nil
+    #expect(constant(title) == OpenCoreData.NSExpression(forConstantValue: NSNull()))
+    #expect(constant(title).description == "<null>")
+    #expect(constant(Optional("a")) == OpenCoreData.NSExpression(forConstantValue: "a"))
+    #expect(OpenCoreData.NSExpression(forConstantValue: title).description == "nil")
+  }
+
   @Test("A subclass keeps its own methods")
   func subclass() {
     final class Named: NSCompoundPredicate {

@@ -25,7 +25,7 @@ extension KeyPathNames {
     guard let root = type(of: keyPath).rootType as? NSManagedObject.Type else { return nil }
     if let name = generatedName(of: keyPath) { return name }
     guard let layout = ManagedObjectModels.entity(of: root)?.layout else {
-      return stateName(of: keyPath)
+      return stateName(of: keyPath) ?? generatedPath(of: keyPath)?.joined(separator: ".")
     }
     return name(of: keyPath, from: layout)
   }
@@ -36,11 +36,42 @@ extension KeyPathNames {
     guard let root = type(of: keyPath).rootType as? NSManagedObject.Type else { return nil }
     return GeneratedKeyPathNames.names(of: root)[keyPath]
   }
+
+  /// The generated names along a key path that crosses relationships which are not optional, such as
+  /// `\Post.author.name`; nil for others.
+  ///
+  /// It needs no model, but compares with every path of such relationships, up to a depth.
+  static func generatedPath(of keyPath: AnyKeyPath) -> [String]? {
+    guard type(of: keyPath).rootType is NSManagedObject.Type else { return nil }
+    var crossed = GeneratedKeyPathNames.steps(from: type(of: keyPath).rootType).map { step in
+      (path: step.key, names: [step.value])
+    }
+    for _ in 1..<generatedDepth {
+      var next: [(path: AnyKeyPath, names: [String])] = []
+      for (prefix, names) in crossed {
+        for (step, name) in GeneratedKeyPathNames.steps(from: type(of: prefix).valueType) {
+          guard let path = prefix.appending(path: step) else { continue }
+          if path == keyPath { return names + [name] }
+          next.append((path, names + [name]))
+        }
+      }
+      crossed = next
+    }
+    return nil
+  }
+
+  /// The most properties of a key path that is found without a model.
+  private static let generatedDepth = 3
 }
 
 /// The generated names of each class, collected at the first lookup.
 private enum GeneratedKeyPathNames {
   private static let known = ClassTable<[AnyKeyPath: String]>()
+
+  /// The names of a type's properties; none where it is no managed object's.
+  static func steps(from type: Any.Type) -> [AnyKeyPath: String] {
+    (type as? NSManagedObject.Type).map(names) ?? [:]
+  }
 
   static func names(of type: NSManagedObject.Type) -> [AnyKeyPath: String] {
     known.value(for: type) {

@@ -23,6 +23,7 @@ enum PropertyKeyPaths {
       // The base class of several entities' classes, or a model that is not in use yet. Only
       // modeled properties have generated names, which need no probe.
       return KeyPathNames.generatedName(of: keyPath).map { [$0] }
+        ?? KeyPathNames.generatedPath(of: keyPath)
     }
     guard let keys = found(keyPath, from: entity) else { return nil }
     known.withLock { $0.keys[keyPath] = keys }
