@@ -12,7 +12,9 @@ import Foundation
 /// implementations that copy all properties of a new object and the changed ones of others, so they
 /// need not be overridden. Where `save()` throws,
 /// the nodes are put back as they were. A transformable value passes through its transformer
-/// between a node and an object.
+/// between a node and an object. A subclass with a designated initializer of its own overrides
+/// `init(persistentStoreCoordinator:configurationName:at:options:)` too: only then it inherits what the
+/// coordinator calls.
 open class NSAtomicStore: NSPersistentStore, CustomStore, @unchecked Sendable {
   // Sendable: `lock` guards the nodes.
 

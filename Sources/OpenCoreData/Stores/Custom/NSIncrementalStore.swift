@@ -11,7 +11,9 @@ import Foundation
 /// **Differs from Core Data:** every fetch request is passed as
 /// `NSFetchRequest<any NSFetchRequestResult>`, because a cast between instantiations of a class fails
 /// without Objective-C. Values are cached by the objects and not by the coordinator, so each context
-/// requests its own.
+/// requests its own. A subclass with a designated initializer of its own overrides
+/// `init(persistentStoreCoordinator:configurationName:at:options:)` too: only then it inherits what the
+/// coordinator calls.
 open class NSIncrementalStore: NSPersistentStore, CustomStore, @unchecked Sendable {
   // Sendable: the binding is set before the store is shared.
 
