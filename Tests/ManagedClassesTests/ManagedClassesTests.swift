@@ -213,6 +213,25 @@ struct NamedMemberTests {
     try blog.context.save()
   }
 
+  @Test("A rule of a relationship is called for members that did not change, too")
+  func unchangedRelationship() throws {
+    let author = author("Ann")
+    try blog.context.save()
+    let posts = (0..<3).map { _ in Post(context: blog.context) }
+    for post in posts {
+      // The inverse does not change: so does a program that validates nothing.
+      post.setPrimitiveValue(author, forKey: "author")
+    }
+    try blog.context.save()
+    blog.context.refreshAllObjects()
+    #expect(author.typedPosts.count == 3)
+    author.nickname = "annie"
+    let error = #expect(throws: NSError.self) { try blog.context.save() }
+    #expect(error?.domain == "Blog" && error?.code == 8)
+    blog.context.delete(posts[0])
+    try blog.context.save()
+  }
+
   @Test("Observers of a computed property are notified of what it depends on")
   func dependencies() {
     #expect(Author.keyPathsForValuesAffectingValue(forKey: "initial") == ["name"])

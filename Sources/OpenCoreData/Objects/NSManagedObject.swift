@@ -357,7 +357,11 @@ open class NSManagedObject: NSObject, NSFetchRequestResult {
     try validateProperties()
   }
 
-  /// Checks the whole object before a change is saved.
+  /// Checks the whole object before a change is saved: each property in turn, as it is now.
+  ///
+  /// **Differs from Core Data:** a to-many that did not change is not read to be checked, unless the class
+  /// has a rule `validate<Key>(_:)` for it. Then it is checked as a changed one: by the model's limits, and
+  /// by the rule.
   open func validateForUpdate() throws {
     try validateProperties()
   }
