@@ -106,4 +106,24 @@ struct BatchSizeTests {
     }
     try await phone.quit()
   }
+
+  @Test("What is settled of a batch in doubt is in doubt before the rest is settled")
+  func doubtInPart() async throws {
+    let world = try await World()
+    let phone = try await ScriptedDevice("phone", in: world)
+    await phone.mirror.stopAndFinish()
+    try phone.save { context in
+      for title in ["a", "b"] { _ = context.make("Post", ["title": title]) }
+    }
+    try phone.mirror.write(MirrorAuthor.exporting) { session in
+      try session.foldHistory()
+      let batch = try #require(try session.assembleBatch(limits: .init()))
+      try session.abandonInDoubt(batch, part: 0..<1)
+      let records = try batch.operations.map { try session.metadata.record(named: $0.name) }
+      #expect(records.map { $0?.sentKind == .save } == [true, true])
+      // The values that the server may have are the base of the first alone.
+      #expect(records.map { $0?.base != nil } == [true, false])
+    }
+    try await phone.quit()
+  }
 }

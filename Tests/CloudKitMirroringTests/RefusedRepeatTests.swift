@@ -41,6 +41,26 @@ struct RefusedRepeatTests {
     try await pad.quit()
   }
 
+  @Test("Where the server has executed none of the batch, no fields or files are looked up")
+  func tagsAlone() async throws {
+    let world = try await World()
+    let phone = try await ScriptedDevice("phone", in: world)
+    let pad = try await world.device("pad")
+    try phone.save { _ = $0.make("ImageData", ["data": Data(count: 1_000_000)]) }
+    try await settle(phone, pad)
+    phone.cloud.onModify { _ in throw CloudFailure.busy(reason: "Not now.", retryAfter: nil) }
+    try phone.save { try $0.all("ImageData").first?.setValue(Data(count: 900_000), forKey: "data") }
+    await #expect(throws: (any Error).self) { try await phone.mirror.syncNow() }
+    phone.cloud.forgetCalls()
+    phone.refuseBatches(.overQuota(reason: "It is full."))
+    try await settle(phone, pad)
+    #expect(phone.cloud.calls.contains("lookup of tags"))
+    #expect(!phone.cloud.calls.contains("lookup"))
+    #expect(try pad.snapshot() == phone.mirror.snapshot())
+    try await phone.quit()
+    try await pad.quit()
+  }
+
   @Test("An edit of an object whose creation had no reply stays", arguments: refusals)
   func editedCreation(failure: CloudFailure) async throws {
     let world = try await World()

@@ -67,6 +67,7 @@ struct RefusedSetUpTests {
         randomness: SeededRandomness(seed: 1),
         tasks: PoolTaskSpawner()
       ),
+      pollInterval: 30,
       refusing: "saveSubscription",
       with: failure
     )

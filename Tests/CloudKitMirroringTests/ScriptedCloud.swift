@@ -117,7 +117,7 @@ final class ScriptedCloud: MirrorCloud {
   }
 
   func lookup(_ zone: String, _ names: [String], keys: [String]) async throws -> CloudLookup {
-    note("lookup")
+    note(keys.isEmpty ? "lookup of tags" : "lookup")
     let script = state.withLock { $0.lookup }
     if let found = try await script?(names) { return found }
     return try await base.lookup(zone, names, keys: keys)
@@ -156,6 +156,8 @@ final class ScriptedDevice: Sendable {
   private let coordinator: NSPersistentStoreCoordinator
 
   /// The store is the file of the device's name, unless another one is given.
+  ///
+  /// No device polls in the time of a test, unless it asks for an interval.
   init(
     _ name: String,
     in world: World,
@@ -163,6 +165,7 @@ final class ScriptedDevice: Sendable {
     effects: Effects = .live,
     limits: ExportBatcher.Limits = .init(),
     pageLimit: Int = 200,
+    pollInterval: Double = 86_400,
     isStarted: Bool = true,
     refusing call: String? = nil,
     with failure: CloudFailure? = nil
@@ -187,7 +190,8 @@ final class ScriptedDevice: Sendable {
       options: StoreMirror.Options(
         containerIdentifier: TestCloud.defaultContainer,
         limits: limits,
-        pageLimit: pageLimit
+        pageLimit: pageLimit,
+        pollInterval: pollInterval
       ),
       effects: effects
     )

@@ -11,7 +11,8 @@ extension MirrorSession {
     let part = part ?? batch.operations.indices
     if part.lowerBound == 0 { try removeGoneEdges(of: batch) }
     let settlement = try abandon(batch, found: found, part: part)
-    if part.upperBound == batch.operations.count { try noteDoubt(about: batch) }
+    // With each part: after a crash between two, the operations of the first are in no batch any more.
+    try noteDoubt(about: batch, in: part)
     return settlement
   }
 
@@ -53,8 +54,8 @@ extension MirrorSession {
 
   /// Notes that the server may have executed a batch that was abandoned: what it has of the records that the
   /// batch was to create was sent by this store, and what was made again since may be deleted there.
-  package func noteDoubt(about batch: CloudBatch) throws {
-    for operation in batch.operations {
+  package func noteDoubt(about batch: CloudBatch, in part: Range<Int>? = nil) throws {
+    for operation in batch.operations[part ?? batch.operations.indices] {
       switch (operation.kind, operation.isEdge) {
       case (.create, false): try noteDoubtfulCreation(operation)
       case (.create, true): try noteDoubtfulCreation(ofEdge: operation.name)

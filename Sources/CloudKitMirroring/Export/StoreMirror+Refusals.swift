@@ -184,19 +184,18 @@ extension StoreMirror {
       updates.map { ($0.name, $0.tag) },
       uniquingKeysWith: { first, _ in first }
     )
-    let looked = try await cloud.lookup(
-      options.zone,
-      updates.map(\.name),
-      keys: context.mapping.desiredKeys
-    )
-    let changed = looked.records.filter { record in
+    func hasChanged(_ record: CloudRecord) -> Bool {
       tags[record.name].map { $0 != record.tag } ?? false
     }
-    guard !changed.isEmpty else {
-      context.assets.remove(looked.records.flatMap(\.fields.files))
-      return false
-    }
-    let found = Dictionary(changed.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
+    // The tags show which have changed, without files.
+    let tagged = try await cloud.lookup(options.zone, updates.map(\.name), keys: [])
+    let names = tagged.records.filter(hasChanged).map(\.name)
+    guard !names.isEmpty else { return false }
+    let looked = try await cloud.lookup(options.zone, names, keys: context.mapping.desiredKeys)
+    let found = Dictionary(
+      looked.records.filter(hasChanged).map { ($0.name, $0) },
+      uniquingKeysWith: { first, _ in first }
+    )
     var settled = BatchSettlement()
     for part in parts(of: batch, batch.operations.map { found[$0.name] }) {
       settled += try writeFolded(MirrorAuthor.importing) { session in

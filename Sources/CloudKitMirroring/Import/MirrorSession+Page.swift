@@ -13,6 +13,12 @@ extension MirrorSession {
     guard present.token == zone.token, present.generation == zone.generation else {
       throw OutdatedPage()
     }
+    // From its first records on, the loss of the zone has something to forget.
+    if !present.isSaved {
+      var saved = present
+      saved.isSaved = true
+      try metadata.save(saved)
+    }
     let claimant = try metadata.text(.importingDevice)
     guard claimant != context.device else { return }
     guard isFirst else { throw OutdatedPage() }

@@ -38,6 +38,7 @@ extension StoreMirror {
 
   private func importUnreadable(_ names: [String], _ total: inout ImportTotal) async throws {
     let found = try await cloud.lookup(options.zone, names, keys: context.mapping.desiredKeys)
+    defer { context.assets.remove(found.records.flatMap(\.fields.files)) }
     let missing = Set(names).subtracting(found.unreadable.keys)
       .subtracting(found.records.map(\.name))
     var rest = found.records[...]
@@ -60,6 +61,5 @@ extension StoreMirror {
       }
       total.add(effect)
     } while !rest.isEmpty
-    context.assets.remove(found.records.flatMap(\.fields.files))
   }
 }

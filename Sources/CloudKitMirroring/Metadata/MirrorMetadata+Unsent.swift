@@ -34,13 +34,15 @@ extension MirrorMetadata {
   /// Remembers the records and edges whose deletions have not been sent: the zone is gone, and another device
   /// may send them again.
   func keepUnsentDeletions() throws {
-    try connection.run(
-      """
-      INSERT OR REPLACE INTO WSMIRROR_LOSTDELETION (NAME)
-        SELECT NAME FROM WSMIRROR_RECORD WHERE PK IS NULL AND (PENDING = 2 OR SENTKIND = 2)
-        UNION ALL SELECT NAME FROM WSMIRROR_EDGE WHERE LINKED = 0 AND (PENDING = 2 OR SENTKIND = 2)
-      """
-    )
+    // Records last: where there are too many, links of deleted objects are forgotten before the objects.
+    for source in ["WSMIRROR_EDGE WHERE LINKED = 0", "WSMIRROR_RECORD WHERE PK IS NULL"] {
+      try connection.run(
+        """
+        INSERT OR REPLACE INTO WSMIRROR_LOSTDELETION (NAME)
+          SELECT NAME FROM \(source) AND (PENDING = 2 OR SENTKIND = 2)
+        """
+      )
+    }
     try trimLostDeletions()
   }
 
