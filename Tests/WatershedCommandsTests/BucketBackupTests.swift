@@ -86,7 +86,12 @@ struct BucketBackupTests {
     try await world { folder, run in
       let data = folder.appendingPathComponent("data").path
       let config = ["--config", folder.appendingPathComponent("bucket.json").path]
+      let bucketConfig = ["--bucket-config", config[1]]
       let place = "s3://copies/a/b"
+      for files in ["s3://files/20261128", "s3://files/7/a"] {
+        let refused = try await run(["backup", "create", files] + config)
+        #expect(refused.errors.contains("is no place for backups"), "\(refused.errors)")
+      }
       let unknown = try await run(["backup", "create", "\(place)/first", "--data", data])
       #expect(unknown.errors.contains("[BAD_CONFIGURATION]"), "\(unknown.errors)")
       let adopted = try await run(["storage", "adopt", "--yes"] + config)
@@ -108,12 +113,18 @@ struct BucketBackupTests {
       let backups = try #require(try object(listed.output)["backups"] as? [[String: Any]])
       #expect(backups.compactMap { $0["path"] as? String } == ["\(place)/first", newest])
       let restored = folder.appendingPathComponent("restored").path
+      let unnamed = try await run(
+        ["backup", "restore", newest, "--data", restored, "--yes"] + config
+      )
+      #expect(unnamed.errors.contains("--bucket-config"), "\(unnamed.errors)")
       let none = try await run(
-        ["backup", "restore", "\(place)/none", "--data", restored, "--yes"] + config
+        ["backup", "restore", "\(place)/none", "--data", restored, "--yes"] + bucketConfig
       )
       #expect(none.exitCode == 1)
       #expect(none.errors.contains("no manifest"), "\(none.errors)")
-      let done = try await run(["backup", "restore", newest, "--data", restored, "--yes"] + config)
+      let done = try await run(
+        ["backup", "restore", newest, "--data", restored, "--yes"] + bucketConfig
+      )
       #expect(done.exitCode == 0, "\(done.errors)")
       let users = try await run(["users", "list", "--data", restored])
       #expect(users.exitCode == 0)

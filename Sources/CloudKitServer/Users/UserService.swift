@@ -115,7 +115,9 @@ package final class UserService: Sendable {
 
   /// Throws for an account that signs in to one more container than it may.
   private func checkMayJoin(_ made: StoredUser, _ snapshot: any StorageSnapshot) throws {
-    guard try snapshot.user(container: made.container, account: made.account) == nil,
+    // The operator is one account in all containers.
+    guard made.account != OperatorIdentity.account,
+      try snapshot.user(container: made.container, account: made.account) == nil,
       try snapshot.users(account: made.account).count >= limits.containersPerUser
     else { return }
     throw ErrorDictionary(

@@ -31,8 +31,15 @@ package struct S3Backups: Sendable {
     return found.sorted()
   }
 
-  /// The manifest of a backup; nil if it has none: it is incomplete, or no backup.
-  package func manifest(of name: String) async throws -> BackupManifest? {
+  /// What is found at the place of a backup's manifest.
+  package enum FoundManifest {
+    case readable(BackupManifest)
+    case unreadable
+    /// The backup is incomplete, or none.
+    case missing
+  }
+
+  package func manifest(of name: String) async throws -> FoundManifest {
     let response = try await store.send(
       .GET,
       key: "\(prefix)\(name)/\(BackupManifest.fileName)",
@@ -42,11 +49,9 @@ package struct S3Backups: Sendable {
     for try await part in response.body {
       data.append(Data(buffer: part, byteTransferStrategy: .copy))
     }
-    guard response.status != .notFound else { return nil }
-    guard let manifest = try? WireCoding.decode(BackupManifest.self, from: data) else {
-      throw BackupError(description: "The manifest of \(name) is damaged.")
-    }
-    return manifest
+    guard response.status != .notFound else { return .missing }
+    return (try? WireCoding.decode(BackupManifest.self, from: data)).map(FoundManifest.readable)
+      ?? .unreadable
   }
 
   private func keys(of name: String) async throws -> [String] {
@@ -65,9 +70,16 @@ package struct S3Backups: Sendable {
       throw BackupError(description: "The bucket has something named \(prefix)\(name) already.")
     }
     let files = try BackupFolder(folder).manifest().files.map(\.path)
-    for path in files + [BackupManifest.fileName] {
-      try await upload(folder.appendingPathComponent(path), to: "\(prefix)\(name)/\(path)")
+    for path in files { try await upload(path, of: folder, as: name) }
+    let present = Set(try await keys(of: name))
+    guard files.allSatisfy({ present.contains("\(prefix)\(name)/\($0)") }) else {
+      throw BackupError(description: "Files of \(name) were deleted from the bucket meanwhile.")
     }
+    try await upload(BackupManifest.fileName, of: folder, as: name)
+  }
+
+  private func upload(_ path: String, of folder: URL, as name: String) async throws {
+    try await upload(folder.appendingPathComponent(path), to: "\(prefix)\(name)/\(path)")
   }
 
   private func upload(_ file: URL, to key: String) async throws {
@@ -87,7 +99,11 @@ package struct S3Backups: Sendable {
 
   /// Downloads a backup into an empty folder.
   package func download(_ name: String, to folder: URL) async throws {
-    guard let manifest = try await manifest(of: name) else {
+    let manifest: BackupManifest
+    switch try await self.manifest(of: name) {
+    case .readable(let found): manifest = found
+    case .unreadable: throw BackupError(description: "The manifest of \(name) is damaged.")
+    case .missing:
       throw BackupError(
         description: "\(prefix)\(name) in the bucket is not a backup: it has no manifest."
       )

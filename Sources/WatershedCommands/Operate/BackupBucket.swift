@@ -44,7 +44,25 @@ extension ServerConfiguration {
         "BAD_CONFIGURATION",
         what: "the bucket \(place.bucket) cannot be reached",
         why: "the configuration has no s3, whose endpoint and keys are used for backups too",
-        next: "name the configuration with --config"
+        next: "name the configuration with --config, and for a restore with --bucket-config"
+      )
+    }
+    if s3.isPlainToAnotherMachine, s3.allowPlainHTTP != true {
+      throw CommandFailure(
+        "BAD_CONFIGURATION",
+        what: "the bucket \(place.bucket) is not used",
+        why:
+          "s3.endpoint is \(s3.endpoint), another machine without TLS, and a backup holds the keys",
+        next: "use https:, or set s3.allowPlainHTTP in a network of your own"
+      )
+    }
+    guard !s3.mayHaveFiles(at: place) else {
+      throw CommandFailure(
+        "BAD_CONFIGURATION",
+        what: "\(place.text) is no place for backups",
+        why: "the server's files are there: it removes what no record uses",
+        next:
+          "use another bucket, or a folder with a name, such as s3://\(place.bucket)/\(s3.prefix)backups"
       )
     }
     return try S3Backups(
@@ -57,6 +75,18 @@ extension ServerConfiguration {
         prefix: place.parts.map { "\($0)/" }.joined()
       )
     )
+  }
+}
+
+extension ServerConfiguration.S3Settings {
+  /// Whether the folders of files, which have numbers for names, may be below an address.
+  func mayHaveFiles(at place: BucketAddress) -> Bool {
+    let path = place.parts.map { "\($0)/" }.joined()
+    guard place.bucket == bucket, path.hasPrefix(prefix) || prefix.hasPrefix(path) else {
+      return false
+    }
+    guard let first = path.dropFirst(prefix.count).split(separator: "/").first else { return true }
+    return Int64(first) != nil
   }
 }
 
@@ -101,22 +131,29 @@ struct BackupSource {
 }
 
 extension KeptBackups {
-  /// Deletes the oldest backups of a bucket; returns their addresses.
+  /// Deletes the oldest backups of a bucket, but not the one that was just made; returns their addresses.
   ///
-  /// Only what has a name of this kind is deleted, as in a folder: all else stays.
+  /// Only what has a name of this kind is deleted, as in a folder: all else stays. So do a backup with an
+  /// unreadable manifest, and for a day what has none: another run may be uploading it.
   static func delete(
     in backups: S3Backups,
     at place: BucketAddress,
-    allBut count: Int
+    allBut count: Int,
+    made: String,
+    now: Date = Date()
   ) async throws -> [String] {
     let names = try await backups.names().filter(isName)
-    var complete: [String] = []
-    for name in names where try await backups.manifest(of: name) != nil {
-      complete.append(name)
+    let aDayAgo = name(of: now.addingTimeInterval(-86_400))
+    var (complete, incomplete): ([String], [String]) = ([], [])
+    for name in names {
+      switch try await backups.manifest(of: name) {
+      case .readable: complete.append(name)
+      case .missing where name < aDayAgo: incomplete.append(name)
+      case .missing, .unreadable: continue
+      }
     }
     let oldest = complete.suffix(count).first ?? ""
-    let incomplete = names.filter { !complete.contains($0) && $0 < oldest }
-    let old = complete.dropLast(count) + incomplete
+    let old = complete.dropLast(count).filter { $0 != made } + incomplete.filter { $0 < oldest }
     for name in old { try await backups.delete(name) }
     return old.map { place.appending($0).text }
   }

@@ -103,7 +103,11 @@ extension BackupCommand {
       }
       var deleted: [String]?
       if let keep {
-        deleted = try await KeptBackups.delete(in: backups, at: place, allBut: keep)
+        do {
+          deleted = try await KeptBackups.delete(in: backups, at: place, allBut: keep, made: name)
+        } catch {
+          output.remark("The backup was made; older ones could not be deleted: \(error)")
+        }
       }
       try report(summary, at: address.text, deleted)
     }

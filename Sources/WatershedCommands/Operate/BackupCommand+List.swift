@@ -59,7 +59,8 @@ extension BackupCommand {
       let bucket = try ConfigurationSource(file: config).load().backups(at: address)
       var found: [Backup] = []
       for name in try await bucket.names() {
-        guard let manifest = try await bucket.manifest(of: name) else { continue }
+        // As in a folder, what is not a complete backup is left out.
+        guard case .readable(let manifest) = try await bucket.manifest(of: name) else { continue }
         found.append(Backup(address.appending(name).text, manifest))
       }
       return found

@@ -63,10 +63,26 @@ struct BackupCommand: AsyncParsableCommand {
     var database: String?
     @Option(help: "The configuration that the server will have: its database, bucket and key file.")
     var config: String?
+    @Option(
+      help: ArgumentHelp(
+        "The configuration with the endpoint and keys of the bucket that has the backup.",
+        valueName: "file"
+      )
+    )
+    var bucketConfig: String?
+
+    func validate() throws {
+      guard (bucketConfig != nil) == (BucketAddress(folder) != nil) else {
+        throw ValidationError(
+          "Give --bucket-config with a backup in a bucket, and with no other: --config says where the server's own "
+            + "files will be."
+        )
+      }
+    }
 
     func run() async throws {
       try await perform("the backup was not restored") {
-        try await BackupSource(folder, config: config).open { try await restore($0) }
+        try await BackupSource(folder, config: bucketConfig).open { try await restore($0) }
       }
     }
 

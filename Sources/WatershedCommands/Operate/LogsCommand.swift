@@ -92,8 +92,10 @@ struct LogsCommand: AsyncParsableCommand {
     }
     while true {
       try write(page.requests)
+      let isOther = query.log != nil && query.log != page.log
       (query.log, query.after, query.limit) = (page.log, page.last, nil)
-      if page.requests.isEmpty { try await Task.sleep(for: .seconds(1)) }
+      // Servers behind one address answer in turn, each with a log of its own.
+      if page.requests.isEmpty || isOther { try await Task.sleep(for: .seconds(1)) }
       page = try await connection.call(.requests(.list), query)
     }
   }
