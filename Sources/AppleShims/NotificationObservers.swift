@@ -36,10 +36,10 @@ extension NotificationCenter {
 
   /// Ends the calls to an observer for notifications of a name and an object; nil stands for all.
   public func removeObserver(_ observer: AnyObject, name: Notification.Name?, object: Any?) {
-    let object = object.map { ObjectIdentifier($0 as AnyObject) }
+    let identity = object.map { ObjectIdentifier($0 as AnyObject) }
     ObserverRegistration.remove(of: ObjectIdentifier(observer)) {
       $0.center === self && (name == nil || $0.name == name)
-        && (object == nil || $0.object == object)
+        && (identity == nil || $0.object == identity)
     }
     removeObserver(observer as Any, name: name, object: object)
   }

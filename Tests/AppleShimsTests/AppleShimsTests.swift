@@ -79,6 +79,11 @@ struct AppleShimsTests {
     center.removeObserver(token)
     center.post(name: name, object: nil)
     #expect(kept.received.count == 1)
+    let sender = Listener()
+    let other = center.addObserver(forName: name, object: sender, queue: nil) { kept.note($0) }
+    center.removeObserver(other, name: name, object: sender)
+    center.post(name: name, object: sender)
+    #expect(kept.received.count == 1)
   }
 
   @Test("A lock serves its state to one thread at a time")

@@ -252,6 +252,16 @@ struct AdoptionTests {
     }
   }
 
+  @Test("A semicolon after a statement that is put inside a condition is dropped")
+  func semicolons() {
+    let first = "c.addObserver(self, selector: #selector(a), name: d, object: nil)"
+    let source = "class A {\n@objc func a() {}\nfunc b() {\n\(first); x()\n\(first);\n}\n}\n"
+    let text = adopt(source).text
+    #expect(!text.contains(";"), "\(text)")
+    #expect(text.contains("#endif\nx()\n"), "\(text)")
+    #expect(adopt(text).text == text)
+  }
+
   @Test("A bundle of a class is left where SwiftPM does not compile it")
   func otherBuilds() {
     let source =

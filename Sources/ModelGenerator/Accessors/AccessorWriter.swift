@@ -97,7 +97,9 @@ struct AccessorWriter {
     let property = "self[\(accessors).\(variable.spelling)]"
     code.conditional(variable.conditions) { code in
       code.line("@_silgen_name(\(SwiftCode.literal(getter)))")
-      code.block("\(declaration) _managed_get_\(variable.name)() -> \(variable.type.text)") {
+      code.block(
+        "\(declaration) \(function("get", in: type))_\(variable.name)() -> \(variable.type.text)"
+      ) {
         $0.line(property)
       }
       code.line("@_silgen_name(\(SwiftCode.literal(setter)))")

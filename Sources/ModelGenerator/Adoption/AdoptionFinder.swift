@@ -243,7 +243,12 @@ final class AdoptionFinder: SyntaxVisitor {
       range = (start - blanks)..<end
       replacement = "\(newline)\(indent)" + replacement
     }
-    let next = bytes[end...].firstIndex { !Self.isBlank($0) } ?? bytes.count
+    var next = bytes[end...].firstIndex { !Self.isBlank($0) } ?? bytes.count
+    if next < bytes.count, bytes[next] == UInt8(ascii: ";") {
+      // It would be the first of the line after #endif.
+      next = bytes[(next + 1)...].firstIndex { !Self.isBlank($0) } ?? bytes.count
+      range = range.lowerBound..<next
+    }
     if next < bytes.count, !Self.isLineEnd(bytes[next]) {
       range = range.lowerBound..<next
       replacement += "\(newline)\(indent)"

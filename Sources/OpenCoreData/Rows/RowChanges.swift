@@ -194,7 +194,7 @@ package struct RowConflictError: Error {
 }
 
 extension RowChanges {
-  /// Whether each object to which an inserted or changed row refers anew is changed itself, as it is where its
+  /// Whether each object to which an inserted or changed row newly refers is changed itself, as it is where its
   /// relationship was kept true.
   ///
   /// It is not where the app refreshed the owner before the save, or set the primitive value alone, and where a

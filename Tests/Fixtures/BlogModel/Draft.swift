@@ -20,6 +20,12 @@ private final class Draft: NSManagedObject {
   var noted: String? { note }
 }
 
+/// Another such class, with properties of the names and types that others have.
+private final class DraftFolder: NSManagedObject {
+  @NSManaged var text: String
+  @NSManaged var name: String?
+}
+
 /// The drafts of a model that is built in code.
 public struct Drafts {
   private let context: NSManagedObjectContext

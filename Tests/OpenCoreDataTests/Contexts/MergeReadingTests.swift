@@ -142,6 +142,7 @@ struct MergeReadingTests {
     let request = NSFetchRequest<NSManagedObject>(entityName: "Article")
     request.predicate = NSPredicate(format: "title == 'new' AND topic.name == 'third'")
     request.sortDescriptors = [NSSortDescriptor(key: "number", ascending: true)]
+    let recorder = Recorder()
     let controller = try context.performAndWait {
       let controller = NSFetchedResultsController(
         fetchRequest: request,
@@ -149,7 +150,7 @@ struct MergeReadingTests {
         sectionNameKeyPath: nil,
         cacheName: nil
       )
-      controller.delegate = Recorder()
+      controller.delegate = recorder
       try controller.performFetch()
       try context.all("Topic", by: "name").first?.setValue("third", forKey: "name")
       return controller
@@ -158,6 +159,7 @@ struct MergeReadingTests {
     }
     context.performAndWait {
       context.mergeChanges(fromContextDidSave: notification)
+      #expect(recorder.inserted == [0, 1, 2])
       #expect(controller.fetchedObjects?.count == 3)
     }
   }

@@ -20,6 +20,7 @@ struct NamedValueTests {
     #expect(NamedValue.unboxed(70_000, as: Int16.self) == 4464)
     #expect(NamedValue.unboxed(3.7, as: Int64.self) == 3)
     #expect(NamedValue.unboxed(2, as: Bool.self) == true)
+    #expect(NamedValue.unboxed(1.5, as: CGFloat.self) == 1.5)
     #expect(NamedValue.unboxed("text", as: Int.self) == nil)
   }
 

@@ -44,6 +44,7 @@ enum NamedValue {
     case is Bool.Type: return value.boolValue
     case is Double.Type: return value.doubleValue
     case is Float.Type: return value.floatValue
+    case is CGFloat.Type: return CGFloat(value.doubleValue)
     case is Decimal.Type: return Decimal(of: value)
     case is NSDecimalNumber.Type: return NSDecimalNumber(decimal: Decimal(of: value))
     case let type as any BinaryInteger.Type: return integer(value, as: type)
