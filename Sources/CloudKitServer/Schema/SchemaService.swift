@@ -262,7 +262,9 @@ package final class SchemaService: Sendable {
 }
 
 extension StoredSchema {
-  /// The version of the next schema. The first one is the time, in milliseconds since 1970: a container
+  /// The version of the next schema.
+  ///
+  /// The first one is the time, in milliseconds since 1970: a container
   /// with the name of a deleted one never gets a version that a cache has of that one.
   static func version(after stored: StoredSchema?, now: Int64) -> Int64 {
     stored.map { $0.version + 1 } ?? now
