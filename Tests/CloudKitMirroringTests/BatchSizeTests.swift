@@ -77,8 +77,8 @@ struct BatchSizeTests {
     try await phone.quit()
   }
 
-  @Test("A batch that is settled in part stays open, and then only the rest of it is settled")
-  func settledInPart() async throws {
+  /// Runs the body with a batch that creates two records and was not sent.
+  private func withBatchOfTwo(_ body: (MirrorSession, CloudBatch) throws -> Void) async throws {
     let world = try await World()
     let phone = try await ScriptedDevice("phone", in: world)
     await phone.mirror.stopAndFinish()
@@ -88,6 +88,14 @@ struct BatchSizeTests {
     try phone.mirror.write(MirrorAuthor.exporting) { session in
       try session.foldHistory()
       let batch = try #require(try session.assembleBatch(limits: .init()))
+      try body(session, batch)
+    }
+    try await phone.quit()
+  }
+
+  @Test("A batch that is settled in part stays open, and then only the rest of it is settled")
+  func settledInPart() async throws {
+    try await withBatchOfTwo { session, batch in
       let outcomes = batch.operations.map { _ in CloudOutcome.batchFailed }
       func sequences() throws -> [Int64?] {
         try batch.operations.map { try session.metadata.record(named: $0.name)?.sequence }
@@ -104,26 +112,16 @@ struct BatchSizeTests {
       #expect(try session.metadata.openBatch() == nil)
       #expect(try session.assembleBatch(limits: .init())?.operations.count == 2)
     }
-    try await phone.quit()
   }
 
   @Test("What is settled of a batch in doubt is in doubt before the rest is settled")
   func doubtInPart() async throws {
-    let world = try await World()
-    let phone = try await ScriptedDevice("phone", in: world)
-    await phone.mirror.stopAndFinish()
-    try phone.save { context in
-      for title in ["a", "b"] { _ = context.make("Post", ["title": title]) }
-    }
-    try phone.mirror.write(MirrorAuthor.exporting) { session in
-      try session.foldHistory()
-      let batch = try #require(try session.assembleBatch(limits: .init()))
+    try await withBatchOfTwo { session, batch in
       try session.abandonInDoubt(batch, part: 0..<1)
       let records = try batch.operations.map { try session.metadata.record(named: $0.name) }
       #expect(records.map { $0?.sentKind == .save } == [true, true])
       // The values that the server may have are the base of the first alone.
       #expect(records.map { $0?.base != nil } == [true, false])
     }
-    try await phone.quit()
   }
 }

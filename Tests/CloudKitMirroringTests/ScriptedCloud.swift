@@ -29,6 +29,12 @@ final class ScriptedCloud: MirrorCloud {
   /// The names of the calls, in order.
   var calls: [String] { state.withLock { $0.calls } }
 
+  /// The numbers of batches in each round: one that a save began may precede the one that a test asks for, and each
+  /// other one begins with the feed.
+  var batchesOfRounds: [Int] {
+    calls.split { $0 == "databaseChanges" }.map { $0.count { $0.hasPrefix("modify") } }
+  }
+
   func forgetCalls() { state.withLock { $0.calls = [] } }
 
   /// Sets the reply to batches; nil forwards one.
@@ -198,6 +204,20 @@ final class ScriptedDevice: Sendable {
     self.cloud = cloud
     self.coordinator = coordinator
     if isStarted { mirror.start() }
+  }
+
+  /// Runs the body with a world and a device that has synced.
+  static func with(_ body: (World, ScriptedDevice) async throws -> Void) async throws {
+    let world = try await World()
+    let device = try await ScriptedDevice("phone", in: world)
+    try await device.sync()
+    do {
+      try await body(world, device)
+    } catch {
+      try await device.quit()
+      throw error
+    }
+    try await device.quit()
   }
 
   func save(_ body: (NSManagedObjectContext) throws -> Void) throws {

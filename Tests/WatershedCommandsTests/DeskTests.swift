@@ -143,21 +143,21 @@ struct DeskTests {
       #expect(deleted?["records"] as? Int == 1)
       #expect(try await !run("list").output.contains("iCloud.b"))
       #expect(try await run("create", "iCloud.c").exitCode == 0)
-      let copy = data + "-stopped"
-      try await CommandProcess.expect("backup", "create", copy + ".backup", "--data", data)
-      try await CommandProcess.expect(
-        "backup",
-        "restore",
-        copy + ".backup",
-        "--data",
-        copy,
-        "--yes"
-      )
+      let copy = try await stoppedCopy(of: data)
       try await CommandProcess.expect("containers", "delete", "iCloud.c", "--yes", "--data", copy)
       let left = try await CommandProcess.run("containers", "list", "--data", copy)
       #expect(!left.output.contains("iCloud.c"))
       #expect(left.output.contains("iCloud.a"))
     }
+  }
+
+  /// Restores a backup of a running server's data into another folder, which no server has.
+  private func stoppedCopy(of data: String) async throws -> String {
+    let copy = data + "-copy"
+    let backup = copy + ".backup"
+    try await CommandProcess.expect("backup", "create", backup, "--data", data)
+    try await CommandProcess.expect("backup", "restore", backup, "--data", copy, "--yes")
+    return copy
   }
 
   @Test("logs lists the last requests, follows them, and has nothing of a stopped server")
@@ -184,16 +184,7 @@ struct DeskTests {
       #expect(text.output.hasPrefix("TIME "))
       let both = try await CommandProcess(["logs", "--follow", "--output", "json"] + place).finish()
       #expect(both.exitCode == 64)
-      let copy = data + "-copy"
-      try await CommandProcess.expect("backup", "create", copy + ".backup", "--data", data)
-      try await CommandProcess.expect(
-        "backup",
-        "restore",
-        copy + ".backup",
-        "--data",
-        copy,
-        "--yes"
-      )
+      let copy = try await stoppedCopy(of: data)
       let stopped = try await CommandProcess.run("logs", "--data", copy)
       #expect(stopped.exitCode == 69)
       #expect(stopped.errors.contains("[SERVER_STOPPED]"), "\(stopped.errors)")

@@ -20,7 +20,7 @@ extension MirrorSession {
   /// names.
   ///
   /// A reader of the metadata under the same lock then sees every earlier save. The history may be long:
-  /// ``StoreMirror/writeFolded(_:_:)`` folds most of it in transactions of their own before.
+  /// ``StoreMirror/writeFolded(_:isCancellable:_:)`` folds most of it in transactions of their own before.
   @discardableResult
   package func foldHistory() throws -> Int { try foldHistory(limit: .max).changes }
 

@@ -11,7 +11,7 @@ package struct MetricLines {
     _ value: String,
     labels: String = ""
   ) {
-    text += "# HELP \(name) \(help)\n# TYPE \(name) \(type)\n\(name)\(labels) \(value)\n"
+    add(name, type, help, values: [(labels, value)])
   }
 
   /// A metric with labels, a line for each of their values.

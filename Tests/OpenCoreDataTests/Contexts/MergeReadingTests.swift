@@ -242,30 +242,39 @@ struct MergeReadingTests {
     FileHandle.standardError.write(Data((mark + "\n").utf8))
   }
 
+  /// Prints the statements of merging changes of all articles, of which one joins a loaded relationship.
+  private static func printMerge(
+    of articles: Int,
+    _ merge: (World, Notification) -> Void
+  ) throws {
+    setenv("com.apple.CoreData.SQLDebug", "1", 1)
+    let world = try World(articles: articles)
+    let topics = try world.context.performAndWait {
+      let topics = try world.context.all("Topic", by: "name")
+      // Only the articles of the second topic, of which there are none, are loaded.
+      precondition((topics[1].value(forKey: "articles") as? NSSet)?.count == 0)
+      return topics
+    }
+    let notification = try world.change { article, number, topics in
+      article.setValue("new", forKey: "title")
+      if number == 7 { article.setValue(topics[1], forKey: "topic") }
+    }
+    world.context.performAndWait {
+      printMark()
+      merge(world, notification)
+      printMark()
+      precondition((topics[1].value(forKey: "articles") as? NSSet)?.count == 1)
+    }
+  }
+
   @Test("The save of a context makes another one read no row that it has no object of")
   func saves() async throws {
     let result = await #expect(
       processExitsWith: .success,
       observing: [\.standardErrorContent]
     ) {
-      setenv("com.apple.CoreData.SQLDebug", "1", 1)
-      let world = try World(articles: 50)
-      let context = world.context
-      let topics = try context.performAndWait {
-        let topics = try context.all("Topic", by: "name")
-        // Only the articles of the second topic, of which there are none, are loaded.
-        precondition((topics[1].value(forKey: "articles") as? NSSet)?.count == 0)
-        return topics
-      }
-      let notification = try world.change { article, number, topics in
-        article.setValue("new", forKey: "title")
-        if number == 7 { article.setValue(topics[1], forKey: "topic") }
-      }
-      context.performAndWait {
-        Self.printMark()
-        context.mergeChanges(fromContextDidSave: notification)
-        Self.printMark()
-        precondition((topics[1].value(forKey: "articles") as? NSSet)?.count == 1)
+      try Self.printMerge(of: 50) { world, notification in
+        world.context.mergeChanges(fromContextDidSave: notification)
       }
     }
     let read = try statements(result).filter { $0.sql.contains("ZARTICLE") }
@@ -278,26 +287,11 @@ struct MergeReadingTests {
       processExitsWith: .success,
       observing: [\.standardErrorContent]
     ) {
-      setenv("com.apple.CoreData.SQLDebug", "1", 1)
-      let world = try World(articles: 2500)
-      let context = world.context
-      let topics = try context.performAndWait {
-        let topics = try context.all("Topic", by: "name")
-        precondition((topics[1].value(forKey: "articles") as? NSSet)?.count == 0)
-        return topics
-      }
-      let notification = try world.change { article, number, topics in
-        article.setValue("new", forKey: "title")
-        if number == 7 { article.setValue(topics[1], forKey: "topic") }
-      }
-      context.performAndWait {
-        Self.printMark()
+      try Self.printMerge(of: 2500) { world, notification in
         NSManagedObjectContext.mergeChanges(
           fromRemoteContextSave: [NSUpdatedObjectIDsKey: world.articles(notification)],
-          into: [context]
+          into: [world.context]
         )
-        Self.printMark()
-        precondition((topics[1].value(forKey: "articles") as? NSSet)?.count == 1)
       }
     }
     let read = try statements(result).filter { $0.sql.contains("ZARTICLE") }
