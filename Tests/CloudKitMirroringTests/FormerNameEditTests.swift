@@ -78,8 +78,6 @@ struct FormerNameEditTests {
     // It has still to send the value under the present name.
     try await all.phone.importOnly()
     #expect(try all.values() == ["b", "a", "b"])
-    // Nor does it read in between, when it tries again by itself.
-    all.phone.faults.add(.loseRequest, to: "changes", count: .max)
     try await all.watch.sync()
     try all.edit(all.watch, "headline", "c")
     try await all.watch.sync()
@@ -92,6 +90,34 @@ struct FormerNameEditTests {
     try await all.settle()
     let last = isEditedAgain ? "d" : "c"
     #expect(try all.values() == [last, last, last])
+    try await all.quit()
+  }
+
+  @Test(
+    "The last of two edits that a device has not read, one by either version, is taken",
+    arguments: [false, true]
+  )
+  func bothEdited(hasTakenEarlier: Bool) async throws {
+    let all = try await Devices()
+    if hasTakenEarlier {
+      try all.editPad("title", "b")
+      try await all.pad.sync()
+      // It has still to send the value under the present name.
+      try await all.phone.importOnly()
+      #expect(try all.values() == ["b", "a", "b"])
+    }
+    try await all.watch.sync()
+    try all.edit(all.watch, "headline", "c")
+    try await all.watch.sync()
+    try await all.pad.sync()
+    try all.editPad("title", "d")
+    try await all.pad.sync()
+    // The watch, which has read both, is away.
+    _ = try? await all.phone.mirror.syncNow()
+    #expect(try all.values() == ["d", "c", "d"])
+    all.phone.acceptAll()
+    try await all.settle()
+    #expect(try all.values() == ["d", "d", "d"])
     try await all.quit()
   }
 

@@ -46,7 +46,9 @@ extension EntityMapping {
         guard fields.content(of: former) != nil else { continue }
       } else {
         guard let base, let agreed else { continue }
-        if base.content(of: property) != nil, !agreed.agrees(with: base, on: property) {
+        if haveBothChanged(property, former, in: fields, since: base, agreed) {
+          reading.doubtful.insert(property)
+        } else if base.content(of: property) != nil, !agreed.agrees(with: base, on: property) {
           // Another device may have written the agreed value under the present name meanwhile.
           guard
             fields.agrees(with: base, on: property)
@@ -105,6 +107,26 @@ extension EntityMapping {
     if attribute(property)?.exactField != nil {
       fields[MirrorNames.exactField(property)] = fields[MirrorNames.exactField(former)]
     }
+  }
+
+  /// Whether both fields have values that this device has not read, different ones.
+  ///
+  /// Devices with this version write both fields, as long as the former one can hold the value and the value is
+  /// in no file. So a device with the former version wrote its field later, unless a still later version, which
+  /// does not know that field, wrote the present one.
+  private func haveBothChanged(
+    _ property: String,
+    _ former: String,
+    in fields: FieldBag,
+    since base: FieldBag,
+    _ agreed: FieldBag
+  ) -> Bool {
+    guard !fields.agrees(with: base, on: former), !fields.agrees(with: base, on: property),
+      !fields.agrees(with: agreed, on: property),
+      fields[MirrorNames.assetField(property)] == nil,
+      let present = fields[MirrorNames.field(property)], let earlier = fields.content(of: former)
+    else { return false }
+    return earlier.canHold(present) && !present.hasSameContent(as: earlier)
   }
 
   /// Whether a device that was updated to this version finds a present field that it has never read, with
