@@ -6,6 +6,7 @@ import PackageDescription
 let strict: [SwiftSetting] = [
   .swiftLanguageMode(.v6),
   .treatAllWarnings(as: .error),
+  .enableUpcomingFeature("ExistentialAny"),
 ]
 
 let package = Package(

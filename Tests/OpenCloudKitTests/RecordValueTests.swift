@@ -13,7 +13,7 @@ struct RecordValueTests {
     let references = ["a", "b"].map {
       CKRecord.Reference(recordID: CKRecord.ID(recordName: $0, zoneID: zoneID), action: .none)
     }
-    record["number"] = 1 as CKRecordValue
+    record["number"] = 1 as (any CKRecordValue)
     record["name"] = name
     record["refs"] = references
     record["rating"] = 4.5

@@ -51,7 +51,7 @@ struct BatchDeleteTests {
   ) throws -> Any? {
     let context = warehouse.context()
     return try context.performAndWait {
-      let fetch: NSFetchRequest<NSFetchRequestResult> = NSFetchRequest(entityName: entity)
+      let fetch: NSFetchRequest<any NSFetchRequestResult> = NSFetchRequest(entityName: entity)
       fetch.predicate = predicate.map { NSPredicate(format: $0) }
       let request = NSBatchDeleteRequest(fetchRequest: fetch)
       request.resultType = .resultTypeObjectIDs
@@ -92,7 +92,7 @@ struct BatchDeleteTests {
     let warehouse = try filled()
     let context = warehouse.context()
     try context.performAndWait {
-      let fetch = NSFetchRequest<NSFetchRequestResult>(entityName: "Part")
+      let fetch = NSFetchRequest<any NSFetchRequestResult>(entityName: "Part")
       fetch.sortDescriptors = [NSSortDescriptor(key: "amount", ascending: false)]
       fetch.fetchLimit = 1
       try context.execute(NSBatchDeleteRequest(fetchRequest: fetch))

@@ -38,7 +38,7 @@ final class DictionaryIncrementalStore: NSIncrementalStore, @unchecked Sendable 
     switch request.requestType {
     case .fetchRequestType:
       calls.append("fetch")
-      guard let fetch = request as? NSFetchRequest<NSFetchRequestResult> else {
+      guard let fetch = request as? NSFetchRequest<any NSFetchRequestResult> else {
         throw Failure.unknownRequest
       }
       return try results(of: fetch, context)
@@ -52,7 +52,7 @@ final class DictionaryIncrementalStore: NSIncrementalStore, @unchecked Sendable 
   }
 
   private func results(
-    of fetch: NSFetchRequest<NSFetchRequestResult>,
+    of fetch: NSFetchRequest<any NSFetchRequestResult>,
     _ context: NSManagedObjectContext?
   ) throws -> Any {
     guard let entity = fetch.entity, let context else { return [Any]() }

@@ -86,7 +86,7 @@ struct IncrementalStoreTests {
       request.sortDescriptors = [NSSortDescriptor(key: "pages", ascending: false)]
       request.fetchLimit = 1
       let found = try reader.performAndWait { try reader.fetch(request) }
-      let seen = try #require(store.requests.last as? NSFetchRequest<NSFetchRequestResult>)
+      let seen = try #require(store.requests.last as? NSFetchRequest<any NSFetchRequestResult>)
       #expect(seen.entityName == "Work")
       #expect(seen.predicate?.evaluate(with: ["pages": 200]) == true)
       #expect(seen.predicate?.evaluate(with: ["pages": 199]) == false)

@@ -212,7 +212,7 @@ struct FetchRequestTests {
     let container = try FetchWorld.container(posts: 2)
     let context = container.newBackgroundContext()
     try context.performAndWait {
-      let request = NSFetchRequest<NSFetchRequestResult>(entityName: "Post")
+      let request = NSFetchRequest<any NSFetchRequestResult>(entityName: "Post")
       let posts = try #require(try context.fetch(request) as? [WorldPost])
       #expect(posts.count == 2)
       try #expect(context.count(for: request) == 2)
@@ -233,7 +233,7 @@ struct FetchRequestTests {
     let container = try FetchWorld.container(posts: 3)
     let context = container.newBackgroundContext()
     context.performAndWait {
-      let request = NSFetchRequest<NSFetchRequestResult>(entityName: "Post")
+      let request = NSFetchRequest<any NSFetchRequestResult>(entityName: "Post")
       request.predicate = NSPredicate(format: "views > 0")
       let count = NSFetchRequestExpression.expression(
         forFetch: NSExpression(forConstantValue: request),
@@ -261,10 +261,11 @@ struct FetchRequestTests {
     String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
   }
 
-  private static func fetch(_ configure: (NSFetchRequest<NSFetchRequestResult>) -> Void) throws {
+  private static func fetch(_ configure: (NSFetchRequest<any NSFetchRequestResult>) -> Void) throws
+  {
     let container = try FetchWorld.container(posts: 1)
     let context = container.newBackgroundContext()
-    let request = NSFetchRequest<NSFetchRequestResult>(entityName: "Post")
+    let request = NSFetchRequest<any NSFetchRequestResult>(entityName: "Post")
     configure(request)
     context.performAndWait { _ = try? context.fetch(request) }
   }
@@ -274,7 +275,7 @@ struct FetchRequestTests {
     let result = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
       let context = try FetchWorld.container().newBackgroundContext()
       context.performAndWait {
-        _ = try? context.fetch(NSFetchRequest<NSFetchRequestResult>(entityName: "Nope"))
+        _ = try? context.fetch(NSFetchRequest<any NSFetchRequestResult>(entityName: "Nope"))
       }
     }
     #expect(

@@ -172,12 +172,12 @@ struct PredicateFormatTests {
       [Date(timeIntervalSinceReferenceDate: 0.1234567891)]
     },
     Example("a BETWEEN %@", "a BETWEEN {1, 2}") { [[1, 2]] },
-    Example("a IN %@", "a IN {1, 2}") { [[1, 2] as CVarArg] },
+    Example("a IN %@", "a IN {1, 2}") { [[1, 2] as (any CVarArg)] },
     Example("a == %@", "a == CAST(\"00000000-0000-0000-0000-000000000000\", \"NSUUID\")") {
-      [UUID(uuid: (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)) as CVarArg]
+      [UUID(uuid: (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)) as (any CVarArg)]
     },
     Example("a == %@", "a == CAST(10.000000, \"NSDate\")") {
-      [Date(timeIntervalSinceReferenceDate: 10) as CVarArg]
+      [Date(timeIntervalSinceReferenceDate: 10) as (any CVarArg)]
     },
     Example("%@ AND b == 2", "a == 1 AND b == 2") { [NSPredicate(format: "a == 1")] },
     Example("%@ > 1", "a + b > 1") { [NSExpression(format: "a + b")] },
