@@ -411,7 +411,8 @@ if Context.environment["WATERSHED_WITHOUT_FIXTURES"] == nil {
     .testTarget(
       name: "DocumentationExamples",
       dependencies: [
-        "CloudKit", "CloudKitServerHTTP", "CloudKitTesting", "CoreData", "ManagedMacros",
+        "AppleShims", "CloudKit", "CloudKitServerHTTP", "CloudKitTesting", "CoreData",
+        "ManagedMacros",
       ],
       swiftSettings: strict,
       plugins: ["CoreDataModels"]

@@ -1,6 +1,11 @@
 #if !canImport(os)
 /// A logger with the interface of Apple's, which writes nothing and evaluates no message.
 ///
+/// ```swift
+/// let logger = Logger(subsystem: "org.example.notes", category: "sync")
+/// logger.error("The import failed: \(failure, privacy: .public)")
+/// ```
+///
 /// To keep the messages on Linux, use `Logger` of swift-log there instead.
 public struct Logger: Sendable {
   /// Creates a logger without a subsystem.

@@ -2,6 +2,14 @@
 import Foundation
 
 /// A lock around a state, with the interface of Apple's.
+///
+/// ```swift
+/// let count = OSAllocatedUnfairLock(initialState: 0)
+/// DispatchQueue.concurrentPerform(iterations: 100) { _ in
+///   count.withLock { $0 += 1 }
+/// }
+/// print(count.withLock { $0 })  // 100
+/// ```
 public struct OSAllocatedUnfairLock<State>: @unchecked Sendable {
   // Unchecked: the state is only reached inside the lock.
 

@@ -1,5 +1,10 @@
 #if !canImport(os)
 /// A log with the interface of Apple's, which keeps nothing.
+///
+/// ```swift
+/// let log = OSLog(subsystem: "org.example.notes", category: "sync")
+/// os_log("The import failed: %@", log: log, type: .error, "\(failure)")
+/// ```
 public final class OSLog: Sendable {
   /// The log of the process.
   public static let `default` = OSLog()

@@ -20,6 +20,15 @@ public macro ManagedObject() =
 
 /// Makes a property a modelled one: its accessors read and write the object's stored values.
 ///
+/// ```swift
+/// @ManagedObject
+/// final class Book: NSManagedObject {
+///   @Managed var title: String?
+///   @Managed var tags: Set<Tag>
+///   @Managed var author: Author?
+/// }
+/// ```
+///
 /// Its type is any that `ManagedAccessor` supports: scalars, strings, dates and their optionals,
 /// objects, sets of objects, enumerations with raw values, and the values of transformers.
 ///

@@ -82,6 +82,63 @@ struct BatchExamples {
     }
   }
 
+  @Test("Transactions, changes and tokens of the history are merged and kept")
+  func transactions() async throws {
+    try await Blog.withFolder { folder in
+      let container = try Blog.container(at: folder.appendingPathComponent("Blog.sqlite"))
+      let writer = container.newBackgroundContext()
+      try await writer.perform {
+        let posts = try writer.addPosts("One", "Two")
+        writer.delete(posts[0])
+        try writer.save()
+      }
+      let context = container.newBackgroundContext()
+      try await context.perform {
+        let everything = NSPersistentHistoryChangeRequest.fetchHistory(
+          after: nil as NSPersistentHistoryToken?
+        )
+        let history = try context.execute(everything) as? NSPersistentHistoryResult
+        let transactions = try #require(history?.result as? [NSPersistentHistoryTransaction])
+        // example: NSPersistentHistoryTransaction
+        for transaction in transactions where transaction.author != "import" {
+          print(transaction.timestamp, transaction.changes?.count ?? 0)
+          context.mergeChanges(fromContextDidSave: transaction.objectIDNotification())
+        }
+        // end
+        let changes = transactions.flatMap { $0.changes ?? [] }
+        var counts = [0, 0, 0]
+        // example: NSPersistentHistoryChange
+        for change in changes where change.changedObjectID.entity.name == "Post" {
+          switch change.changeType {
+          case .insert: counts[0] += 1
+          case .update: counts[1] += change.updatedProperties?.count ?? 0
+          case .delete: counts[2] += 1
+          }
+        }
+        // end
+        #expect(counts == [2, 0, 1])
+      }
+
+      let tokenURL = folder.appendingPathComponent("token")
+      // example: NSPersistentHistoryToken
+      let coordinator = container.persistentStoreCoordinator
+      if let token = coordinator.currentPersistentHistoryToken(fromStores: nil) {
+        let data = try NSKeyedArchiver.archivedData(
+          withRootObject: token,
+          requiringSecureCoding: true
+        )
+        try data.write(to: tokenURL)
+      }
+      let token = try NSKeyedUnarchiver.unarchivedObject(
+        ofClass: NSPersistentHistoryToken.self,
+        from: Data(contentsOf: tokenURL)
+      )
+      // end
+      #expect(token == coordinator.currentPersistentHistoryToken(fromStores: nil))
+      try container.removeStores()
+    }
+  }
+
   @Test("A store with history has the option for it")
   func tracking() {
     let url = URL(fileURLWithPath: "/dev/null")

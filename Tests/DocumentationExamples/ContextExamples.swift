@@ -118,6 +118,25 @@ struct ContextExamples {
     }
   }
 
+  @Test("An undo manager takes back the changes of a turn")
+  func undo() throws {
+    let context = try Blog.inMemory().newBackgroundContext()
+    try context.performAndWait {
+      let post = try context.addPosts("Draft")[0]
+      // example: UndoManager
+      let undoManager = UndoManager()
+      context.undoManager = undoManager
+      post.title = "Final"
+      undoManager.setActionName("Rename")
+      context.undo()  // post.title is "Draft" again
+      context.redo()  // post.title is "Final"
+      // end
+      #expect(post.title == "Final")
+      context.undo()
+      #expect(post.title == "Draft")
+    }
+  }
+
   @Test("An object's identifier finds it in another context")
   func objectID() throws {
     let container = try Blog.inMemory()

@@ -70,6 +70,54 @@ struct FetchingExamples {
     }
   }
 
+  @Test("An expression computes a column of dictionaries")
+  func expressionDescription() throws {
+    let context = try context()
+    try context.performAndWait {
+      // example: NSExpressionDescription
+      let best = NSExpressionDescription()
+      best.name = "best"
+      best.expression = NSExpression(format: "max:(rating)")
+      best.resultType = .integer16
+
+      let request = NSFetchRequest<NSDictionary>(entityName: "Post")
+      request.resultType = .dictionaryResultType
+      request.propertiesToFetch = [best]
+      let row = try context.fetch(request).first  // ["best": 4]
+      // end
+      #expect(row?["best"] as? Int == 4)
+    }
+  }
+
+  @Test("A predicate is built of expressions, and evaluates an object too")
+  func expressions() throws {
+    let context = try context()
+    try context.performAndWait {
+      // example: NSComparisonPredicate
+      let predicate = NSComparisonPredicate(
+        leftExpression: NSExpression(forKeyPath: "title"),
+        rightExpression: NSExpression(forConstantValue: "swift"),
+        modifier: .direct,
+        type: .beginsWith,
+        options: [.caseInsensitive, .diacriticInsensitive]
+      )
+      print(predicate.predicateFormat)  // title BEGINSWITH[cd] "swift"
+      // end
+      #expect(predicate.predicateFormat == "title BEGINSWITH[cd] \"swift\"")
+      let request = NSFetchRequest<Post>(entityName: "Post")
+      request.predicate = predicate
+      #expect(try context.count(for: request) == 2)
+
+      let post = try #require(try context.fetch(request).first)
+      post.rating = 4
+      // example: NSExpression
+      let expression = NSExpression(format: "rating * 2 + 1")
+      let value = expression.expressionValue(with: post, context: nil) as? Int
+      // end
+      #expect(value == 9)
+    }
+  }
+
   @Test("A request takes over the settings of another one")
   func sameAs() throws {
     // example: NSFetchRequest.init(sameAs:)

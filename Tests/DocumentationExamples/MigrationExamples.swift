@@ -76,6 +76,70 @@ struct MigrationExamples {
     #expect(mapping.entityMappings.count == 1)
   }
 
+  @Test("A migration manager fills a new store by a mapping model and its policy")
+  func mapped() async throws {
+    try await Blog.withFolder { folder in
+      let oldURL = folder.appendingPathComponent("People.sqlite")
+      let newURL = folder.appendingPathComponent("New.sqlite")
+      let oldModel = model("name")
+      let newModel = model("name", "initial")
+      try fill(oldModel, at: oldURL)
+      // example: NSEntityMapping
+      let mapping = try NSMappingModel.inferredMappingModel(
+        forSourceModel: oldModel,
+        destinationModel: newModel
+      )
+      for entityMapping in mapping.entityMappings where entityMapping.sourceEntityName == "Person" {
+        entityMapping.mappingType = .customEntityMappingType
+        entityMapping.entityMigrationPolicyClassName = NSStringFromClass(InitialPolicy.self)
+      }
+      // end
+      // example: NSMigrationManager
+      let manager = NSMigrationManager(sourceModel: oldModel, destinationModel: newModel)
+      try manager.migrateStore(
+        from: oldURL,
+        type: .sqlite,
+        mapping: mapping,
+        to: newURL,
+        type: .sqlite
+      )
+      // end
+      let container = NSPersistentContainer(name: "People", managedObjectModel: newModel)
+      container.persistentStoreDescriptions = [NSPersistentStoreDescription(url: newURL)]
+      container.loadPersistentStores { _, error in #expect(error == nil) }
+      #expect(try values("initial", in: container) == ["A"])
+      try container.removeStores()
+    }
+  }
+
+  @Test("Stages name the versions between which they migrate by checksums or references")
+  func stages() {
+    let oldModel = model("name")
+    let newModel = model("name", "email")
+    // example: NSLightweightMigrationStage
+    let adding = NSLightweightMigrationStage([oldModel.versionChecksum, newModel.versionChecksum])
+    adding.label = "People get an address"
+    // end
+    // example: NSCustomMigrationStage
+    let filling = NSCustomMigrationStage(
+      migratingFrom: NSManagedObjectModelReference(
+        model: oldModel,
+        versionChecksum: oldModel.versionChecksum
+      ),
+      to: NSManagedObjectModelReference(
+        model: newModel,
+        versionChecksum: newModel.versionChecksum
+      )
+    )
+    filling.didMigrateHandler = { manager, stage in
+      let context = manager.container?.newBackgroundContext()
+      try context?.performAndWait { try context?.save() }  // after edits of the app's own
+    }
+    // end
+    #expect(adding.versionChecksums.count == 2)
+    #expect(filling.didMigrateHandler != nil)
+  }
+
   @Test("A custom stage splits a name before the attribute is removed")
   func staged() async throws {
     try await Blog.withFolder { folder in
@@ -123,3 +187,21 @@ struct MigrationExamples {
     }
   }
 }
+
+// example: NSEntityMigrationPolicy
+final class InitialPolicy: NSEntityMigrationPolicy {
+  override func createDestinationInstances(
+    forSource sInstance: NSManagedObject,
+    in mapping: NSEntityMapping,
+    manager: NSMigrationManager
+  ) throws {
+    try super.createDestinationInstances(forSource: sInstance, in: mapping, manager: manager)
+    let made = manager.destinationInstances(
+      forEntityMappingName: mapping.name ?? "",
+      sourceInstances: [sInstance]
+    )
+    let name = sInstance.value(forKey: "name") as? String ?? "?"
+    for person in made { person.setValue(String(name.prefix(1)), forKey: "initial") }
+  }
+}
+// end

@@ -39,6 +39,34 @@ struct SharingExamples {
     await cloud.shutdown()
   }
 
+  @Test("An operation accepts invitations to shares")
+  func acceptShares() async throws {
+    let cloud = try await TestCloud()
+    let container = try await cloud.container(for: "ada", device: "phone")
+    let others = try await cloud.container(for: "grace", device: "laptop")
+    let database = container.privateCloudDatabase
+    let zone = try await database.save(CKRecordZone(zoneName: "Folders"))
+    let share = CKShare(recordZoneID: zone.zoneID)
+    share.publicPermission = .readOnly
+    let saved = try await database.save(share) as? CKShare
+    let metadata = try await others.shareMetadata(for: #require(saved?.url))
+    let accepted: Int = try await withCheckedThrowingContinuation { continuation in
+      var shares: [CKShare] = []
+      // example: CKAcceptSharesOperation
+      let operation = CKAcceptSharesOperation(shareMetadatas: [metadata])
+      operation.perShareResultBlock = { _, result in
+        if case .success(let share) = result { shares.append(share) }
+      }
+      operation.acceptSharesResultBlock = { result in
+        continuation.resume(with: result.map { shares.count })
+      }
+      others.add(operation)
+      // end
+    }
+    #expect(accepted == 1)
+    await cloud.shutdown()
+  }
+
   @Test("A participant is invited by their user record")
   func participant() async throws {
     let cloud = try await TestCloud()
@@ -79,6 +107,45 @@ struct SharingExamples {
     // end
     #expect(try await database.allSubscriptions().count == 2)
     await cloud.shutdown()
+  }
+
+  @Test("A query subscription fires for records that match")
+  func querySubscription() async throws {
+    let cloud = try await TestCloud()
+    let database = try await cloud.container(device: "phone").privateCloudDatabase
+    // example: CKQuerySubscription
+    let urgent = CKQuerySubscription(
+      recordType: "Note",
+      predicate: NSPredicate(format: "priority > %d", 2),
+      subscriptionID: "urgent-notes",
+      options: [.firesOnRecordCreation, .firesOnRecordUpdate]
+    )
+    urgent.notificationInfo = CKSubscription.NotificationInfo(alertBody: "An urgent note")
+    try await database.save(urgent)
+    // end
+    #expect(try await database.allSubscriptions().map(\.subscriptionID) == ["urgent-notes"])
+    await cloud.shutdown()
+  }
+
+  @Test("A notification is read from the dictionary of a remote notification")
+  func notification() throws {
+    let json = #"{"ck":{"cid":"c","fet":{"sid":"s","zid":"Notes","zoid":"_o","dbs":1}}}"#
+    let userInfo = try #require(
+      try JSONSerialization.jsonObject(with: Data(json.utf8)) as? [String: Any]
+    )
+    var zoneName: String?
+    // example: CKNotification
+    switch CKNotification(fromRemoteNotificationDictionary: userInfo) {
+    case let query as CKQueryNotification:
+      print(query.recordID?.recordName ?? "", query.queryNotificationReason)
+    case let zone as CKRecordZoneNotification:
+      zoneName = zone.recordZoneID?.zoneName  // fetch the changes of this zone
+    case let database as CKDatabaseNotification:
+      print(database.databaseScope)
+    default: break  // not one of CloudKit's
+    }
+    // end
+    #expect(zoneName == "Notes")
   }
 
   private func fetchChanges(_ database: CKDatabase) async throws {}

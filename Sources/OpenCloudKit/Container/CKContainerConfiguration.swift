@@ -2,6 +2,14 @@ import Foundation
 
 /// The address of a container's service and the app's credentials.
 ///
+/// ```swift
+/// CKContainer.configure(CKContainerConfiguration(
+///   url: URL(string: "https://cloud.example.org"),
+///   containerIdentifiers: ["iCloud.org.example.app"],
+///   environment: .production,
+///   apiToken: "TOKEN"))
+/// ```
+///
 /// It replaces an app's entitlements at Apple. A configuration is given in code
 /// (`CKContainer.configure(_:)`), in the environment, or in a JSON file. Each value is taken from
 /// the first of these that has it: code, environment, file.

@@ -2,6 +2,18 @@ import Foundation
 
 /// A notification of a change, read from a remote notification's payload.
 ///
+/// ```swift
+/// switch CKNotification(fromRemoteNotificationDictionary: userInfo) {
+/// case let query as CKQueryNotification:
+///   print(query.recordID?.recordName ?? "", query.queryNotificationReason)
+/// case let zone as CKRecordZoneNotification:
+///   zoneName = zone.recordZoneID?.zoneName  // fetch the changes of this zone
+/// case let database as CKDatabaseNotification:
+///   print(database.databaseScope)
+/// default: break  // not one of CloudKit's
+/// }
+/// ```
+///
 /// Create one with `init(fromRemoteNotificationDictionary:)`: it is a ``CKQueryNotification``, a
 /// ``CKRecordZoneNotification`` or a ``CKDatabaseNotification``.
 open class CKNotification: NSObject, @unchecked Sendable {

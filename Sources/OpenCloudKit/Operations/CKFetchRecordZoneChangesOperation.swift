@@ -1,6 +1,22 @@
 import Foundation
 
 /// Fetches which records of zones changed.
+///
+/// ```swift
+/// let operation = CKFetchRecordZoneChangesOperation(
+///   recordZoneIDs: [zoneID],
+///   configurationsByRecordZoneID: [zoneID: .init(previousServerChangeToken: token)]
+/// )
+/// operation.recordWasChangedBlock = { recordID, result in
+///   texts[recordID] = try? result.get()["text"]
+/// }
+/// operation.recordWithIDWasDeletedBlock = { recordID, _ in texts[recordID] = nil }
+/// operation.recordZoneChangeTokensUpdatedBlock = { _, newToken, _ in token = newToken }
+/// operation.fetchRecordZoneChangesResultBlock = { result in
+///   continuation.resume(with: result.map { texts.count })
+/// }
+/// database.add(operation)
+/// ```
 public final class CKFetchRecordZoneChangesOperation: CKDatabaseOperation, @unchecked Sendable {
   // Unchecked: set before the operation is queued.
 

@@ -1,6 +1,17 @@
 import Foundation
 
 /// Fetches records.
+///
+/// ```swift
+/// let operation = CKFetchRecordsOperation(recordIDs: noteIDs)
+/// operation.perRecordResultBlock = { recordID, result in
+///   fetched[recordID] = try? result.get()
+/// }
+/// operation.fetchRecordsResultBlock = { result in
+///   continuation.resume(with: result.map { fetched.count })
+/// }
+/// database.add(operation)
+/// ```
 public final class CKFetchRecordsOperation: CKDatabaseOperation, @unchecked Sendable {
   // Unchecked: set before the operation is queued.
 

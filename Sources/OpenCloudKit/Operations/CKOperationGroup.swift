@@ -4,6 +4,17 @@ import Synchronization
 
 /// Operations that belong together, such as those that one user action starts.
 ///
+/// ```swift
+/// let group = CKOperationGroup()
+/// group.name = "Import of notes"
+/// group.quantity = notes.count
+/// let configuration = CKOperation.Configuration()
+/// configuration.qualityOfService = .utility
+/// group.defaultConfiguration = configuration
+/// let operation = CKModifyRecordsOperation(recordsToSave: notes, recordIDsToDelete: nil)
+/// operation.group = group
+/// ```
+///
 /// A group supplies a name, and a configuration for the values that its operations leave unset.
 public final class CKOperationGroup: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable {
   // Unchecked: all mutable state is inside `state`; configurations are set before operations are

@@ -2,6 +2,22 @@ import CloudKitWebServices
 import Foundation
 
 /// Runs a query.
+///
+/// ```swift
+/// let predicate = NSPredicate(format: "text BEGINSWITH %@", "Buy")
+/// let query = CKQuery(recordType: "Note", predicate: predicate)
+/// let operation = CKQueryOperation(query: query)
+/// operation.zoneID = zoneID
+/// operation.desiredKeys = ["text"]
+/// operation.recordMatchedBlock = { _, result in
+///   if let note = try? result.get(), let text: String = note["text"] { texts.append(text) }
+/// }
+/// operation.queryResultBlock = { result in
+///   // A cursor in the result continues the query: CKQueryOperation(cursor:).
+///   continuation.resume(with: result.map { _ in texts })
+/// }
+/// database.add(operation)
+/// ```
 public final class CKQueryOperation: CKDatabaseOperation, @unchecked Sendable {
   // Unchecked: set before the operation is queued.
 

@@ -1,6 +1,13 @@
 import Foundation
 
 /// Orders records by their distance from a place, the nearest first.
+///
+/// ```swift
+/// let query = CKQuery(recordType: "Note", predicate: NSPredicate(value: true))
+/// let brno = CLLocation(latitude: 49.2, longitude: 16.6)
+/// query.sortDescriptors = [CKLocationSortDescriptor(key: "place", relativeLocation: brno)]
+/// let (nearest, _) = try await database.records(matching: query, inZoneWith: zoneID)
+/// ```
 public final class CKLocationSortDescriptor: NSSortDescriptor {
   /// The place.
   public let relativeLocation: CLLocation

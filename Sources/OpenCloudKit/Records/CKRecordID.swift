@@ -10,6 +10,12 @@ extension CKRecord {
 // `NSStringFromClass`, which stops the process for a nested class outside Apple's platforms.
 
 /// A record's name and zone.
+///
+/// ```swift
+/// let zoneID = CKRecordZone.ID(zoneName: "Notes")
+/// let noteID = CKRecord.ID(recordName: "note-1", zoneID: zoneID)
+/// let newID = CKRecord.ID(zoneID: zoneID)  // a new random name
+/// ```
 public final class CKRecordID: NSObject, NSSecureCoding, NSCopying, @unchecked Sendable {
   // Unchecked: immutable after the initializer.
 

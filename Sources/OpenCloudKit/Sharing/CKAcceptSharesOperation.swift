@@ -1,6 +1,17 @@
 import Foundation
 
 /// Accepts invitations to shares.
+///
+/// ```swift
+/// let operation = CKAcceptSharesOperation(shareMetadatas: [metadata])
+/// operation.perShareResultBlock = { _, result in
+///   if case .success(let share) = result { shares.append(share) }
+/// }
+/// operation.acceptSharesResultBlock = { result in
+///   continuation.resume(with: result.map { shares.count })
+/// }
+/// others.add(operation)
+/// ```
 public final class CKAcceptSharesOperation: CKOperation, @unchecked Sendable {
   // Unchecked: set before the operation is queued.
 

@@ -3,6 +3,17 @@ import Foundation
 import Synchronization
 
 /// A subscription to the creation, change or deletion of records that match a query.
+///
+/// ```swift
+/// let urgent = CKQuerySubscription(
+///   recordType: "Note",
+///   predicate: NSPredicate(format: "priority > %d", 2),
+///   subscriptionID: "urgent-notes",
+///   options: [.firesOnRecordCreation, .firesOnRecordUpdate]
+/// )
+/// urgent.notificationInfo = CKSubscription.NotificationInfo(alertBody: "An urgent note")
+/// try await database.save(urgent)
+/// ```
 public final class CKQuerySubscription: CKSubscription, @unchecked Sendable {
   // Unchecked: all mutable state is inside `zone`.
 

@@ -1,6 +1,16 @@
 import Foundation
 
 /// A change of one object by a save.
+///
+/// ```swift
+/// for change in changes where change.changedObjectID.entity.name == "Post" {
+///   switch change.changeType {
+///   case .insert: counts[0] += 1
+///   case .update: counts[1] += change.updatedProperties?.count ?? 0
+///   case .delete: counts[2] += 1
+///   }
+/// }
+/// ```
 open class NSPersistentHistoryChange: NSObject, NSCopying, @unchecked Sendable {
   // Sendable: immutable once the request that made it is done.
 

@@ -1,6 +1,21 @@
 import Foundation
 
 /// A position in the history of one or more stores.
+///
+/// ```swift
+/// let coordinator = container.persistentStoreCoordinator
+/// if let token = coordinator.currentPersistentHistoryToken(fromStores: nil) {
+///   let data = try NSKeyedArchiver.archivedData(
+///     withRootObject: token,
+///     requiringSecureCoding: true
+///   )
+///   try data.write(to: tokenURL)
+/// }
+/// let token = try NSKeyedUnarchiver.unarchivedObject(
+///   ofClass: NSPersistentHistoryToken.self,
+///   from: Data(contentsOf: tokenURL)
+/// )
+/// ```
 open class NSPersistentHistoryToken: NSObject, NSCopying, NSSecureCoding, @unchecked Sendable {
   // Sendable: immutable.
 

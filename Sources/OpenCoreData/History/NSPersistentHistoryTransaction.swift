@@ -1,6 +1,13 @@
 import Foundation
 
 /// The history of one save to one store.
+///
+/// ```swift
+/// for transaction in transactions where transaction.author != "import" {
+///   print(transaction.timestamp, transaction.changes?.count ?? 0)
+///   context.mergeChanges(fromContextDidSave: transaction.objectIDNotification())
+/// }
+/// ```
 open class NSPersistentHistoryTransaction: NSObject, NSCopying, @unchecked Sendable {
   // Sendable: immutable once the request that made it is done.
 

@@ -1,6 +1,15 @@
 import Foundation
 
 /// A description of an attribute: a property that holds a value.
+///
+/// ```swift
+/// let rating = NSAttributeDescription()
+/// rating.name = "rating"
+/// rating.type = .integer16
+/// rating.isOptional = false
+/// rating.defaultValue = 3
+/// rating.renamingIdentifier = "stars"  // its name in the version before
+/// ```
 open class NSAttributeDescription: NSPropertyDescription, @unchecked Sendable {
   /// The kind of value that an attribute holds, as a structure.
   public struct AttributeType: RawRepresentable, Hashable, Sendable {

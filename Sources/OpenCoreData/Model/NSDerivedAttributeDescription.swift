@@ -2,6 +2,13 @@ import Foundation
 
 /// A description of an attribute whose value the store computes from others when it saves.
 ///
+/// ```swift
+/// let sortTitle = NSDerivedAttributeDescription()
+/// sortTitle.name = "sortTitle"
+/// sortTitle.type = .string
+/// sortTitle.derivationExpression = NSExpression(format: "canonical:(title)")
+/// ```
+///
 /// The expressions are those of Apple's documentation: a to-one key path such as `name` or `author.name`,
 /// the same through `canonical:`, `uppercase:` or `lowercase:`, `books.@count`, `books.@sum.price`, and
 /// `now()`.
@@ -41,6 +48,14 @@ open class NSDerivedAttributeDescription: NSAttributeDescription, @unchecked Sen
 }
 
 /// A description of an attribute that groups other attributes.
+///
+/// ```swift
+/// let place = NSCompositeAttributeDescription()
+/// place.name = "place"
+/// place.elements = [latitude, longitude]
+/// // A context sets it as a whole: post.setValue(["latitude": 48.2], forKey: "place")
+/// // A predicate reads a part: NSPredicate(format: "place.latitude > 48")
+/// ```
 ///
 /// **Differs from Core Data:** the digest of a composite attribute in the version hash is not Core Data's
 /// either; see ``NSDerivedAttributeDescription``.

@@ -1,12 +1,20 @@
 import Foundation
 
 /// A description of an index that makes fetches fast.
+///
+/// ```swift
+/// let newest = NSFetchIndexElementDescription(property: created, collationType: .binary)
+/// newest.isAscending = false
+/// let index = NSFetchIndexDescription(name: "byCreated", elements: [newest])
+/// index.partialIndexPredicate = NSPredicate(format: "title != nil")
+/// post.indexes = [index]
+/// ```
 open class NSFetchIndexDescription: NSObject, NSCopying, @unchecked Sendable {
   // Sendable: settable by one thread while a model is being built, read-only once frozen.
 
   /// The name of the index.
   open var name: String { willSet { requireEditable() } }
-  /// What the index sorts by, first element first.
+  /// The properties that the index sorts by, first element first.
   open var elements: [NSFetchIndexElementDescription] {
     willSet { requireEditable() }
     didSet { adoptElements() }

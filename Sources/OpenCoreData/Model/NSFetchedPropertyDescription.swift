@@ -1,6 +1,14 @@
 import Foundation
 
 /// A description of a property whose value is the result of a fetch.
+///
+/// ```swift
+/// let request = NSFetchRequest<any NSFetchRequestResult>(entityName: "Post")
+/// request.predicate = NSPredicate(format: "title == $FETCH_SOURCE.title")
+/// let sameTitle = NSFetchedPropertyDescription()
+/// sameTitle.name = "sameTitle"
+/// sameTitle.fetchRequest = request
+/// ```
 open class NSFetchedPropertyDescription: NSPropertyDescription, @unchecked Sendable {
   /// The fetch request of a model file, as a value; `fetchRequest` converts it.
   package var requestTemplate: FetchRequestTemplate? { willSet { requireEditable() } }
@@ -35,6 +43,18 @@ open class NSFetchedPropertyDescription: NSPropertyDescription, @unchecked Senda
 }
 
 /// A description of a column that an expression computes for a fetch of dictionaries.
+///
+/// ```swift
+/// let best = NSExpressionDescription()
+/// best.name = "best"
+/// best.expression = NSExpression(format: "max:(rating)")
+/// best.resultType = .integer16
+///
+/// let request = NSFetchRequest<NSDictionary>(entityName: "Post")
+/// request.resultType = .dictionaryResultType
+/// request.propertiesToFetch = [best]
+/// let row = try context.fetch(request).first  // ["best": 4]
+/// ```
 open class NSExpressionDescription: NSPropertyDescription, @unchecked Sendable {
   /// The expression as text, parsed at the first use.
   package var expressionSource: ParsedExpressionSource? { willSet { requireEditable() } }

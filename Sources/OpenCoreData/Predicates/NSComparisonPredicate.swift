@@ -1,6 +1,17 @@
 import Foundation
 
 /// A predicate that compares two expressions.
+///
+/// ```swift
+/// let predicate = NSComparisonPredicate(
+///   leftExpression: NSExpression(forKeyPath: "title"),
+///   rightExpression: NSExpression(forConstantValue: "swift"),
+///   modifier: .direct,
+///   type: .beginsWith,
+///   options: [.caseInsensitive, .diacriticInsensitive]
+/// )
+/// print(predicate.predicateFormat)  // title BEGINSWITH[cd] "swift"
+/// ```
 open class NSComparisonPredicate: NSPredicate, TreeHolding {
   /// How strings are compared.
   public struct Options: OptionSet, Sendable {

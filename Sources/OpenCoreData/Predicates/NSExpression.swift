@@ -3,6 +3,11 @@ import Foundation
 
 /// An expression of a predicate: a constant, a key path, a function of other expressions.
 ///
+/// ```swift
+/// let expression = NSExpression(format: "rating * 2 + 1")
+/// let value = expression.expressionValue(with: post, context: nil) as? Int
+/// ```
+///
 /// An archive contains the expression in the format language. Blocks, and constants that are
 /// objects, can't be written in it: such an expression is decoded as nil.
 open class NSExpression: NSObject, NSSecureCoding, NSCopying {

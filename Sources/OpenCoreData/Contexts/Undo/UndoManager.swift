@@ -3,6 +3,15 @@ import Foundation
 
 /// Records operations that can be undone and redone.
 ///
+/// ```swift
+/// let undoManager = UndoManager()
+/// context.undoManager = undoManager
+/// post.title = "Final"
+/// undoManager.setActionName("Rename")
+/// context.undo()  // post.title is "Draft" again
+/// context.redo()  // post.title is "Final"
+/// ```
+///
 /// Foundation on Linux has none; this one has the interface and the rules of Apple's. An undo
 /// manager belongs to one thread or one lane, as its context does.
 ///

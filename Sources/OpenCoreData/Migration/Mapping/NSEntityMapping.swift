@@ -17,6 +17,17 @@ public enum NSEntityMappingType: UInt, Sendable, Hashable, CaseIterable {
 }
 
 /// How the objects of a source entity become objects of a destination entity.
+///
+/// ```swift
+/// let mapping = try NSMappingModel.inferredMappingModel(
+///   forSourceModel: oldModel,
+///   destinationModel: newModel
+/// )
+/// for entityMapping in mapping.entityMappings where entityMapping.sourceEntityName == "Person" {
+///   entityMapping.mappingType = .customEntityMappingType
+///   entityMapping.entityMigrationPolicyClassName = NSStringFromClass(InitialPolicy.self)
+/// }
+/// ```
 open class NSEntityMapping: NSObject {
   /// The name of the mapping, by which other mappings refer to it.
   // swift-format-ignore: NeverUseImplicitlyUnwrappedOptionals

@@ -2,6 +2,24 @@ import Foundation
 
 /// How the objects of one entity are migrated; subclasses override its steps.
 ///
+/// ```swift
+/// final class InitialPolicy: NSEntityMigrationPolicy {
+///   override func createDestinationInstances(
+///     forSource sInstance: NSManagedObject,
+///     in mapping: NSEntityMapping,
+///     manager: NSMigrationManager
+///   ) throws {
+///     try super.createDestinationInstances(forSource: sInstance, in: mapping, manager: manager)
+///     let made = manager.destinationInstances(
+///       forEntityMappingName: mapping.name ?? "",
+///       sourceInstances: [sInstance]
+///     )
+///     let name = sInstance.value(forKey: "name") as? String ?? "?"
+///     for person in made { person.setValue(String(name.prefix(1)), forKey: "initial") }
+///   }
+/// }
+/// ```
+///
 /// For each entity mapping the manager creates one policy and calls it in three rounds over all
 /// mappings: objects are created, relationships are set, the result is validated. All calls are
 /// made on the migrating thread.

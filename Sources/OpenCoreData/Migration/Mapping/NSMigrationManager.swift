@@ -3,6 +3,17 @@ import Foundation
 
 /// Migrates a store by a mapping model, object by object, into a new store.
 ///
+/// ```swift
+/// let manager = NSMigrationManager(sourceModel: oldModel, destinationModel: newModel)
+/// try manager.migrateStore(
+///   from: oldURL,
+///   type: .sqlite,
+///   mapping: mapping,
+///   to: newURL,
+///   type: .sqlite
+/// )
+/// ```
+///
 /// The objects on both sides are plain `NSManagedObject` ones: an app's classes are written for its
 /// newest model, and earlier versions need not have the properties that their methods use.
 ///

@@ -1,6 +1,23 @@
 import Foundation
 
 /// A stage between two versions of a model before and after which the app runs code of its own.
+///
+/// ```swift
+/// let filling = NSCustomMigrationStage(
+///   migratingFrom: NSManagedObjectModelReference(
+///     model: oldModel,
+///     versionChecksum: oldModel.versionChecksum
+///   ),
+///   to: NSManagedObjectModelReference(
+///     model: newModel,
+///     versionChecksum: newModel.versionChecksum
+///   )
+/// )
+/// filling.didMigrateHandler = { manager, stage in
+///   let context = manager.container?.newBackgroundContext()
+///   try context?.performAndWait { try context?.save() }  // after edits of the app's own
+/// }
+/// ```
 open class NSCustomMigrationStage: NSMigrationStage {
   /// The version that the stage starts from.
   public let currentModel: NSManagedObjectModelReference

@@ -1,6 +1,11 @@
 import Foundation
 
 /// A stage of model versions between which a lightweight migration is enough.
+///
+/// ```swift
+/// let adding = NSLightweightMigrationStage([oldModel.versionChecksum, newModel.versionChecksum])
+/// adding.label = "People get an address"
+/// ```
 open class NSLightweightMigrationStage: NSMigrationStage {
   /// The checksums of the versions, the oldest first.
   public let versionChecksums: [String]

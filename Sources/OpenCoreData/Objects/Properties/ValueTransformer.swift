@@ -38,6 +38,18 @@ public struct NSValueTransformerName: RawRepresentable, Hashable, Sendable {
 
 /// Transforms values from one form to another; transformable attributes name one.
 ///
+/// ```swift
+/// final class TagsTransformer: ValueTransformer, @unchecked Sendable {
+///   override func transformedValue(_ value: Any?) -> Any? {
+///     (value as? [String]).map { Data($0.joined(separator: "\n").utf8) }
+///   }
+///
+///   override func reverseTransformedValue(_ value: Any?) -> Any? {
+///     (value as? Data).map { String(decoding: $0, as: UTF8.self).components(separatedBy: "\n") }
+///   }
+/// }
+/// ```
+///
 /// Foundation on Linux has none. As Apple's `ValueTransformer`, `transformedValue(_:)` goes from
 /// the object to the stored bytes for transformers that apps write for Core Data; the built-in
 /// unarchiving transformers go from bytes to the object, and are used the other way round.

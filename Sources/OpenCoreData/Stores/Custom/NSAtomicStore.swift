@@ -3,6 +3,28 @@ import Foundation
 
 /// A store that is read and written as a whole, such as an app's own file format.
 ///
+/// ```swift
+/// final class LinesStore: NSAtomicStore, @unchecked Sendable {
+///   override func load() throws {
+///     guard let url, let text = try? String(contentsOf: url, encoding: .utf8),
+///       let note = persistentStoreCoordinator?.managedObjectModel.entitiesByName["Note"]
+///     else { return }
+///     let nodes = text.split(separator: "\n").enumerated().map { number, line in
+///       let objectID = objectID(for: note, withReferenceObject: number + 1)
+///       let node = NSAtomicStoreCacheNode(objectID: objectID)
+///       node.setValue(String(line), forKey: "text")
+///       return node
+///     }
+///     addCacheNodes(Set(nodes))
+///   }
+///
+///   override func save() throws {
+///     let lines = cacheNodes().compactMap { $0.value(forKey: "text") as? String }
+///     if let url { try Data(lines.joined(separator: "\n").utf8).write(to: url, options: .atomic) }
+///   }
+/// }
+/// ```
+///
 /// A subclass overrides `load()`, `save()` and `newReferenceObject(for:)`, and
 /// `metadataForPersistentStore(with:)` with its counterpart for files without a coordinator.
 /// Fetches use the cache nodes in memory. The calls are serialized, on the thread that fetches or
@@ -75,7 +97,7 @@ open class NSAtomicStore: NSPersistentStore, CustomStore, @unchecked Sendable {
 
   /// Copies an object's changed values to its node.
   ///
-  /// What did not change stays in the node as it is: another context may have saved it since, and a
+  /// Unchanged values stay in the node as they are: another context may have saved them since, and a
   /// value that cannot be decoded here is not nil.
   open func updateCacheNode(
     _ node: NSAtomicStoreCacheNode,

@@ -3,6 +3,33 @@ import Foundation
 
 /// A store that executes requests one by one, such as a web service or an app's own database.
 ///
+/// ```swift
+/// final class GreetingStore: NSIncrementalStore, @unchecked Sendable {
+///   private let greetings = ["Good morning", "Good night"]
+///
+///   override func execute(
+///     _ request: NSPersistentStoreRequest,
+///     with context: NSManagedObjectContext?
+///   ) throws -> Any {
+///     guard let fetch = request as? NSFetchRequest<any NSFetchRequestResult>,
+///       let note = fetch.entity, let context
+///     else { throw CocoaError(.featureUnsupported) }
+///     return greetings.indices.map { index in
+///       context.object(with: newObjectID(for: note, referenceObject: index))
+///     }
+///   }
+///
+///   override func newValuesForObject(
+///     with objectID: NSManagedObjectID,
+///     with context: NSManagedObjectContext
+///   ) throws -> NSIncrementalStoreNode {
+///     let index = referenceObject(for: objectID) as? Int ?? 0
+///     let values = ["text": greetings[index]]
+///     return NSIncrementalStoreNode(objectID: objectID, withValues: values, version: 1)
+///   }
+/// }
+/// ```
+///
 /// A subclass overrides `loadMetadata()`, `execute(_:with:)`, `newValuesForObject(with:with:)`,
 /// `newValue(forRelationship:forObjectWith:with:)` and `obtainPermanentIDs(for:)`. The calls are
 /// serialized, on the thread of the requesting context. An error that the store throws is passed to
