@@ -51,7 +51,7 @@ public struct OSLogPrivacy: Hashable, Sendable {
   /// Nowhere.
   public static let sensitive = OSLogPrivacy()
 
-  /// What stands for a value that may not be read.
+  /// The text in place of a value that may not be read.
   public enum Mask: Hashable, Sendable {
     /// A hash of the value.
     case hash

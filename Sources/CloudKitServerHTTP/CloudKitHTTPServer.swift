@@ -39,11 +39,11 @@ package struct CloudKitHTTPServer: Service {
     package var metrics: @Sendable () -> String
     /// The largest body of a request in bytes, from its head.
     package var bodyLimit: @Sendable (WebServiceRequest) -> Int
-    /// Of these, bytes that may arrive before the request's credential has been checked.
+    /// The bytes of the body that may arrive before the request's credential has been checked.
     package var uncheckedBodyLimit: @Sendable (WebServiceRequest) -> Int
     /// Checks the credential of a request with a larger body; nil where the rest may come.
     package var refusalBeforeBody: @Sendable (WebServiceRequest) async -> WebServiceResponse?
-    /// What a page answers under a host name that is not the server's; nil where it is.
+    /// The response of a page under a host name that is not the server's; nil if it is the server's.
     package var hostRefusal: @Sendable (WebServiceRequest) -> WebServiceResponse?
     /// Whether clients reach the server by HTTPS, here or at a proxy.
     package var asksForHTTPS: @Sendable () -> Bool

@@ -38,7 +38,7 @@ struct ServiceResponder: Sendable {
     let route = Route(path: head.uri)
     let rules = route.rules
     let request = WebServiceRequest(
-      // What an answer uses up, a notification or a link, is read by GET alone.
+      // A resource that one response uses up, a notification or a link, is read by GET alone.
       method: head.method == .HEAD && !rules.isUsedUp ? "GET" : head.method.rawValue,
       path: head.uri.isEmpty ? "/" : head.uri,
       headers: headers,

@@ -22,7 +22,7 @@ import Synchronization
 final class LaneWaits: Sendable {
   static let shared = LaneWaits()
 
-  /// What a thread waits for.
+  /// The lane or block that a thread waits for.
   enum Goal {
     case lane(SerialLane)
     /// The block that the main queue has to run.
@@ -46,7 +46,7 @@ final class LaneWaits: Sendable {
     fileprivate(set) var grant: Grant?
   }
 
-  /// What the thread that completed a cycle does next.
+  /// The next step of the thread that completed a cycle.
   struct Resolution {
     /// Whether the grant is the calling thread's own.
     var isOwn = false

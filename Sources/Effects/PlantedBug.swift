@@ -42,7 +42,7 @@ package enum PlantedBug: String, CaseIterable, Sendable, Codable {
   case reuseSequence
   /// History that is deleted is not folded before, and its gap is not noticed.
   case ignoreHistoryGap
-  /// What is missing from another zone of the same name is taken for deleted.
+  /// A record that is missing from another zone of the same name is taken for deleted.
   case trustOtherZone
   /// Agreed values that another device replaces in a zone that was made again are not kept for recovery.
   case forgetReplaced

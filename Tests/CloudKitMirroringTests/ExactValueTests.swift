@@ -84,7 +84,7 @@ import Testing
       try pad.save { try $0.first("Price", "name", "a").setValue(other, forKey: "amount") }
       try await world.settle(phone, pad)
       #expect(try amount(phone) == "12345678901234567890.123456788")
-      // One that a double represents needs no text.
+      // A decimal that a double represents needs no text.
       let plain = try decimal("2.5")
       try phone.save { try $0.first("Price", "name", "a").setValue(plain, forKey: "amount") }
       try await world.settle(phone, pad)

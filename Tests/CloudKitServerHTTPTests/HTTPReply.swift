@@ -7,7 +7,7 @@ import NIOFoundationCompat
 /// A reply received over the socket.
 struct HTTPReply: Sendable {
   var status: Int
-  /// By lower-case name.
+  /// The headers by lower-case name.
   var headers: [String: String]
   var body: Data
 

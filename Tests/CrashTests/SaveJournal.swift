@@ -16,7 +16,7 @@ struct SaveJournal {
   private var leaving: Set<String> = []
   /// Titles of posts whose deletion returned.
   private var deleted: Set<String> = []
-  /// By title and device.
+  /// The edits by title and device.
   private var edits: [String: [String: Edits]] = [:]
 
   var isEmpty: Bool { inserted.isEmpty }
@@ -59,7 +59,7 @@ struct SaveJournal {
     for (title, byDevice) in edits.sorted(by: { $0.key < $1.key }) {
       guard let content = contents[title], byDevice.values.contains(where: { $0.saved != nil })
       else { continue }
-      // Of several devices one wins, with the last that it saved.
+      // One of several devices wins, with the last content that it saved.
       let valid = byDevice.values.flatMap { [$0.saved].compactMap { $0 } + $0.announced }
       if !valid.contains(content ?? "") {
         findings.append("\(title) has the content \(content ?? "nil"), not one of \(valid)")

@@ -47,7 +47,7 @@ struct BackupCommandTests {
       #expect(audit.output.contains("backup.create"))
       server.terminate()
       #expect(try await server.finish().exitCode == 0)
-      // Of a stopped server, the command reads the data itself.
+      // The command reads the data of a stopped server itself.
       let stopped = folder.appendingPathComponent("stopped").path
       let own = try await CommandProcess.run("backup", "create", stopped, "--data", data)
       #expect(own.exitCode == 0, "\(own.errors)")

@@ -81,7 +81,7 @@ struct DeskTests {
         String(match.output).replacing(/_(bucket|count|sum)$/, with: "")
       }
       #expect(names.count > 15)
-      // Those of a server with TLS, with PostgreSQL, and after an hour.
+      // The metrics of a server with TLS, with PostgreSQL, and after an hour.
       let absent = [
         "watershed_certificate_expiry_time_seconds", "watershed_postgresql_connections",
         "watershed_postgresql_connections_opened_total", "watershed_asset_bytes",

@@ -40,9 +40,9 @@ package struct PropertyMerge: Hashable, Sendable {
     _ server: FieldBag,
     _ local: FieldBag
   ) -> Bool {
-    // Edited and set back to the agreed value is no edit.
+    // A property that was edited and set back to the agreed value has no edit.
     if let base { return !base.agrees(with: local, on: property) }
-    // Without a base: a value wins over no value, and this device's over the server's.
+    // Without a base, a value wins over no value, and this device's value over the server's.
     return local.content(of: property) != nil
   }
 }

@@ -19,8 +19,8 @@ import Synchronization
 /// container.loadPersistentStores { _, error in if let error { report(error) } }
 /// ```
 ///
-/// What another device's deletion, a restored server or a repeated batch overrode is kept in a list; see
-/// ``recoveryEntries(in:limit:)``.
+/// Objects and edits that another device's deletion, a restored server or a repeated batch overrode are kept in a
+/// list; see ``recoveryEntries(in:limit:)``.
 ///
 /// **Differs from Core Data:** CloudKit stores a decimal as a double: other devices receive about
 /// 16 of its digits, and the device that saved it keeps all. An attribute whose user info has `YES`

@@ -77,7 +77,7 @@ open class NSPersistentCloudKitContainerEventResult: NSPersistentStoreResult {
   public enum ResultType: Int, Sendable {
     /// The events.
     case events = 0
-    /// Their number.
+    /// The number of events.
     case countEvents = 1
   }
 

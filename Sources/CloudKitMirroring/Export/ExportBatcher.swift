@@ -9,7 +9,7 @@ package struct ExportBatcher: Sendable {
     /// Core Data's own limit, below the service's 2 MB.
     package static let byteLimit = 1_572_864
 
-    /// More is not read at once for one request: the files are in memory while the store is locked.
+    /// The bytes of files that are read for one request: they are in memory while the store is locked.
     package static let fileByteLimit = 16 << 20
 
     package var operations: Int

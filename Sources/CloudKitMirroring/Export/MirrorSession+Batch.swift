@@ -56,7 +56,7 @@ extension MirrorSession {
       guard !records.isEmpty || !edges.isEmpty else { return nil }
       var candidates: [Candidate] = []
       let kinds = try fieldKinds()
-      // Of this save and of later ones there may be more objects than were read.
+      // The last save that was read, and later ones, may have more objects than were read.
       var cut = records.count < window ? nil : records.last?.group
       var inlineBytes = 0
       var fileBytes = 0
@@ -128,7 +128,7 @@ extension MirrorSession {
   private func candidate(_ record: RecordMetadata, _ kinds: FieldKinds) throws -> Candidate? {
     guard record.pending == .save else {
       guard record.tag != nil else {
-        // As far as this store knows, it never reached the server.
+        // As far as this store knows, the record never reached the server.
         try removeUnsent(record)
         return nil
       }
@@ -161,7 +161,7 @@ extension MirrorSession {
       changed = ChangedFields(creating: now, base: record.base, mapping: entity)
     }
     guard record.tag == nil || !changed.isEmpty else {
-      // Edited and set back to the agreed value.
+      // The object was edited and set back to the agreed values.
       var record = record
       record.pending = .nothing
       record.properties = []

@@ -11,7 +11,7 @@ extension MirrorSession {
     let part = part ?? batch.operations.indices
     if part.lowerBound == 0 { try removeGoneEdges(of: batch) }
     let settlement = try abandon(batch, found: found, part: part)
-    // With each part: after a crash between two, the operations of the first are in no batch any more.
+    // Noted with each part: after a crash between two parts, no batch contains the first part's operations.
     try noteDoubt(about: batch, in: part)
     return settlement
   }

@@ -88,7 +88,7 @@ extension MirrorSession {
     if var again = try known.first ?? metadata.edge(named: name) {
       // A migration by a mapping model keeps the former names of entities.
       again.edge = edge
-      // Deleted and created again before the deletion was sent, or parked and linked by the user.
+      // The link was deleted and created again before the deletion was sent, or parked and linked by the user.
       again.isLinked = true
       again.parked = nil
       let isUnsent = again.tag == nil || again.sentKind == .delete

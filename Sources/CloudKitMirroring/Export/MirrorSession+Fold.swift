@@ -8,7 +8,7 @@ extension MirrorSession {
   /// each takes some statements while saves of the app wait.
   package static let foldLimit = 500
 
-  /// What a part of the history had.
+  /// The result of folding a part of the history.
   package struct FoldedHistory: Hashable, Sendable {
     /// The number of objects that changed.
     package var changes: Int
@@ -201,8 +201,9 @@ extension MirrorSession {
     for name in [record.name] + edges.map(\.name) { _ = try metadata.takeUnsent(name) }
   }
 
-  /// How many groups of changes the deletion of an owner goes after its own, where these need several batches: a
-  /// device that reads the deletion before those of the members would take them for unknown to this one.
+  /// The number of groups of changes by which the deletion of an owner is delayed, if its members' deletions need
+  /// several batches: a device that reads the owner's deletion before those would take the members for unknown to
+  /// this device.
   private func delayOfDeletion(_ entity: EntityMapping, in transaction: Int64) throws -> Int64 {
     let levels = mapping.levelsOfDeletion(of: entity.entityName)
     guard levels > 0 else { return 0 }
@@ -244,8 +245,8 @@ extension MirrorSession {
 
   /// Removes an edge from the metadata whose link was removed and that the server has not confirmed.
   ///
-  /// Where another copy of the store, a batch without a reply, or another device may have sent it, its name
-  /// shows that it was removed here.
+  /// If another copy of the store, a batch without a reply, or another device may have sent the edge, its name is
+  /// kept, to show that the link was removed here.
   func removeUnsent(_ edge: EdgeMetadata) throws {
     if edge.tag != nil || edge.stamps.created != nil {
       try metadata.keepLostDeletion(edge.name)

@@ -39,7 +39,7 @@ final class HeldOwners: Sendable {
 
 /// The order of the deletion of an owner and the moves of its former members.
 ///
-/// Where the deletion arrives first, the delete rules of other devices delete the members too, and then the
+/// If the deletion arrives first, the delete rules of other devices delete the members too, and then the
 /// server's records. A full database, which takes deletions alone, and a refused record would send it first.
 extension MirrorSession {
   /// The number of edited objects that one query reads.
@@ -63,7 +63,7 @@ extension MirrorSession {
       try findMoves(from: owners.subtracting(searched), saves: Self.saves(read), &moves)
       searched.formUnion(owners)
       var records = read
-      // Once more: a move may be beyond the limit.
+      // Two passes: the first may leave a move beyond the limit, whose deletion the second holds back.
       for _ in 0..<2 {
         let held = moves.held(without: Self.saves(records))
         records.removeAll { $0.pending == .delete && held.contains($0.name) }

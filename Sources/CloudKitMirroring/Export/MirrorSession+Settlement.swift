@@ -150,7 +150,7 @@ extension MirrorSession {
       try settleVanished(record, operation, &result)
     case .conflict(let server), .exists(let server):
       guard var server = server ?? fetched[operation.name] else {
-        // Neither the reply nor a lookup has it: it went between the two.
+        // Neither the reply nor the look-up has the record: it was deleted between the two.
         if operation.kind == .create {
           return try requeue(record, after: .batchFailed, &result)
         }
@@ -311,7 +311,7 @@ extension MirrorSession {
       }
       try metadata.keepRemovedEdge(edge.name)
       if edge.pending == .save {
-        // Created again while its deletion was being sent.
+        // The link was created again while its deletion was being sent.
         edge.tag = nil
         edge.sequence = nil
         edge.sentKind = .nothing

@@ -4,12 +4,13 @@
 /// the record, or for the edit of another device. What is replaced then is kept for recovery: it
 /// is not known which of the two it was.
 package struct RepeatedUpdate: Hashable, Sendable {
-  /// What the record held once it was saved as it was sent.
+  /// The fields of the record if the server executed the update as it was sent.
   package var sent: FieldBag
   /// The sent properties, where the server's copy shows that the update was saved: it has one of the sent
   /// values and none of those before.
   ///
-  /// What differs are later edits then. One sent value alone may be another device's edit to the same.
+  /// Other differences are then edits made after the update. One sent value alone may be another device's edit
+  /// to the same value.
   package var taken: Set<String> = []
 
   /// Compares the server's copy with what was sent; `base` is the last copy that both sides agreed on,

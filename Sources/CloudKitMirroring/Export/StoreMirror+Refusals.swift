@@ -91,7 +91,7 @@ extension StoreMirror {
   ) async throws -> Bool {
     switch failure {
     case .busy where isAtFault(batch, failure), .unreachable where isAtFault(batch, failure):
-      // Where the server did have it, the records are found there with what was sent.
+      // If the server did execute the batch, the look-up finds its records with the sent fields.
       return try await split(batch, failure, isInDoubt: true, &total)
     case .unreachable, .busy, .notAuthenticated, .accountChanged, .tokenExpired:
       // The server may have executed it: the batch stays open and is repeated.

@@ -1,4 +1,4 @@
-/// What the import of a record does to the object that the store has of it.
+/// The decision about a record that is imported: how it changes the store's object and the metadata.
 ///
 /// A function of the record, the metadata and the object: it reads and writes nothing.
 package struct ImportDecision: Hashable, Sendable {
@@ -44,11 +44,11 @@ package struct ImportDecision: Hashable, Sendable {
 
   /// Properties whose agreed values the service's copy does not have.
   struct Losses {
-    /// Those of a restored server, whose copy is older than the agreed one.
+    /// Properties that a restored server lost: its copy is older than the agreed one.
     var lost: Set<String>
-    /// Those that a copy which was made again lacks.
+    /// Properties that a re-created record does not have.
     var omitted: Set<String>
-    /// Those that the server has as they were at an earlier opening of the store.
+    /// Properties whose server value equals this store's value at an earlier opening.
     var followed: Set<String>
   }
 
@@ -76,7 +76,7 @@ package struct ImportDecision: Hashable, Sendable {
       metadata.pending = .save
       metadata.properties.formUnion(resent)
     }
-    // Restored while its deletion is on its way: the mark says so when the reply arrives.
+    // The object was restored while its deletion is being sent: `pending` keeps that until the reply arrives.
     if metadata.pending == .save, metadata.properties.isEmpty, metadata.sentKind != .delete {
       metadata.pending = .nothing
     }

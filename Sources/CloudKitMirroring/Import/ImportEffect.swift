@@ -38,7 +38,7 @@ package struct ImportEffect: Hashable, Sendable {
   }
 }
 
-/// What the pages of an import changed together: a first one may have a million records.
+/// The number of changes by all pages of an import: a first import may have a million records.
 struct ImportTotal {
   var inserted = 0
   var updated = 0

@@ -54,7 +54,7 @@ package struct IncomingRecord: Sendable {
     return confirmed
   }
 
-  /// What an import does if the store has no object of the record.
+  /// The effect of an import if the store has no object of the record.
   package enum WithoutObject: Hashable, Sendable {
     /// An earlier model or a migration dropped the object, and this model has its entity.
     case insert
@@ -71,7 +71,7 @@ package struct IncomingRecord: Sendable {
 
 /// The object that a store has of an incoming record.
 package struct LocalObject: Sendable {
-  /// Its present values.
+  /// The present values of the object.
   package var fields: FieldBag
   /// The attributes whose files are missing beside the store.
   package var missingFiles: Set<String> = []

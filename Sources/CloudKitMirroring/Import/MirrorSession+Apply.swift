@@ -92,7 +92,7 @@ extension MirrorSession {
     try learnFieldKinds(from: record.fields, of: entity)
     let local = try valuesOfFormerNames(known, entity)
     var repeated = repeated
-    // Before it is read: a field that has what the batch sent is no edit of another device.
+    // The open batch is compared first: a field with the value that the batch sent is no edit of another device.
     if var sent = known, repeated == nil {
       repeated = try compareWithOpenBatch(&sent, record, entity, open)
       known = sent
@@ -194,7 +194,7 @@ extension MirrorSession {
 
   /// Compares a record with the open batch that saves it.
   ///
-  /// What the batch created becomes the base; the result is an update that the record conflicts with.
+  /// The fields that the batch created become the base. Returns the update that the record conflicts with, or nil.
   private func compareWithOpenBatch(
     _ known: inout RecordMetadata,
     _ record: CloudRecord,

@@ -123,7 +123,7 @@ extension MirrorSession {
     }
   }
 
-  /// What a decision needs to know about the store's object.
+  /// The state of the store's object that a decision depends on.
   private func localObject(_ row: Row, _ incoming: IncomingRecord) throws -> LocalObject {
     let known = incoming.known
     var local = LocalObject(try serialize(row, incoming.entity).fields)

@@ -17,7 +17,7 @@ extension MirrorSession {
       try metadata.keepGoneEdge(name)
     } else {
       try metadata.unpark(record: name)
-      // Its deletion here, before it was sent, has nothing left to delete.
+      // The object was deleted here before it was sent; the remembered name is no longer needed.
       _ = try metadata.takeUnsent(name)
     }
   }
@@ -28,10 +28,10 @@ extension MirrorSession {
   /// store has never sent by another copy of the store; they were deleted since. One that is sent again,
   /// because its zone or the server's data was lost, was sent again by another device.
   func isOnServer(_ record: RecordMetadata) throws -> Bool {
-    // Restored here while its deletion is being sent: the tombstone is that of this deletion, whose reply makes
-    // the record a creation.
+    // The object was restored here while its deletion is being sent: the tombstone is that of this deletion, whose
+    // reply makes the record a creation.
     if record.isRestoredDuringDeletion { return false }
-    // Without agreed values it was restored after its deletion, whose tombstone this may be.
+    // A record without agreed values was restored after its deletion, whose tombstone this may be.
     if record.tag == nil, record.base?.values.isEmpty == true { return false }
     if record.tag != nil || record.sequence != nil || record.isNeverSent || record.isDoubtful {
       return true
@@ -40,10 +40,11 @@ extension MirrorSession {
     return try isListedSinceLoss()
   }
 
-  /// Whether the feed lists deletions that were made after the zone or the server's data was lost: a reading
-  /// from the start of what is left may list older ones.
+  /// Whether every deletion that the feed lists was made after the zone or the server's data was lost.
   ///
-  /// One for an expired token, or for another model, is of the server that had nothing of what was marked then.
+  /// This holds without a re-read, and for a re-read because of an expired token or a newer model: it reads the
+  /// server that had none of these records after the loss. A re-read for another reason, such as a restored server,
+  /// may list older deletions.
   private func isListedSinceLoss() throws -> Bool {
     switch try metadata.zone(context.zone).rereading {
     case nil, .expired: true
@@ -98,12 +99,13 @@ extension MirrorSession {
   }
 
   func applyDeletion(of edge: EdgeMetadata) throws {
-    // Removed here and made again: the tombstone is that of this device's own removal, whose reply is missing.
+    // The link was removed here and made again: the tombstone is that of this device's own removal, whose reply is
+    // missing.
     if edge.sentKind == .delete, edge.pending == .save { return }
     if try edge.isUnsentFromBefore && metadata.zone(context.zone).rereading == nil
       && !metadata.isRemovedEdge(edge.name)
     {
-      // Another copy of the store has sent it, and another device removed it since.
+      // Another copy of the store has sent the link, and another device removed it since.
       try keepLink(edge)
     } else {
       // A tombstone of an earlier record of the same name says nothing about one being made now.
@@ -181,7 +183,7 @@ extension MirrorSession {
     }
     for edge in try metadata.edges(touching: record.name) {
       try forget(edge, group: group)
-      // Not removed by this device: the link returns with its object.
+      // This device has not removed the link itself: it returns with its object.
       _ = try metadata.takeUnsent(edge.name)
     }
     try metadata.unpark(record: record.name)

@@ -132,7 +132,7 @@ extension MirrorSession {
     edgeMetadata.tag = record.tag
     edgeMetadata.stamps = record.stamps
     edgeMetadata.generation = generation
-    // Made again while its removal is on its way: the mark says so when the reply arrives.
+    // The link was made again while its removal is being sent: `pending` keeps that until the reply arrives.
     if edgeMetadata.pending == .save, edgeMetadata.sentKind != .delete {
       edgeMetadata.pending = .nothing
     }

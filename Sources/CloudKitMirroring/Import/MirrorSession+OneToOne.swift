@@ -102,7 +102,7 @@ extension MirrorSession {
     return record
   }
 
-  /// What a record says about a one-to-one: an unexported edit before the server's field.
+  /// A record's claim to a partner in a one-to-one relationship: an unexported edit before the server's field.
   private func claim(of record: RecordMetadata, _ property: String) throws -> String? {
     guard let toOne = mapping.entity(named: record.entityName)?.toOne(property) else { return nil }
     if record.unconfirmed.contains(property) { return try localPartner(of: record, toOne) }
@@ -156,7 +156,7 @@ extension MirrorSession {
   }
 
   private func remark(_ name: String, _ property: String) throws {
-    // Read again: linking may have changed the metadata.
+    // The record is read again, as linking may have changed its metadata.
     if let record = try metadata.record(named: name) { try mark(record, [property]) }
   }
 }

@@ -2,8 +2,8 @@
 package struct OutdatedPage: Error, Hashable, Sendable {}
 
 extension MirrorSession {
-  /// Throws where the zone is no longer as it was when a page after its token was asked for, or where another
-  /// process has begun to apply a page meanwhile.
+  /// Throws if the zone's token or generation has changed since the page was requested, or if another process
+  /// has begun to apply a page meanwhile.
   ///
   /// A page may have been fetched before changes that another process has applied: it would take rows, change
   /// tags and the token back. The token is stored with the last transaction of a page, so the device of the

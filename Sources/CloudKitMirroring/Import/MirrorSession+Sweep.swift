@@ -2,7 +2,7 @@ import Foundation
 import OpenCoreData
 import WatershedSQLite
 
-/// How far the end of a read of the whole zone is handled, so that no step looks again at what an earlier
+/// The position of a sweep within the missing records and links, so that no step examines again what an earlier
 /// one has passed.
 package struct SweepPosition: Hashable, Sendable {
   /// Whether the guard allows what is missing.
@@ -68,7 +68,7 @@ extension MirrorSession {
       }
     }
     guard records.count < limit else { return true }
-    // Only now: an object that is sent again keeps its links.
+    // Edges are swept after the records: an object that is sent again keeps its links.
     let edges = try missingEdges(generation: generation, limit: limit, from: &position)
     for edge in edges { try applyDeletion(of: edge) }
     return edges.count == limit
@@ -175,7 +175,7 @@ extension MirrorSession {
   }
 
   private func sendAgain(_ record: RecordMetadata, generation: Int64, group: Int64) throws {
-    // Another device may send it again.
+    // Another device may send the deleted record again.
     if record.pending == .delete, record.sequence == nil { return try removeUnsent(record) }
     var record = record
     record.generation = generation
@@ -193,7 +193,7 @@ extension MirrorSession {
     edge.generation = generation
     if edge.sequence == nil {
       edge.resend(group: group)
-      // It waits for its object, and is sent once that has arrived.
+      // The edge waits for its object, and is sent once that has arrived.
       if !edge.isLinked { edge.pending = .nothing }
     }
     try metadata.update(edge)

@@ -115,7 +115,7 @@ extension StoreMirror {
 
   /// Leaves out a page that another process that mirrors the file has overtaken; the zone is read again.
   private func dropOutdated() throws {
-    // What waited for the end of the feed waits still.
+    // One-to-one conflicts are still to be settled at the end of the feed.
     state.withLock { $0.settlesOneToOnes = true }
     journal.note(
       .import,

@@ -71,9 +71,9 @@ extension StoreMirror {
     }
   }
 
-  /// How far the end of a feed is applied: the last one-to-one, record and edge; nil once all are.
+  /// The position within the work at the end of a feed: the last one-to-one, record and edge; nil once all are done.
   ///
-  /// Then what a read from the start did not return is handled.
+  /// The sweep of records that a re-read did not return follows.
   struct FeedEnd {
     var oneToOnes: (String, String)? = ("", "")
     var records: String? = ""
@@ -134,7 +134,7 @@ extension StoreMirror {
       )
       guard position.records == nil else { return false }
     }
-    // After the objects: what is kept of one for recovery has its links.
+    // Edges are deleted after the objects: the recovery entry of a deleted object contains its links.
     if let after = position.edges {
       position.edges = try session.applyGoneEdges(after: after, limit: Self.settlementLimit)
     }

@@ -55,11 +55,11 @@ extension StoreMirror {
     return try zone.token == nil && read { try $0.hasUnconfirmedRecord() }
   }
 
-  /// Throws where the zone is not the one that was read before: what is missing from another one was not
+  /// Throws if the zone is not the one that was read before: records that another zone lacks were not
   /// deleted.
   ///
-  /// Asked after the last page and before anything is concluded from it. A new version of the model begins
-  /// a reading without a token, which a zone that was made again answers like any other.
+  /// This is checked after the last page, before any missing record counts as deleted. A new version of the model
+  /// begins a re-read without a token, to which a zone that was made again replies like any other.
   func checkIdentity(of zone: MirrorMetadata.Zone) async throws {
     guard !effects.has(.trustOtherZone), !effects.has(.restoredIsExpired),
       let token = try read({ try $0.blob(.tokenBeforeRereading) })

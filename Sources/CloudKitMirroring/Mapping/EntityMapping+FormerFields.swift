@@ -22,7 +22,7 @@ extension EntityMapping {
     package var unreadFiles: Set<String> = []
   }
 
-  /// What the former fields of a record take, by the present names of their properties.
+  /// The sizes of a record's former fields in bytes, by the present names of their properties.
   func formerBytes(in base: FieldBag?) -> [String: Int] {
     guard let base else { return [:] }
     var bytes: [String: Int] = [:]
@@ -72,9 +72,8 @@ extension EntityMapping {
 
   /// The values of the last copy that both sides agreed on, under the names of this model.
   ///
-  /// That copy may have two values of a renamed property. The object has the former field's where it was taken
-  /// from an edit by an earlier version of the app; until this device has sent it under the present name, that
-  /// is no edit of its own.
+  /// That copy may have two values of a renamed property. If an earlier version of the app edited the former field,
+  /// the object has that value. It does not count as a local edit before this device sends it under the present name.
   package func agreed(_ base: FieldBag, local: FieldBag?) -> FieldBag {
     var agreed = reading(base).fields
     guard let local else { return agreed }

@@ -4,7 +4,7 @@ import Foundation
 package struct FieldBag: Hashable, Sendable {
   package var values: [String: MirrorValue]
 
-  /// In bytes; longer values are kept in a base copy as fingerprints.
+  /// The length in bytes above which a base copy keeps a value as its fingerprint.
   static let fingerprintThreshold = 256
 
   package init(_ values: [String: MirrorValue] = [:]) {

@@ -40,11 +40,11 @@ package enum MirrorValue: Hashable, Sendable {
   package func hasSameContent(as other: MirrorValue) -> Bool {
     switch (self, other) {
     case (.string(let left), .string(let right)):
-      // Byte by byte: canonically equivalent texts are different edits.
+      // The bytes are compared: canonically equivalent texts are different edits.
       left.utf8.elementsEqual(right.utf8)
     case (.data(let left), .data(let right)): left == right
     case (.integer(let left), .double(let right)), (.double(let right), .integer(let left)):
-      // Not compared as doubles: above 2^53 several integers become one.
+      // The values are compared as integers: above 2^53 several integers become one double.
       Int64(exactly: right) == left
     case (.asset, _), (.fingerprint, _), (_, .asset), (_, .fingerprint):
       fingerprint != nil && fingerprint == other.fingerprint

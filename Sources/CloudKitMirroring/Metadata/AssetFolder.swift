@@ -5,7 +5,7 @@ import OpenCoreData
 /// The folder beside a store for the files of values until their batch has been saved.
 package struct AssetFolder: Sendable {
   package let url: URL
-  /// What the names of the store's files begin with: stores whose file names differ in the extension alone share
+  /// The prefix of the names of the store's files: stores whose file names differ in the extension alone share
   /// the folder.
   private let prefix: String
   private let effects: Effects

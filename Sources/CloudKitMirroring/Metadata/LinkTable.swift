@@ -20,7 +20,7 @@ package struct LinkTable: Sendable {
   /// `CROSS JOIN` and `LEFT JOIN` have SQLite read the links first, not all records
   /// (sqlite.org/optoverview.html, "Manual Control Of Query Plans Using CROSS JOIN").
   func joined(_ join: String) -> String {
-    // As where destinations are read, the objects' table is joined only where their entity is not constant.
+    // The objects' table is joined only if their entity is not constant, as in the queries for destinations.
     let isConstant = entities.count == 1
     let objects = isConstant ? "" : " CROSS JOIN \(objects) AS t ON t.Z_PK = j.\(destination)"
     let entity =

@@ -2,8 +2,8 @@ import WatershedSQLite
 
 /// The index of the history by which a scan finds the insertions of rows that have no record names.
 ///
-/// Without it each part of the scan would read the whole history; with it always there, each save of the
-/// app would write it.
+/// Without the index each part of the scan would read the whole history; an index that always exists would be
+/// written by each save of the app.
 extension MirrorMetadata {
   func indexInsertions() throws {
     guard try connection.scalar("SELECT 1 FROM sqlite_master WHERE name = 'ACHANGE'") != nil else {

@@ -2,16 +2,16 @@ import WatershedSQLite
 
 /// Objects that were deleted before they were sent, by their record names.
 ///
-/// An undo inserts the object again, and another copy of the store may have sent it: both times the name
-/// shows that it is the same object.
+/// An undo inserts the object again, and another copy of the store may have sent it: in both cases the record
+/// name identifies the object.
 extension MirrorMetadata {
   /// The number of objects that are remembered, so that an app that makes and deletes objects all the
   /// time does not fill the table: an undo and an import concern the last ones.
   private static let unsentLimit: Int64 = 1000
 
-  /// The number of remembered deletions of what the server had and lost, in some ten megabytes.
+  /// The number of remembered deletions of records that the server had and lost, in some ten megabytes.
   ///
-  /// Each other device sends all of it again.
+  /// Each other device sends all of these records again.
   private static let lostDeletionLimit: Int64 = 100_000
 
   package func keepUnsent(_ name: String, entity: String, key: Int64?) throws {

@@ -39,7 +39,7 @@ package final class PredicateFilterWriter: CKPredicateFilterWriter {
     case .constant(true) where !negated, .constant(false) where negated:
       return []
     case .and(let parts) where !negated, .or(let parts) where negated:
-      // By De Morgan's law a negated OR is an AND of negations.
+      // De Morgan's law: a negated OR is an AND of negations.
       var filters: [QueryFilter] = []
       for part in parts { filters += try self.filters(part, negated: negated) }
       return filters

@@ -31,7 +31,7 @@ extension MirrorSession {
     let known = try metadata.record(named: edit.record)
     let reference: RowReference
     if let known, let living = self.reference(of: known), let row = try rows.row(living) {
-      // Its entity may have changed since.
+      // The object's entity may have changed since.
       let present = mapping.entity(named: known.entityName) ?? entity
       let fields = present.reading(edit.fields).fields
       try write(fields, into: row, of: known.name, present)
@@ -126,7 +126,7 @@ extension MirrorSession {
     if record.base == nil, record.sequence == nil { record.base = FieldBag() }
     if known == nil { try metadata.insert(record) } else { try metadata.update(record) }
     for link in waiting { try metadata.park(link) }
-    // From here on the server's record of this name is the object's.
+    // A record of this name on the server belongs to the restored object from now on.
     _ = try metadata.takeUnsent(name)
     return reference
   }

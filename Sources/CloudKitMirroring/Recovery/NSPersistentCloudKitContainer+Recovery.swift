@@ -2,8 +2,8 @@ import Foundation
 import OpenCoreData
 
 extension NSPersistentCloudKitContainer {
-  /// What the mirrored stores keep because another device's deletion, a restored server or a repeated batch overrode it,
-  /// oldest first.
+  /// The recovery lists of the mirrored stores: objects and edits that another device's deletion, a restored server or a
+  /// repeated batch overrode, oldest first.
   ///
   /// ```swift
   /// for entry in try container.recoveryEntries() where entry.entityName == "Post" {

@@ -6,7 +6,7 @@ package struct RecoveredEdit: Hashable, Sendable {
   package var reason: String
   /// Seconds since 2001.
   package var noted: Double
-  /// By the fields of the record; the record names of a many-to-many relationship are under the
+  /// The values by field of the record; the record names of a many-to-many relationship are under the
   /// relationship's own name, one per line.
   package var fields: FieldBag
 

@@ -49,7 +49,7 @@ extension MirrorSession {
     guard let store = context.store, !context.effects.has(.randomNames) else {
       return context.effects.uuid().uuidString
     }
-    // Its deletion before it was sent was undone.
+    // The object was deleted before it was sent, and an undo has inserted it again: it keeps its record name.
     if let former = try metadata.takeUnsent(entity: entity.entityName, key: reference.key),
       try metadata.record(named: former) == nil
     {
@@ -57,7 +57,7 @@ extension MirrorSession {
     }
     let parts: [String]
     if let insertion {
-      // Neither entity nor key, which a migration changes.
+      // The name contains neither the entity nor the key, which a migration changes.
       let row = insertion.row
       parts = [
         insertion.opening, "\(row.transactionNumber)", "\(row.timestamp.bitPattern)",
@@ -126,7 +126,7 @@ extension MirrorSession {
 
   /// Makes the values that this opening finds the base of objects that were never sent.
   ///
-  /// Where nothing was saved since the last opening did so, their objects have the same values still: an app that
+  /// If nothing was saved since the last opening did so, the objects still have the same values: an app that
   /// is launched without a connection does not read them again.
   private func trustNeverSentAtOpening() throws {
     let last = try rows.lastTransactionNumber()
@@ -154,9 +154,9 @@ extension MirrorSession {
     return 0
   }
 
-  /// Names what was saved before the opening, before the app can edit it.
+  /// Gives record names to objects that were saved before the opening, before the app can edit them.
   ///
-  /// The setup continues with what is more than an opening handles.
+  /// The setup continues with the objects beyond the limit of an opening.
   package func nameUnsent() throws {
     guard try metadata.integer(.scanFinished) == 1,
       try metadata.integer(.historyTransaction) != nil
@@ -166,7 +166,7 @@ extension MirrorSession {
     }
     try foldHistory()
     try trustNeverSentAtOpening()
-    // Links too: a deletion in the feed finds them.
+    // Links get edges too, so that a deletion in the feed finds them.
     _ = try compareEdges(limit: Int(Self.foldedAtOpening))
     try metadata.noteUnsentEdges()
   }

@@ -47,7 +47,7 @@ extension MirrorSession {
       group: group
     )
     if references.count < limit {
-      // Once all objects have names, and links with them.
+      // The next entity follows; after the last one, all objects and their links have record names.
       entityName = names.first { $0 > entityName } ?? Self.neverSent
       key = 0
     }
@@ -55,8 +55,8 @@ extension MirrorSession {
     return true
   }
 
-  /// Folds some of the history where the next part of a scan needs it; returns whether it is folded as far as
-  /// that.
+  /// Folds the history as far as the next part of a scan needs it, up to `limit` changes; returns whether it is
+  /// folded that far.
   private func foldBeforeScan(_ entityName: String, _ key: Int64, limit: Int) throws -> Bool {
     let isMigrated = try metadata.integer(.readsWithNewModel) == 1
     guard try metadata.text(.scanPosition) != nil else {
@@ -118,7 +118,7 @@ extension MirrorSession {
     var known = known
     known.edges = Set(entity.manyToManys.map(\.name))
     guard let fields = try agreedOrSent(known), let row = try rows.row(reference) else {
-      // It was never sent, and is sent whole; links may be newer than its insertion.
+      // The object was never sent, and is sent whole; links may be newer than its insertion.
       return try metadata.update(known)
     }
     let base = entity.reading(fields).fields

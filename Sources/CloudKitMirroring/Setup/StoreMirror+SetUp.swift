@@ -26,8 +26,8 @@ extension StoreMirror {
     do {
       try await saveZoneIfNeeded()
     } catch CloudFailure.overQuota(let reason) {
-      // Where the zone exists, its objects are read, and this device can delete some of them. Where it does
-      // not, the import creates it, and fails for the same reason.
+      // If the zone exists, its objects are read, and this device can delete some of them. Otherwise the import
+      // creates it, and fails for the same reason.
       log.detail(1, "The zone \(options.zone) was not saved: \(reason)")
     }
     try await saveSubscription()

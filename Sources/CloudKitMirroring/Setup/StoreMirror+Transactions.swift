@@ -2,8 +2,8 @@
 extension StoreMirror {
   /// Runs the body once the history is folded up to its end, in one transaction with the last part of it.
   ///
-  /// What is more than one transaction folds is folded in transactions of its own before, between which the app
-  /// can save; the body sees every save under the lock. A call of the app does not end with the task that makes it.
+  /// A long history is folded in several transactions first, so that the app can save between them; the body sees
+  /// every save under the lock. A call of the app does not end with the task that makes it.
   package func writeFolded<Result>(
     _ author: String,
     isCancellable: Bool = true,

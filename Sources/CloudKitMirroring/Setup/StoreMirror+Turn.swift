@@ -226,7 +226,7 @@ extension StoreMirror {
 /// The result of a phase.
 struct PhaseEnd<Result> {
   var result: Result
-  /// What it did, in a sentence.
+  /// The effect of the phase, in a sentence.
   var effect: String
   /// A problem that did not stop it: the event then has it as its error.
   var problem: (any Error)?

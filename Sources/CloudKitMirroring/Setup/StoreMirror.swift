@@ -83,7 +83,7 @@ package final class StoreMirror: Sendable {
     var vanished: Set<String> = []
     /// Records of which the server had an older copy than the last agreed one.
     var outdated: Set<String> = []
-    /// Those of them for which the feed has been read since.
+    /// The outdated records for which the feed has been read since.
     var confirmed: Set<String> = []
     /// Whether a conflict was merged since the feed was last read to its end: its one-to-one relationships are
     /// settled there.
@@ -233,7 +233,7 @@ package final class StoreMirror: Sendable {
     try session.adoptModel()
   }
 
-  /// What decides, besides the versions of the entities, which values are mirrored: user info and a
+  /// The settings, besides the versions of the entities, that decide which values are mirrored: user info and a
   /// configuration are no part of a version hash.
   private var mirroringSettings: [String] {
     let (mapping, entities) = (context.mapping, store.schema.model.entities)

@@ -39,7 +39,7 @@ struct StoreOpenings {
     openings.removeFirst(max(0, openings.count - Self.limit))
   }
 
-  /// Transactions up to this one are named; the last opening before it is that of later ones.
+  /// Forgets each opening that ended with this transaction or before it: its insertions have record names.
   mutating func forget(upTo transaction: Int64) {
     while openings.count > 1, openings[1].after <= transaction { openings.removeFirst() }
   }

@@ -37,9 +37,9 @@ package struct SyncEvent: Sendable, Hashable {
   package var storeIdentifier: String
   package var phase: Phase
   package var step: Step
-  /// Why it happened, in a few words.
+  /// The reason for the step, in a few words.
   package var cause: String
-  /// Its result, in a sentence.
+  /// The result of the step, in a sentence.
   package var effect: String
   package var saved = 0
   package var deleted = 0
@@ -49,7 +49,7 @@ package struct SyncEvent: Sendable, Hashable {
   /// The affected records; at most ``nameLimit`` of them.
   package var recordNames: [String] = []
   package var moment: Date
-  /// In seconds, for steps that ended.
+  /// The duration in seconds, for steps that ended.
   package var duration: Double?
 
   /// Limits the size of an event that affects thousands of records.

@@ -2,7 +2,7 @@ import CloudKitWebServices
 import Effects
 import Foundation
 
-/// What users see and change of their own account.
+/// The calls with which users read and change their own account.
 final class OwnAccountService: Sendable {
   private let storage: any Storage
   private let accounts: AccountService

@@ -19,7 +19,7 @@ enum PageSession: String, CaseIterable {
   }
 }
 
-/// What a session is for: an app's container, or one of the server's own pages.
+/// The audience of a session: an app's container, or one of the server's own pages.
 enum SessionAudience: Hashable, Sendable {
   case app(container: String)
   /// Nil for a page of another version, whose sessions are valid for nothing here.

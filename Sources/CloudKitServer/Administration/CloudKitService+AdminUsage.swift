@@ -8,7 +8,7 @@ package struct DatabaseUsage: Codable, Hashable, Sendable {
   package var database: DatabaseScope
   /// Nil for a public database.
   package var userName: String?
-  /// What counts against the quota: records, indexes and files.
+  /// The bytes that count against the quota: records, indexes and files.
   package var bytes: Int64
   /// The number of files.
   package var files: Int

@@ -77,7 +77,7 @@ extension AssetService {
       let place = AssetPlace(partition, file.name)
       let uploaded = neverUsed.removeValue(forKey: place.unusedUpload.name)
       if let uploaded, !used.contains(file.name) {
-        // By the clocks of both the server that received it and the store.
+        // The file is old by both clocks: that of the server that received it, and that of the store.
         guard file.written < lost, uploaded < lost.wireMilliseconds else { continue }
         try await remove(file)
         batch.removedEntries.append(place.unusedUpload)
@@ -96,7 +96,7 @@ extension AssetService {
       }
     }
     batch.removedEntries += since.keys.map { DirectoryEntry.Key(.assetGarbage, $0) }
-    // Of files that are gone; a file may be newer than the list of files.
+    // Removes entries whose files no longer exist. Recent entries stay: the file may be newer than the listing.
     batch.removedEntries += neverUsed.filter { $0.value < lost.wireMilliseconds }.map {
       DirectoryEntry.Key(.unusedUpload, $0.key)
     }

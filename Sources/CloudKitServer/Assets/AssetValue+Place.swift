@@ -31,7 +31,7 @@ struct UploadPermit: Codable, Hashable, Sendable {
   /// Set for another owner's database.
   var shared: SharedUpload?
 
-  /// Whose uploads it counts with.
+  /// The account, or the user, whose limit of uploads it counts against.
   var uploader: String { account ?? user }
 }
 

@@ -46,7 +46,7 @@ extension CloudKitService {
           through: horizon,
           limit: limits.rowsPerRemoval
         )
-        // Of several traces of one change all are removed.
+        // Tombstones with the same change number are removed together.
         return (zone, try snapshot.traceHorizon(in: id, range) ?? horizon)
       }
       guard let zone, zone.horizon < step else { return (nil, false) }

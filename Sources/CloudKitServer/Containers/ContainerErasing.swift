@@ -12,14 +12,14 @@ enum ContainerErasing {
   }
 }
 
-/// What a container holds, in both environments.
+/// The amounts of data of a container, in both environments.
 package struct ContainerContents: Codable, Hashable, Sendable {
   /// The accounts that have signed in to it.
   package var people = 0
   package var databases = 0
   /// Without the records of the users themselves.
   package var records: Int64 = 0
-  /// What counts against quotas: records, indexes and files.
+  /// The bytes that count against quotas: records, indexes and files.
   package var bytes: Int64 = 0
   package var files = 0
   package var fileBytes: Int64 = 0
@@ -28,7 +28,7 @@ package struct ContainerContents: Codable, Hashable, Sendable {
 
   package init() {}
 
-  /// What a deletion loses, for the question before it and for the audit log.
+  /// A summary of the data that a deletion loses, for the confirmation and for the audit log.
   package var summary: String {
     [
       (Int64(people), "person", "people"), (records, "record", "records"),
@@ -41,7 +41,7 @@ package struct ContainerContents: Codable, Hashable, Sendable {
 /// The reply to `containers/delete`.
 package struct ContainerDeletion: Codable, Hashable, Sendable {
   package var container: String
-  /// What was counted, of a trial; nil otherwise.
+  /// The counted contents, for a trial; nil otherwise.
   package var contents: ContainerContents?
   /// Whether nothing is left; otherwise the server continues, and so does a further call.
   package var isComplete: Bool

@@ -251,7 +251,7 @@ final class ContainerErasures: Sendable {
         batch.expectedEntries[key] = .some(entry.revision)
         batch.savedEntries = [DirectoryEntry(key, revision: entry.revision + 1, expires: expires)]
         batch.erasedContainer = container
-        // Of programs that wait for a user's consent.
+        // Removes the device codes of programs that wait for a user's consent.
         let waiting = try snapshot.entries(DirectoryRange(.deviceCode, limit: .max)).filter {
           try WireCoding.decode(DeviceAuthorization.self, from: $0.body).container == container
         }

@@ -97,7 +97,7 @@ enum AccountNotice: Hashable, Sendable {
   /// A code of the second factor, a second time, with the right password.
   case repeatedCode
   case deletion
-  /// A sign-in with the password, from a network that none came from before.
+  /// A password sign-in from a network that the account has not used before.
   case newNetwork
 
   fileprivate var subject: String {

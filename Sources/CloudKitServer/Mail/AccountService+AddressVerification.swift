@@ -120,7 +120,7 @@ extension AccountService {
         state.hasUnverifiedAddress = nil
         var batch = WriteBatch()
         batch.accounts = [account]
-        // Of two concurrent uses of a link one commits.
+        // Only one of two concurrent uses of a link commits.
         batch.expectedEntries[key] = .some(entry.revision)
         batch.expectedEntries[AccountState.key(account.id)] = .some(revision)
         batch.savedEntries = [try state.entry(account.id, revision: (revision ?? 0) + 1)]

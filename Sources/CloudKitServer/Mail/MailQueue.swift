@@ -16,7 +16,7 @@ final class MailQueue: Sendable {
   struct Bounds: Sendable {
     /// The most mails in the queue.
     var waiting: Int
-    /// Of these, the places of notices; notices and other mails use only their own places.
+    /// The places of the queue that are reserved for notices; notices and other mails use only their own places.
     var waitingNotices: Int
     /// Seconds after which a mail that no server accepts is discarded.
     var lifetime: Double

@@ -41,8 +41,8 @@ struct KeyRing: Codable, Sendable {
     keys.min { (Int($0.key) ?? .max, $0.key) < (Int($1.key) ?? .max, $1.key) }?.value ?? Data()
   }
 
-  /// By the key's ID: half of a SHA-256, which distinguishes two keys and reveals nothing about
-  /// either.
+  /// A fingerprint of each key by its ID: half of a SHA-256, which distinguishes two keys and reveals
+  /// nothing about either.
   var fingerprints: [String: String] {
     keys.mapValues { key in
       Data(SHA256.hash(data: Data("watershed field key".utf8) + key).prefix(16)).hexadecimal

@@ -6,11 +6,11 @@ struct LoadedRecords {
   let snapshot: any StorageSnapshot
   let limit: Int
   private(set) var found: [RecordKey: StoredRecord] = [:]
-  /// Those that do not exist, so that no operation asks for them again.
+  /// The keys of records that do not exist, so that no operation asks for them again.
   private var missing: Set<RecordKey> = []
   private var bytes = 0
 
-  /// Those of a full request, and the shares of its zones, take one read.
+  /// The number of keys of one read: a full request and the shares of its zones take one.
   private static let recordsPerRead = 256
 
   init(id: PartitionID, snapshot: any StorageSnapshot, bytes limit: Int) {

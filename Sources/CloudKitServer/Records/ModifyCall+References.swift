@@ -8,7 +8,8 @@ struct LoadedReferences {
   var cutTargets: Set<RecordKey> = []
   /// The sources of VALIDATE references, without their fields.
   var holders: [RecordKey: StoredRecord] = [:]
-  /// Of targets of saves: how many records outside of the batch are deleted with them.
+  /// The number of records outside the batch that would be deleted with the target of a saved
+  /// reference, by target.
   var counts: [RecordKey: Int] = [:]
 }
 
@@ -49,7 +50,7 @@ extension ModifyCall {
   private struct Cascade {
     /// The deleted record with which each record's deletion began.
     var roots: [RecordKey: RecordKey]
-    /// Of this level only: examining all levels again would be quadratic for a deep chain.
+    /// The records of the current level: examining all levels again would be quadratic for a deep chain.
     var level: Set<RecordKey>
     /// Records of the users whose records were deleted, and those of other users.
     var (own, foreign) = (0, 0)
@@ -117,7 +118,7 @@ extension ModifyCall {
     )
     guard found.count > limit else { return found }
     guard isAmongStrangers else { throw tooManyReferrers }
-    // Those of the deleted records' own creators count in any case.
+    // References by the creators of the deleted records count in any case.
     loaded.cutTargets.formUnion(targets)
     let creators = Dictionary(grouping: targets) { target in
       cascade.roots[target].flatMap { records.found[$0]?.created.userRecordName } ?? ""

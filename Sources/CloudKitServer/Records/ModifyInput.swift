@@ -103,7 +103,7 @@ struct ModifyInput: Sendable {
   var referrerCounts: [RecordKey: Int] = [:]
   /// The parents of stored records above the records that get a new parent.
   var parents: [RecordKey: String] = [:]
-  /// By record type, sorted by name.
+  /// The active indexes of each record type, sorted by name.
   var activeIndexes: [String: [ActiveIndex]]
   var schema: SchemaDraft
   /// The custom roles that the user holds in the public database.

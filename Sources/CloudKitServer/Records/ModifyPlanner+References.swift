@@ -262,7 +262,7 @@ extension ModifyPlanner {
     var taken: [(key: RecordKey, root: RecordKey)] = []
     while let (key, root) = queue.popLast() {
       for reference in input.references[key] ?? [] where reference.action == .deleteSelf {
-        // One that the batch saves is checked when the whole cascade is known.
+        // A referrer that this batch saves is checked after the cascade has been computed.
         guard saved[reference.source] == nil, let source = current(reference.source) else {
           continue
         }

@@ -2,7 +2,7 @@ import CloudKitWebServices
 import Foundation
 import Logging
 
-/// What the rendering of records uses besides the records themselves.
+/// The services and settings that the rendering of records uses.
 struct RecordRenderer: Sendable {
   let vault: FieldVault
   let assets: AssetService

@@ -56,8 +56,8 @@ extension RecordService {
     }
   }
 
-  /// What a part adds to its owner's database, as a share of the request: by its own size, so that
-  /// parts for invented owners take nothing of it.
+  /// The weight of a part within its request, by the size that it adds to its owner's database, so
+  /// that parts for invented owners take nothing of it.
   private static func weight(of operations: [RecordOperation]) throws -> Double {
     try operations.reduce(0) { sum, operation in
       let sharing = try operation.record.sharing.map { try WireCoding.encode($0).count } ?? 0

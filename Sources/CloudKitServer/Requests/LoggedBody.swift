@@ -1,6 +1,6 @@
 import CloudKitWebServices
 
-/// What the log of requests shows of a request's body: names, and no values.
+/// The parts of a request's body that the log of requests shows: names, and no values.
 protocol LoggedBody {
   var loggedTypes: [String?] { get }
   var loggedZones: [ZoneID?] { get }

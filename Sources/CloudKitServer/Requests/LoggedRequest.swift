@@ -18,11 +18,11 @@ package struct LoggedRequest: Codable, Hashable, Sendable {
   package var userName: String?
   /// The client's name for its device, `clientId`.
   package var device: String?
-  /// What the client says it is, `User-Agent`.
+  /// The client's name for its software, `User-Agent`.
   package var platform: String?
   package var recordTypes: [String]
   package var zones: [String]
-  /// Of the batch, or of a look-up.
+  /// The number of items of the batch or of a look-up.
   package var items: Int?
   package var milliseconds: Double
   package var bytesIn: Int

@@ -12,7 +12,7 @@ final class RequestLog: Sendable {
   }
 
   private struct State {
-    /// Those before `first` are removed.
+    /// The lines of the log; those before `first` are removed.
     var lines: [Line?] = []
     var first = 0
     var bytes = 0

@@ -16,7 +16,7 @@ extension CloudKitService {
 
   private struct Validation: Encodable {
     var changes: [SchemaDifference.Change]
-    /// By type.
+    /// The number of affected records by record type.
     var affectedRecords: [String: Int64]
   }
 

@@ -3,7 +3,7 @@ import Crypto
 import Effects
 import Foundation
 
-/// What a program that embeds the service does first: accounts, sign-ins, API tokens.
+/// Calls for a program that embeds the service: accounts, sign-ins, API tokens.
 extension CloudKitService {
   /// Creates an account and returns its ID.
   @discardableResult

@@ -1,9 +1,9 @@
 import CloudKitWebServices
 import Synchronization
 
-/// What is known of the current request and its sender, for logs and metrics.
+/// Facts about the current request and its sender, for logs and metrics.
 final class RequestSubject: Sendable {
-  /// Of the request that the task answers.
+  /// The subject of the request that the current task answers.
   @TaskLocal static var current: RequestSubject?
 
   struct Facts: Sendable {

@@ -14,7 +14,7 @@ package struct StreamedResponse: Sendable {
   }
 
   package var status: Int
-  /// By lower-case name.
+  /// The headers by lower-case name.
   package var headers: [String: String]
   package var body: Body
 

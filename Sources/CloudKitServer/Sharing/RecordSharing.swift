@@ -3,11 +3,11 @@ import Foundation
 
 /// The sharing state of a record: a root's short ID, or the complete state of a share.
 struct RecordSharing: Codable, Hashable, Sendable {
-  /// Of a root; it is kept when the share ends, so that a new share has the same URL.
+  /// A root's short ID; it is kept when the share ends, so that a new share has the same URL.
   var shortGUID: String?
-  /// Of a root: the share that begins here.
+  /// The record name of the share that begins at this root.
   var share: String?
-  /// Of a share itself.
+  /// The state of a share; nil for other records.
   var state: ShareState?
 
   /// The short IDs that lead to the record, or to the root of the share.

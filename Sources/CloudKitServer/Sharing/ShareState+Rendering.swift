@@ -16,7 +16,7 @@ extension ShareState {
     let seesAll = mayInvite || (me != nil && me?.type != .publicUser)
     func shown(_ participant: StoredParticipant) -> ShareParticipant {
       var shown = participant
-      // To themselves.
+      // Participants always see their own entry.
       if participant.id == me?.id { shown.isHidden = nil }
       if participant.type == .publicUser { shown.permission = publicPermission }
       if !mayInvite { shown.wasRequester = nil }

@@ -16,7 +16,7 @@ struct ZoneView: Hashable, Sendable {
   /// Whether the zone is shared as a whole.
   private(set) var isWhole = false
 
-  /// What one share, which may name many people, is to one reader.
+  /// The contents of one share, which may name many people, for one reader.
   struct Part: Sendable {
     var share: String
     var participations: [Participation]

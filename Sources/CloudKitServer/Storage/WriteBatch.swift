@@ -23,16 +23,16 @@ package struct WriteBatch: Sendable {
   package var zones: [StoredZone] = []
   /// Zones whose records are all deleted.
   ///
-  /// As many rows as one step has are deleted in this transaction, the others by `ZoneRemovals`. The
+  /// This transaction deletes at most `removalStep` rows; `ZoneRemovals` deletes the rest. The
   /// rows of the default zone, which does not end, are all deleted at once.
   package var emptiedZones: [ZoneNumber] = []
-  /// Rows that are deleted before all others of their place are, so that the transaction which
-  /// deletes these is short.
+  /// Deletes a bounded part of the rows first, so that the final transaction, which deletes the rest,
+  /// is short.
   package var thinning: Thinning?
   package var removalStep = RemovalStep()
   /// Saved records and tombstones.
   package var records: [StoredRecord] = []
-  /// Those of them that are new under their names: no row exists.
+  /// The keys of `records` that are new: the table has no row with that name.
   package var madeRecords: Set<RecordKey> = []
   /// Records that are deleted without a tombstone, where there is no feed.
   package var erasedRecords: [RecordKey] = []

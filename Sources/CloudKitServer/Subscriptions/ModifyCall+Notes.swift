@@ -56,7 +56,7 @@ extension ModifyCall {
       for owned in byType[event.type] ?? [] {
         let key = "\(owned.user)/\(owned.subscription.id)"
         guard !firedOnce.contains(key) else { continue }
-        // One that cannot be read or no longer fits the schema does not fire.
+        // A subscription that cannot be read or no longer fits the schema does not fire.
         guard let type = schema[recordType: event.type],
           let matcher = parts.delivery.matchers.matcher(of: owned, type, context)
         else { continue }

@@ -72,10 +72,10 @@ final class NotificationHub: Sendable {
     var nextListener: UInt64 = 0
     /// Waits that are about to be registered.
     var beginning: Set<UInt64> = []
-    /// Those of them that were cancelled before they were registered.
+    /// The waits in `beginning` that were cancelled before they were registered.
     var cancelled: Set<UInt64> = []
-    /// In the order of time, because all waits last equally long; those before `nextDeadline` have
-    /// ended.
+    /// The deadlines in the order of time, because all waits last equally long; those before
+    /// `nextDeadline` have passed.
     var deadlines: [Deadline] = []
     var nextDeadline = 0
     var ticking: SpawnedTask?
@@ -214,8 +214,8 @@ final class NotificationHub: Sendable {
 
   /// Posts a notification to a user's devices, except to the one that caused it.
   ///
-  /// Of several with one key only the newest is kept: it only means that there are changes to
-  /// fetch.
+  /// Only the newest of several notifications with one key is kept: it only means that there are changes
+  /// to fetch.
   func post(
     _ notification: PushNotification,
     key: String?,
@@ -349,8 +349,8 @@ final class NotificationHub: Sendable {
 
   /// Begins a wait, unless its result is there already.
   ///
-  /// Of too many of one device the oldest ends: a client whose connection broke listens again before
-  /// the server notices that.
+  /// If a device has too many waits, its oldest one ends: a client whose connection broke listens again
+  /// before the server notices that.
   private func register(
     _ listener: Listener,
     _ id: UInt64,

@@ -1,6 +1,6 @@
 import CloudKitWebServices
 
-/// What the query subscriptions of a user fire on, by their IDs.
+/// The triggers of a user's query subscriptions, by the subscriptions' IDs.
 ///
 /// Two subscriptions that fire on the same changes would notify twice of each change. An app that
 /// saves its subscription under a new ID at each launch would collect them.

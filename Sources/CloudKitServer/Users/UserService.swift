@@ -179,8 +179,9 @@ package final class UserService: Sendable {
 
   /// The people of this container among those asked for; others are left out.
   ///
-  /// By an address or a number those are found who may be. Who asks with a record name knows the user
-  /// already, from a record or a share: without consent the reply has that name alone.
+  /// A look-up by address or number finds only discoverable users. A look-up by record name finds every
+  /// user, because the client has the name from a record or a share; for a user who is not discoverable
+  /// the reply contains the record name alone.
   private func find(
     _ infos: [LookupInfo],
     _ context: RequestContext,

@@ -1,4 +1,4 @@
-/// What the caller may see of a database, beside the roles of a public one's schema.
+/// The part of a database that the caller may read, besides the roles of a public one's schema.
 enum DatabaseAccess: Sendable {
   /// The caller's own database, or the public one.
   case whole
@@ -12,7 +12,7 @@ enum DatabaseAccess: Sendable {
     }
   }
 
-  /// What the caller is to the owner of a zone.
+  /// The caller's role in a zone.
   func reader(of zone: ZoneNumber) -> Reader {
     switch self {
     case .whole: .owner

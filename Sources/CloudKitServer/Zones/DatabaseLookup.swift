@@ -120,7 +120,7 @@ struct DatabaseLookup: Sendable {
         guard let link = links.first else { continue }
         let row = rows.first { $0.number == number && $0.ending == nil }
         var parts: [ZoneView.Part] = []
-        // Of a zone that has ended rows may be left.
+        // A zone that has ended may still have rows, which are not read.
         let count = row == nil ? 0 : links.count
         for start in stride(from: 0, to: count, by: limits.itemsPerRequest) {
           let page = links[start..<min(start + limits.itemsPerRequest, links.count)]

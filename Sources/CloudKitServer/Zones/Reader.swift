@@ -1,6 +1,6 @@
 import CloudKitWebServices
 
-/// What the reader of a zone is to its owner.
+/// The role of a zone's reader: its owner, or a participant of shares in it.
 enum Reader: Sendable {
   /// The database is the reader's own, or the public one.
   case owner

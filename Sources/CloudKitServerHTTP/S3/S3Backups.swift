@@ -31,7 +31,7 @@ package struct S3Backups: Sendable {
     return found.sorted()
   }
 
-  /// What is found at the place of a backup's manifest.
+  /// The result of looking for a backup's manifest.
   package enum FoundManifest {
     case readable(BackupManifest)
     case unreadable

@@ -31,8 +31,8 @@ extension DatabaseSchema {
 
   /// This development schema replaced by the schema of a file.
   ///
-  /// What the file lacks is removed; if production has it, the import is refused. A field keeps its
-  /// type and its encryption.
+  /// Types, fields and roles that the file lacks are removed; if production has one, the import is
+  /// refused. A field keeps its type and its encryption.
   package func importing(
     _ file: DatabaseSchema,
     production: DatabaseSchema

@@ -6,7 +6,7 @@ package struct WebServiceRequest: Hashable, Sendable {
   package var method: String
   /// Percent-encoded path and query exactly as sent; a signature covers these bytes.
   package var path: String
-  /// By lower-case name.
+  /// The headers by lower-case name.
   package var headers: [String: String]
   package var body: Data
   /// The client's address, for limits and logs; nil within the process.

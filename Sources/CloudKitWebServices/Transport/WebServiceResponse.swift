@@ -4,7 +4,7 @@ import Foundation
 package struct WebServiceResponse: Hashable, Sendable {
   /// The HTTP status.
   package var status: Int
-  /// By lower-case name.
+  /// The headers by lower-case name.
   package var headers: [String: String]
   package var body: Data
 

@@ -1,4 +1,4 @@
-/// What happens to the record that holds a reference when the reference's target is deleted.
+/// The effect of deleting a reference's target on the record that has the reference.
 package enum ReferenceAction: String, Codable, Hashable, Sendable, CaseIterable {
   case none = "NONE"
   case deleteSelf = "DELETE_SELF"

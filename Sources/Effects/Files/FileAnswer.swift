@@ -1,4 +1,4 @@
-/// What exists at a path.
+/// The kind of file at a path, or its absence.
 ///
 /// A call that fails throws, since it knows nothing of the path. The type is neither an optional nor a
 /// Boolean, so that `try?` cannot turn an error into "missing".

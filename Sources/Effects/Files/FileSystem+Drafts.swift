@@ -44,7 +44,7 @@ extension FileSystem {
   /// Removes the drafts that killed processes left, of one file or of all files of a folder; drafts that
   /// cannot be removed stay.
   package static func removeDrafts(in folder: String, of name: String? = nil) {
-    // What cannot be listed or removed costs space and nothing else.
+    // A draft that cannot be listed or removed costs space and nothing else.
     guard let names = try? names(in: folder) else { return }
     for draft in names {
       guard let owner = file(ofDraft: draft), name == nil || name == owner else { continue }

@@ -17,7 +17,7 @@ import Darwin
 package enum FileSystem {
   // MARK: Looking
 
-  /// What is at a path, at the end of symbolic links.
+  /// The kind of file at a path, at the end of symbolic links.
   package static func look(at path: String) throws -> FileAnswer {
     var found = stat()
     while stat(path, &found) != 0 {

@@ -8,7 +8,7 @@ struct ManagedClass {
   var methods: [ManagedMethod] = []
   /// All properties that other files can access, managed or not.
   var visibleProperties: Set<String> = []
-  /// Those of them that override an inherited property.
+  /// The visible properties that override an inherited property.
   var overridden: Set<String> = []
   /// The `@NSManaged` properties that it inherits and overrides, with the `#if` conditions there.
   var managedOverrides: [String: [String]] = [:]

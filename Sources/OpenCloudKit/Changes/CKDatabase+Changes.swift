@@ -2,7 +2,7 @@ import CloudKitWebServices
 import Foundation
 
 extension CKDatabase {
-  /// What changed in a database.
+  /// A change in a database.
   public enum DatabaseChange {
     /// A zone that was created, or whose records changed.
     public struct Modification: Hashable, Sendable {
@@ -29,7 +29,7 @@ extension CKDatabase {
     }
   }
 
-  /// What changed in a zone.
+  /// A change in a zone.
   public enum RecordZoneChange {
     /// A record that was created or changed.
     public struct Modification: Sendable {

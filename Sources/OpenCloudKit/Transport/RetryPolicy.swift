@@ -22,7 +22,7 @@ package struct RetryPolicy: Hashable, Sendable {
   /// For a connection that is kept open: retries without end.
   package static let persistent = RetryPolicy(attempts: .max, firstDelay: 0.05, longestDelay: 10)
 
-  /// What to do after a failed attempt.
+  /// The next step after a failed attempt.
   package enum Decision: Hashable, Sendable {
     /// Send again after a number of seconds.
     case retry(after: Double)

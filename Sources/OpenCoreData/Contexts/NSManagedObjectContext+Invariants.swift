@@ -1,4 +1,4 @@
-/// What must hold of a context between two calls of the app; the tests ask after each step of a
+/// Invariants of a context between two calls of the app; the tests check them after each step of a
 /// random program.
 extension NSManagedObjectContext {
   /// The broken invariants, a sentence each; to be called on the context's lane outside a save.

@@ -132,7 +132,7 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
 
   /// The author that the persistent history records for saves of this context.
   open var transactionAuthor: String?
-  /// What happens when objects were changed in the store since they were read: an `NSMergePolicy`.
+  /// The policy for objects that were changed in the store since they were read: an `NSMergePolicy`.
   open var mergePolicy: Any = NSMergePolicy.error
   /// Whether delete rules are applied at the end of the turn, and not before.
   open var propagatesDeletesAtEndOfEvent = true

@@ -136,7 +136,7 @@ open class NSPersistentStoreCoordinator: NSObject, @unchecked Sendable {
   }
 
   func observeCommits(of binding: StoreBinding) {
-    // By the binding's number: a weak reference would slow down every object that has the binding.
+    // The closure has the binding's number: a weak reference would slow down every object that has the binding.
     binding.rows?.observeCommits { [weak self, number = binding.number] commit in
       guard let self, let binding = self.binding(number: number) else { return }
       storeDidCommit(commit, binding)

@@ -23,7 +23,7 @@ final class StoreBinding: @unchecked Sendable {
   /// The state that every fault reads, behind the cheapest lock.
   private struct Attached: Sendable {
     var rows: (any RowStore)?
-    /// By the entities' numbers, which are small in most stores.
+    /// The templates by the entities' numbers, which are small in most stores.
     var templates: [ObjectTemplate?] = []
   }
 

@@ -1,7 +1,7 @@
 import Effects
 import Foundation
 
-/// What is at the place of a store.
+/// The kind of file at the place of a store.
 ///
 /// A store's URL may name anything: `/dev/null`, which asks for a store without a file, a device, a
 /// named pipe, a folder. Only a regular file is ever removed or replaced; a process with the rights

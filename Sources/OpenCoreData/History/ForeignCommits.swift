@@ -1,7 +1,7 @@
 import Effects
 import Synchronization
 
-/// What a store knows of commits of other processes: the version of the file that it saw last, and
+/// The state of a store's watch for commits of other processes: the version of the file that it saw last, and
 /// whether it looks for another one.
 final class ForeignCommits: Sendable {
   private struct State {

@@ -90,7 +90,7 @@ extension SQLiteStore {
       guard let self else { return }
       let number: Int64?
       do {
-        // Of a migrated store, the next read of each observer says so.
+        // A migrated store is not read: the next read of each observer throws.
         let isRead = hasHistoryTables && !storedModel.isMigrated
         number = isRead ? try read { try $0.lastTransactionNumber } : nil
       } catch {

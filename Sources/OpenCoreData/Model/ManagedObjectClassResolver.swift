@@ -54,7 +54,7 @@ package enum ManagedObjectClassResolver {
     return modules
   }
 
-  /// What does not change while the process runs.
+  /// The modules that do not change while the process runs.
   private static let processModules: [String] = {
     var modules: [String] = []
     if let executable = Bundle.main.executableURL {

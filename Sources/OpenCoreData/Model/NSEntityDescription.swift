@@ -24,7 +24,7 @@ open class NSEntityDescription: NSObject, NSCopying, @unchecked Sendable {
   open var name: String? { willSet { requireEditable() } }
   /// Whether no object can be of exactly this entity.
   open var isAbstract = false { willSet { requireEditable() } }
-  /// What the developer noted about the entity.
+  /// The developer's notes about the entity.
   open var userInfo: [AnyHashable: Any]? = [:] { willSet { requireEditable() } }
   /// A text that makes the version hash differ where nothing else does.
   open var versionHashModifier: String? { willSet { requireEditable() } }
@@ -47,7 +47,7 @@ open class NSEntityDescription: NSObject, NSCopying, @unchecked Sendable {
   package internal(set) var ownProperties: [NSPropertyDescription] = []
   /// The class name as the model has it; one that begins with "." is of the app's own module.
   package var rawClassName: String? { willSet { requireEditable() } }
-  /// What the editor says of code for the entity: "class", "category", or nothing for manual.
+  /// The editor's code generation for the entity: "class", "category", or nothing for manual.
   package var codeGenerationType: String? { willSet { requireEditable() } }
   package var explicitRenamingIdentifier: String? { willSet { requireEditable() } }
   package var spotlightSource: ParsedExpressionSource? { willSet { requireEditable() } }

@@ -10,7 +10,7 @@ open class NSPropertyDescription: NSObject, NSCopying, @unchecked Sendable {
   open var isOptional = true { willSet { requireEditable() } }
   /// Whether the property is kept out of the store.
   open var isTransient = false { willSet { requireEditable() } }
-  /// What the developer noted about the property.
+  /// The developer's notes about the property.
   open var userInfo: [AnyHashable: Any]? = [:] { willSet { requireEditable() } }
   /// A text that makes the version hash differ where nothing else does.
   open var versionHashModifier: String? { willSet { requireEditable() } }

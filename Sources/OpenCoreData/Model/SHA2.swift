@@ -67,13 +67,13 @@ enum SHA2 {
   ]
 }
 
-/// What differs between the two widths of words; derived once.
+/// The constants that differ between the two widths of words; derived once.
 private struct SHA2Parameters<Word: FixedWidthInteger & UnsignedInteger & Sendable>: Sendable {
   typealias Bits = (Word, Word, Word)
 
   let start: [Word]
   let constants: [Word]
-  /// By how many bits words are rotated; the last number of `low` and of `high` is a shift.
+  /// The numbers of bits by which words are rotated; the last number of `low` and of `high` is a shift.
   let choice: Bits
   let majority: Bits
   let low: Bits

@@ -9,7 +9,7 @@ enum ManagedObjectModels {
   ///
   /// Frozen models live as long as the process anyway.
   static func register(_ model: NSManagedObjectModel) {
-    // What is wrong with a model is an error of the first store that is opened with it.
+    // A defect of a model is an error of the first store that is opened with it.
     guard model.defect == nil else { return }
     model.freeze()
     models.withLock { models in

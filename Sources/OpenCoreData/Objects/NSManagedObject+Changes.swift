@@ -12,7 +12,7 @@ extension NSManagedObject {
     else { return [:] }
     var slots = changed
     if let snapshot, !state.contains(.inserted) {
-      // What was set to its old value has not changed.
+      // A property that was set to its old value has not changed.
       for slot in changed.slots where isUnchanged(slot, in: snapshot) { slots.remove(slot) }
     }
     for slot in template.transientIndexes { slots.remove(slot) }

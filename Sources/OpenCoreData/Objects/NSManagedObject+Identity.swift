@@ -5,7 +5,7 @@ extension NSManagedObject {
   @inline(__always)
   final var template: ObjectTemplate { templateReference._withUnsafeGuaranteedRef { $0 } }
 
-  /// What the object has in common with all others of its entity; not counted, for speed.
+  /// The template that all objects of the entity share, without reference counting, for speed.
   @inline(__always)
   final var templateReference: Unmanaged<ObjectTemplate> {
     current.shared._withUnsafeGuaranteedRef { $0.templateReference }

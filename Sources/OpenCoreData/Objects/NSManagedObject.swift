@@ -151,7 +151,7 @@ open class NSManagedObject: NSObject, NSFetchRequestResult {
   /// Whether the object's values are not loaded yet.
   public final var isFault: Bool { state.contains(.fault) }
 
-  /// Not 0 while the object is on its way to or from being a fault.
+  /// 0 if the object's values are loaded; 1 while the object is a fault.
   open var faultingState: Int { isFault ? 1 : 0 }
 
   /// Whether changes of undefined properties leave the object unchanged for its context.

@@ -34,7 +34,7 @@ open class NSManagedObjectID: NSObject, NSCopying, NSFetchRequestResult, @unchec
     self.init(key: .temporary(), binding: nil, template: Self.nameless)
   }
 
-  /// What identifiers of no object have instead of an entity of a model.
+  /// The template of identifiers of no object, in place of an entity of a model.
   private static let nameless: ObjectTemplate = {
     let entity = NSEntityDescription()
     // A layout does not count its entity, as models live as long as the process; so does this one.

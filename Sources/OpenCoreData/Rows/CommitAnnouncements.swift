@@ -1,4 +1,4 @@
-/// What a save has committed and not announced yet.
+/// The commits of a save that have not been announced yet.
 ///
 /// A save over several stores commits the later ones inside the transaction of the first. An observer
 /// that were called there would find that store locked, and could wait for a thread that waits for it.

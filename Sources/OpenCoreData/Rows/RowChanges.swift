@@ -8,7 +8,7 @@ package struct RowChanges {
     package var layout: EntityLayout
     /// The row to write.
     package var row: Row
-    /// By row index.
+    /// The values by row index.
     package var values: [RowValue] { row.values }
 
     package init(reference: RowReference, layout: EntityLayout, row: Row) {

@@ -117,7 +117,7 @@ extension Oracle {
     }
   }
 
-  /// What the deletion of an owner took along, of which no device knew that it belonged to it, is in a recovery
+  /// An object that the deletion of an owner took along, and that no device knew to belong to it, is in a recovery
   /// list.
   private func auditTakenAlong(
     _ key: String,

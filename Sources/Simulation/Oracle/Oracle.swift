@@ -75,9 +75,9 @@ final class Oracle {
   private(set) var lostUnsent: Set<Int> = []
   /// The step of the last erasure of each device.
   private(set) var erasures: [Int: Int] = [:]
-  /// What the server's last backup has for certain.
+  /// The contents that the server's last backup has for certain.
   var backedUp = Held()
-  /// What the server kept of its data when it was last restored or a zone was deleted, by person.
+  /// The data that the server kept when it was last restored or a zone was deleted, by user.
   var served: [Int: Held] = [:]
   /// Deletions from this step on may have been lost with the server's data.
   var serverLostSince: Int?

@@ -1,7 +1,7 @@
 import Foundation
 import OpenCoreData
 
-/// What a device's store holds, as a person would see it: objects by their keys, under the names of the app's
+/// The contents of a device's store, as the app shows them: objects by their keys, under the names of the app's
 /// first version.
 struct AppState: Hashable, Sendable {
   struct Object: Hashable, Sendable {

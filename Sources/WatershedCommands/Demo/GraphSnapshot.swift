@@ -10,7 +10,7 @@ package struct GraphSnapshot {
     package var links: [String: [String]]
   }
 
-  /// By identity: a record name, or an object's URI.
+  /// The objects by identity: a record name, or an object's URI.
   package private(set) var entries: [String: Entry] = [:]
   /// The descriptions of objects without an identity, each of which is a difference.
   package private(set) var nameless: [String] = []

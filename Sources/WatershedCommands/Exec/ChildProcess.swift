@@ -19,7 +19,7 @@ final class ChildProcess: Sendable {
     var command: String
     var code: Int32
 
-    /// What shells and `env` exit with: 127 where there is no such command, 126 where it cannot run.
+    /// The exit code of shells and `env`: 127 if there is no such command, 126 if it cannot run.
     var exitCode: Int32 { code == ENOENT ? 127 : 126 }
     var reason: String { String(cString: strerror(code)) }
   }
@@ -36,11 +36,11 @@ final class ChildProcess: Sendable {
     var all: [any DispatchSourceSignal] = []
   }
 
-  /// What a supervisor, a terminal or another program sends to end or notify a command.
+  /// The signals with which a supervisor, a terminal or another program ends or notifies a command.
   private static let relayed = [SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2]
 
   private let state = Mutex(State())
-  /// What the caller of this program gave it, and the command gets; the server's files are opened later.
+  /// The file descriptors open at launch, which the command inherits; the server's own are opened later.
   private let inherited = ChildProcess.openDescriptors()
   private let sources = Sources()
 

@@ -25,7 +25,7 @@ struct ExplainCommand: AsyncParsableCommand {
 
   private struct Explanation: Encodable {
     var code: String
-    /// Of an app's errors.
+    /// The number of an app's error; nil for a code of the server.
     var number: Int?
     var meaning: String
     var remedy: String

@@ -24,7 +24,7 @@ struct NewCommand: ParsableCommand {
   @Argument(help: "The package's name, such as Notes: letters and digits, the first in upper case.")
   var name: String
 
-  /// What is written.
+  /// The kind of package that is written.
   enum Kind: String, CaseIterable, ExpressibleByArgument {
     case app, server, web
   }

@@ -1,4 +1,4 @@
-/// What `watershed new` writes.
+/// The files of a package that `watershed new` writes.
 protocol PackageTemplate {
   var files: [PackageTemplateFile] { get }
 }

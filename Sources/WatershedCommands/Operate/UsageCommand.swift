@@ -57,7 +57,7 @@ extension AdminConnection {
 }
 
 extension [DatabaseUsage] {
-  /// What a deletion of them loses, for the question before it.
+  /// A summary of the data that a deletion of these databases loses, for the confirmation.
   var summary: String {
     let bytes = reduce(0) { $0 + $1.bytes }
     let files = reduce(0) { $0 + $1.files }

@@ -199,7 +199,7 @@ struct UsersCommand: AsyncParsableCommand {
       }
     }
 
-    /// What would be done, with the sizes of what is lost.
+    /// A description of the deletion, with the sizes of the databases that are lost.
     private func purgeDeed() async throws -> String {
       let databases = try await person.server.connect {
         try await Show.read(person.name, $0).databases

@@ -14,7 +14,7 @@ struct RecordInput {
   /// Whether the record's parent is to be removed.
   var removesParent = false
   var createsShortGUID: Bool?
-  /// Of a whole record; `create` and `update` take the zone from their options.
+  /// The zone of a whole record; `create` and `update` take the zone from their options.
   var zone = ZoneID.defaultZone
   var fields: [String: FieldInput]
 

@@ -65,7 +65,7 @@ struct RecoveryCommand: AsyncParsableCommand {
     var entity: String
     var record: String
     var reason: String
-    /// By the names of the record's fields.
+    /// The values by the names of the record's fields.
     var fields: [String: Value]
 
     init(_ edit: RecoveredEdit) {

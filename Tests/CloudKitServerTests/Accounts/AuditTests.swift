@@ -148,9 +148,9 @@ struct AuditTests {
       limits.auditedFailuresPerShare = 3
     })
     for name in ["ada", "bob", "eve"] { _ = try await server.person(name) }
-    // Of one account, from many networks.
+    // Failures of one account, from many networks.
     for number in 0..<9 { _ = await signIn(server, "wrong", from: "203.0.113.\(number)") }
-    // Of one network, with unknown names, and with accounts.
+    // Failures from one network, with unknown names, and with accounts.
     for number in 0..<9 { _ = await signIn(server, "wrong", as: "x\(number)", from: "192.0.2.1") }
     for name in ["bob", "bob", "eve"] {
       _ = await signIn(server, "wrong", as: name, from: "192.0.2.1")

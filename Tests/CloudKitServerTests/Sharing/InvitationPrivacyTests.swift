@@ -22,7 +22,7 @@ struct InvitationPrivacyTests {
         #expect(entry.userIdentity?.lookupInfo?.emailAddress != nil)
       }
     }
-    // To themselves they are known.
+    // The invited user sees their own identity.
     let found = try await guest.resolve(share.shortGUID)
     let me = try #require(found.share.sharing?.currentUserParticipant)
     #expect(me.userIdentity?.userRecordName == name)

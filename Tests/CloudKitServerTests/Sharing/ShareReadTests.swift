@@ -115,7 +115,7 @@ struct ShareReadTests {
       )
       #expect(few.results.compactMap { $0.item?.rootRecord }.count == 2)
     }
-    // Those that the reply has room for are accepted, the others have to be named again.
+    // Shares that fit into the reply are accepted; the others have to be named again.
     let joined: ShareMetadataResponse = try await guest.call(.acceptShares, many, in: .public)
     let codes = joined.results.map { $0.error?.extension?.code }
     #expect(codes.first == .some(nil))

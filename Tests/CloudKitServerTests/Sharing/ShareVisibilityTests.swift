@@ -6,11 +6,11 @@ import Testing
 
 /// A naive model of visibility: trees, shares and their participants.
 private struct VisibilityModel {
-  /// By record: its parent.
+  /// The parent of each record.
   var records: [String: String?] = [:]
-  /// By share: its root.
+  /// The root of each share.
   var shares: [String: String] = [:]
-  /// By share: its participants.
+  /// The participants of each share.
   var guests: [String: Set<Int>] = [:]
 
   func share(of name: String) -> String? {

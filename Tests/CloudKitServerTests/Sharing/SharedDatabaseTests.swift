@@ -261,7 +261,7 @@ struct SharedDatabaseTests {
       _ = try await tree.owner.lookup(holder)
       try await tree.owner.save(.forceUpdate, holder, ["link": .null])
     }
-    // Those that the participant may write are deleted along.
+    // Referrers that the participant may write are deleted too.
     _ = try await tree.owner.modify([refer("a", to: "b")])[0].get()
     try await tree.guest.save(.forceDelete, "b", recordType: nil, in: .shared, zone: tree.zone)
     #expect(try await tree.sharedNames().contains("a") == false)

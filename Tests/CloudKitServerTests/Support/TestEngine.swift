@@ -92,7 +92,7 @@ extension TestEngine {
 /// The schemas that one test has taken, and the servers on them.
 final class TestLease: Sendable {
   let schemas = Mutex<[String]>([])
-  /// Those that are dropped after the test.
+  /// The schemas that are dropped after the test.
   let freshSchemas = Mutex<[String]>([])
   let services = Mutex<[CloudKitService]>([])
 }

@@ -95,7 +95,7 @@ struct ManyToManyRuleTests {
       case .addedMeanwhile, .addedBeforeFetch:
         mine.performAndWait {
           let known = mine.object(with: playlist)
-          // Of a fault that only its members were read of, no row is known.
+          // A fault of which only the members were read has no known row.
           if members == .addedMeanwhile { _ = known.value(forKey: "name") }
           #expect(known.mutableSetValue(forKey: "tracks").count == 0)
           held = [known]

@@ -91,7 +91,7 @@ enum GraphSchema {
     [Relationship(pair: pair, side: 0), Relationship(pair: pair, side: 1)]
   }
 
-  /// By kind, including those of parent entities.
+  /// The relationships by kind, including those of parent entities.
   static let relationshipsByKind = Dictionary(
     uniqueKeysWithValues: kinds.map { kind in
       (kind, relationships.filter { kinds(of: $0.description.entity).contains(kind) })

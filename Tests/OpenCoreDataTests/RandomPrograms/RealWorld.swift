@@ -17,7 +17,7 @@ final class RealWorld {
   /// The position up to which each context has merged the history.
   var tokens: [NSPersistentHistoryToken?]
   let saves: SaveNotes
-  /// By context, and the number of the object.
+  /// The objects by context and number.
   var objects: [[Int: NSManagedObject]]
   /// All identifiers that objects had at any time.
   var numbers: [NSManagedObjectID: Int] = [:]

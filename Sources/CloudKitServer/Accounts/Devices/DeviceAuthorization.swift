@@ -6,7 +6,7 @@ struct DeviceAuthorization: Codable, Hashable, Sendable {
   /// The user's decision so far.
   enum Answer: Codable, Hashable, Sendable {
     case none
-    /// By the account's ID: its name may be another account's before the program polls.
+    /// The user consented. The account is given by its ID: another account may have its name before the program polls.
     case allowed(account: String)
     case denied
   }

@@ -246,7 +246,7 @@ struct OwnAccountPage {
   private func escape(_ text: String) -> String { HTMLPage.escape(text) }
 }
 
-/// What a form of the account page does; the value of its field `do`.
+/// The action of a form of the account page; the value of its field `do`.
 enum OwnPageAction: String, CaseIterable {
   case device
   case session

@@ -225,7 +225,7 @@ final class SecondFactorService: Sendable {
       }
       try change(&factor)
       var batch = WriteBatch()
-      // Of two concurrent uses, also on two servers, the second finds another revision and the used
+      // The second of two concurrent uses, also on two servers, finds another revision and the used
       // step.
       batch.expectedEntries[SecondFactor.key(account.id)] = .some(revision)
       batch.savedEntries = [try factor.entry(account.id, revision: revision + 1)]

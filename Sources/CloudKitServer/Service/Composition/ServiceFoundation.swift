@@ -2,8 +2,8 @@ import Effects
 import Foundation
 import Logging
 
-/// What all services of a process share: the storage and its writer, the keys, the files, and the
-/// counters that limit requests.
+/// The objects that all services of a process share: the storage and its writer, the keys, the files,
+/// and the counters that limit requests.
 struct ServiceFoundation: Sendable {
   let configuration: ServiceConfiguration
   let limits: ServiceLimits

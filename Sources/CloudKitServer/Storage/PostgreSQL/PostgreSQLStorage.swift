@@ -8,8 +8,7 @@ import WatershedSQLite
 /// The storage for several servers: one PostgreSQL, or a cluster of them behind Citus.
 ///
 /// Transactions are short and see what was committed before each statement; a commit locks the rows
-/// it depends on when it checks them (`SQLCommit`). A read uses one snapshot. is locked when it is
-/// checked (`SQLCommit`). A read sees one moment.
+/// it depends on when it checks them (`SQLCommit`). A read uses one snapshot.
 package final class PostgreSQLStorage: Storage {
   package let secret: Data?
   private let identity: Mutex<String>
@@ -292,7 +291,7 @@ package final class PostgreSQLStorage: Storage {
 
   package func partition(_ key: PartitionKey) throws -> PartitionID {
     var id = try knownPartition(key)
-    // A number that another partition has already is as rare as can be, and tried again.
+    // A random number that another partition already has is very unlikely; the creation is retried.
     while id == nil {
       id = try writing { try PartitionDirectory(session: $0).make(key, effects.randomness) }
     }
@@ -380,7 +379,7 @@ package final class PostgreSQLStorage: Storage {
     try reading { connection in
       // Whole tables are read.
       try connection.queue("SET LOCAL statement_timeout = 0")
-      // Of an attempt that the connection did not last for.
+      // Removes the file of an earlier attempt whose connection was lost.
       try? FileManager.default.removeItem(at: file)
       PrivateFile.make(file.path)
       let target = try SQLiteConnection(path: file.path)

@@ -114,7 +114,7 @@ extension NSManagedObjectContext {
     }
   }
 
-  /// Those of the keys that have rows in the stores.
+  /// The keys that have rows in the stores.
   private func storedKeys(_ keys: [ObjectKey]) throws -> Set<ObjectKey> {
     var result: Set<ObjectKey> = []
     let permanent = keys.filter { !$0.isTemporary }

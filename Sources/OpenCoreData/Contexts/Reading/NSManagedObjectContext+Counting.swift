@@ -89,7 +89,7 @@ extension NSManagedObjectContext {
     return count
   }
 
-  /// Those of some objects that match as the stores have them.
+  /// The keys of the objects whose stored rows match.
   func storedMatches(of keys: [ObjectKey], _ plan: FetchPlan) throws -> [ObjectKey] {
     var found: [ObjectKey] = []
     try eachPortion(of: keys, plan) { plan, binding in

@@ -53,7 +53,7 @@ extension NSManagedObjectContext {
       "An NSManagedObjectContext cannot delete objects in other contexts."
     )
     guard object.context === self, !object.state.contains(.deleted) else {
-      // What a delete rule has deleted, the app wants deleted as well.
+      // The app deletes an object that a delete rule has deleted before.
       deletedByCascade.remove(ObjectIdentifier(object))
       return
     }
@@ -162,7 +162,7 @@ extension NSManagedObjectContext {
   private func postChanges() {
     var objects = touched
     touched = []
-    // Those that have left the context since, as by a look-up that found no row.
+    // Drops objects that have left the context since, as by a look-up that found no row.
     objects.removeAll { !$0.state.contains(.touched) }
     undoRecorder?.record(objects)
     defer {
@@ -174,11 +174,11 @@ extension NSManagedObjectContext {
     changes.inserted.reserveCapacity(min(objects.count, inserted.count))
     for object in objects {
       let state = object.state
-      // One that left the context and came back is in the list twice.
+      // An object that left the context and came back is in the list twice.
       guard state.contains(.touched) else { continue }
       object.state.remove([.touched, .touchedInsert, .touchedDelete, .touchedRefresh])
       if state.contains(.touchedDelete) {
-        // Also one that was inserted in this turn: observers count on either set to see each object.
+        // An object that was inserted in this turn is included: observers count on either set to see each object.
         changes.deleted.append(object)
       } else if state.contains(.touchedInsert) {
         changes.inserted.append(object)

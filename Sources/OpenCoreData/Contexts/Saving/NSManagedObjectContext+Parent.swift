@@ -24,7 +24,7 @@ extension NSManagedObjectContext {
         for object in edited {
           guard let target = parent.ownObject(object.key) else { continue }
           prepare(target, for: object, cleared) { parent.ownObject($0.key) }
-          // What the parent has deleted itself, or has no row of, takes no changes.
+          // An object that the parent has deleted itself, or has no row of, takes no changes.
           guard !target.state.contains(.deleted) else { continue }
           own[ObjectIdentifier(object)] = target
         }
@@ -73,8 +73,8 @@ extension NSManagedObjectContext {
 
   /// Deletes the parent's objects of those that are deleted here.
   ///
-  /// What a rule has deleted here counts as deleted by a rule there too, and comes back with its owner
-  /// if a merge policy revokes that deletion.
+  /// An object that a rule has deleted here counts as deleted by a rule there too, and comes back with
+  /// its owner if a merge policy revokes that deletion.
   private func deleteObjects(of parent: NSManagedObjectContext) {
     var cascaded: [NSManagedObject] = []
     for object in deleted.objects where !object.state.contains(.vanished) {

@@ -83,7 +83,7 @@ extension NSManagedObjectContext {
     for object in objects {
       for (index, link) in object.template.toOnes.enumerated() {
         guard let destination = object.toOne(at: index), !destination.state.contains(.inserted),
-          // What this save deletes is left to its delete rules.
+          // Objects that this save deletes are left to its delete rules.
           destination.state.isDisjoint(with: .deleted) || destination.state.contains(.vanished)
         else { continue }
         if let row = found[ObjectIdentifier(destination)], !destination.state.contains(.vanished) {

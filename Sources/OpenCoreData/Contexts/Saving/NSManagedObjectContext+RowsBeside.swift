@@ -1,6 +1,6 @@
 import Foundation
 
-/// Rows that a save changes beside those of its own objects.
+/// Rows that a save changes indirectly, besides the rows of its own objects.
 ///
 /// They referred to a row that the save deletes, or have derived attributes that its triggers compute. A
 /// context that does not learn of them conflicts with its own coordinator at its next save.

@@ -44,7 +44,7 @@ extension NSManagedObjectContext {
     scheduleTurn()
   }
 
-  /// Those of the objects that are gone: another context may have deleted them since.
+  /// The objects that are gone: another context may have deleted them since.
   func lost(among objects: [NSManagedObject]) -> Set<ObjectIdentifier> {
     var gone: Set<ObjectIdentifier> = []
     var stored: [NSManagedObject] = []
@@ -62,7 +62,7 @@ extension NSManagedObjectContext {
         gone.insert(ObjectIdentifier(object))
       }
     } catch {
-      // What could not be read may be there.
+      // Objects that could not be read may exist.
       couldNotRead("look for the members of a relationship", error)
     }
     return gone

@@ -121,7 +121,7 @@ final class UndoRecorder {
       }
     }
     for object in objects {
-      // Of a fault too: its to-manys may have been changed from the other side.
+      // A fault has an image too: its to-manys may have been changed from the other side.
       images[ObjectIdentifier(object)] = object.isPending ? Image(object) : nil
     }
   }

@@ -43,7 +43,7 @@ final class UndoStep {
 
   var inserted: [NSManagedObject] = []
   var deleted: [NSManagedObject] = []
-  /// Those of the deleted objects that the rule of another one has deleted.
+  /// The deleted objects that a delete rule of another object has deleted.
   var cascaded: Set<ObjectIdentifier> = []
   var changes: [Change] = []
   private var holders: UndoHolders?
@@ -131,7 +131,7 @@ extension NSManagedObject {
     do {
       if case .absent = try context.row(for: destination) { return false }
     } catch {
-      // What could not be read may be there.
+      // An object that could not be read may exist.
       context.couldNotRead("look for '\(destination.objectID)'", error)
     }
     return true

@@ -16,7 +16,7 @@ final class FetchedResults: @unchecked Sendable {
       knownSections = nil
     }
   }
-  /// What `sections` gave for this list.
+  /// The sections of this list, if `sections` was read.
   private var knownSections: [FetchedResultsSectionInfo]?
   /// The version of the list; 0 before the first.
   private(set) var version = 0

@@ -4,7 +4,7 @@ import WatershedSQLite
 struct EntityFeed {
   let source: EntityTable
   let destination: EntityTable
-  /// By column of the destination; a column without a source is NULL.
+  /// The source of each column of the destination; a column without a source is NULL.
   private(set) var columns: [String: ColumnSource] = [:]
   /// Required attributes without a source, or whose source may have been nil.
   private(set) var demands: [(attribute: String, column: String)] = []

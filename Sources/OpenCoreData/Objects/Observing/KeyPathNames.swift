@@ -6,7 +6,7 @@ import Foundation
 /// class's own is read through the key path, and its layout notes the names that the accessors
 /// ask for. That works for every way of writing accessors, as all of them go through the layout.
 package enum KeyPathNames {
-  /// What was found for each key path; nil for one that leads over no property of the model.
+  /// The names that were found for each key path; nil for a key path over a property that no model has.
   private final class Known: @unchecked Sendable {
     // Sendable: read and written under the lock; key paths are immutable.
     private let lock = NSLock()

@@ -16,7 +16,7 @@ enum GeneratedTables {
   }
 }
 
-/// What is collected for each class at its first lookup.
+/// Values that are collected for each class at its first lookup.
 final class ClassTable<Value>: @unchecked Sendable {
   // Sendable: read and written under the lock; the values are of constant tables.
   private let lock = NSLock()

@@ -151,7 +151,7 @@ extension NSManagedObject {
 }
 
 extension ManagedNamedMembers {
-  /// Those of the properties that are in a model too.
+  /// The named properties that are also properties of the model.
   func accessors(of layout: EntityLayout) -> [String: Property] {
     properties.filter { name, _ in
       layout.slot(named: name) != nil || layout.composite(named: name) != nil

@@ -29,7 +29,7 @@ public protocol ManagedOptionalValue {
 protocol RowScalar: ManagedValue, ManagedOptionalValue {
   init?(row: RowValue)
   var row: RowValue { get }
-  /// What a property without a value reads as when its type is not optional.
+  /// The value that a property without a value is read as, if its type is not optional.
   static var none: Self { get }
 }
 

@@ -129,7 +129,7 @@ extension NSManagedObject {
     if slot.isTransient {
       values[index] = .null
     } else {
-      // What cannot be encoded is reported by validation, when it is about to be saved.
+      // Validation reports a value that cannot be encoded, when it is about to be saved.
       values[index] = value.flatMap { TransformableCoding.encode($0, of: slot) } ?? .null
     }
   }

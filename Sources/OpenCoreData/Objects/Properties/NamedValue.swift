@@ -6,7 +6,7 @@ enum NamedValue {
   /// is its raw value.
   static func boxed(_ value: Any?) -> Any? {
     guard let value = flattened(value) else { return nil }
-    // By class: a cast of a number to an object succeeds.
+    // The class decides, as a cast of a number to an object succeeds.
     if type(of: value) is AnyObject.Type { return value }
     switch value {
     case let value as Decimal: return NSDecimalNumber(decimal: value)

@@ -1,6 +1,6 @@
 import Foundation
 
-/// What an accessor of the app's own does to a relationship between `willChangeValue(forKey:)` and
+/// The changes of a relationship by an accessor of the app's own, between `willChangeValue(forKey:)` and
 /// `didChangeValue(forKey:)`.
 ///
 /// Such an accessor changes the primitive value of one side. The announcement of the change then keeps

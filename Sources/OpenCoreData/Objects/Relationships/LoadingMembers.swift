@@ -78,7 +78,7 @@ extension NSManagedObject {
     }
   }
 
-  /// Changes that the store has by now are no change of the turn in which they are found there.
+  /// Excludes from the undo of this turn the member changes that the store already contains.
   final func forgetForUndo(_ settled: ToManyChanges, at index: Int) {
     if !settled.isEmpty { context?.undoRecorder?.forget(settled, of: self, at: index) }
   }

@@ -46,8 +46,8 @@ final class ToManyStorage {
     var order: [NSManagedObject] = []
     /// Whether the store may have changed since the changes were made.
     ///
-    /// What was added here may be stored by now, and what was removed may be gone. Loading the members
-    /// decides it.
+    /// Added members may be stored by now, and removed members may be gone. Loading the members decides
+    /// it.
     var mayBeStored = false
 
     var isEmpty: Bool { added.isEmpty && removed.isEmpty }

@@ -216,9 +216,9 @@ extension NSManagedObject {
 
   // MARK: Values
 
-  /// By row index: attributes, then the references of to-ones.
+  /// The values by row index: attributes, then the references of to-ones.
   ///
-  /// Empty while the snapshot has them: they are taken apart at the first change.
+  /// Empty while the snapshot has them; the first change unpacks them from it.
   final var ownValues: [RowValue] {
     get {
       if let body = knownBody {

@@ -65,7 +65,7 @@ struct ObjectBody {
 
 /// The memory of an object that was changed.
 struct ObjectWork {
-  /// By row index; empty while the values are those of the snapshot or the entity's defaults.
+  /// The values by row index; empty while they are those of the snapshot or the entity's defaults.
   var ownValues: [RowValue] = []
   /// The objects behind transformable and untyped attributes.
   var objectValues: [Int: Any]?
@@ -107,7 +107,7 @@ struct ObjectWord {
     bits = UInt(magnitude) << 32 | UInt(state.rawValue) << 16 | UInt(shared.number) << 1 | 1
   }
 
-  /// Of an object that was just made; the number must be above 0.
+  /// Makes a word for an object that was just made; the number must be above 0.
   @inline(__always)
   init?(sharedNumber: Int, magnitude: Int64) {
     guard magnitude >= 0, magnitude <= Int64(UInt32.max) else { return nil }
@@ -117,7 +117,7 @@ struct ObjectWord {
   @inline(__always)
   var isCompact: Bool { bits & 1 != 0 }
 
-  /// Of an even word.
+  /// The body that an even word points to.
   @inline(__always)
   var body: UnsafeMutablePointer<ObjectBody> {
     guard let body = UnsafeMutablePointer<ObjectBody>(bitPattern: bits) else {
@@ -136,7 +136,7 @@ struct ObjectWord {
     get {
       isCompact ? ObjectState(rawValue: UInt16(truncatingIfNeeded: bits >> 16)) : body.pointee.state
     }
-    /// Of an odd word.
+    /// Sets the state bits of an odd word.
     set { bits = bits & ~(0xFFFF << 16) | UInt(newValue.rawValue) << 16 }
   }
 

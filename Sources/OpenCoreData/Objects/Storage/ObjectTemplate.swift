@@ -1,7 +1,7 @@
 import Foundation
 import Synchronization
 
-/// What all objects of one entity share: layout, class, defaults, and how relationships answer.
+/// The data that all objects of one entity share: layout, class, defaults, and how relationships are read.
 final class ObjectTemplate: @unchecked Sendable {
   // Sendable: immutable once made.
 

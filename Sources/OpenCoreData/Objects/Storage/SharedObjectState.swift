@@ -148,7 +148,7 @@ final class SharedStateTable: @unchecked Sendable {
   }
 }
 
-/// The sharedStates of one context.
+/// The shared states of one context.
 struct ContextSharedStates {
   private(set) var all: [SharedObjectState] = []
   /// The shared states that were looked up last, by the last bits of the entity's number.
@@ -157,7 +157,7 @@ struct ContextSharedStates {
   /// A power of two; most models have fewer entities.
   private static let recentCount = 64
 
-  /// Of objects that have a row.
+  /// The shared state of an entity's objects that have a row in a store; nil if it is not among the recent ones.
   @inline(__always)
   func stored(_ entityNumber: Int32, _ binding: StoreBinding) -> Unmanaged<SharedObjectState>? {
     let shared = recent[Int(entityNumber) & (Self.recentCount - 1)]

@@ -1,6 +1,6 @@
 import Foundation
 
-/// What saving an object of an entity checks, compiled once.
+/// The checks of a save of an entity's objects, compiled once.
 struct ValidationPlan: @unchecked Sendable {
   // Sendable: immutable, and predicates are only evaluated.
 
@@ -46,7 +46,7 @@ struct ValidationPlan: @unchecked Sendable {
     deniedToManys = layout.toManys.filter { $0.deleteRule == .denyDeleteRule }.map(\.index)
   }
 
-  /// What is checked of an attribute; nil where any value will do.
+  /// The check of an attribute; nil if every value is valid.
   func check(ofAttribute index: Int) -> AttributeCheck? {
     positions[index].map { attributes[$0] }
   }

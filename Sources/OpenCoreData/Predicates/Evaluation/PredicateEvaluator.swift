@@ -5,9 +5,9 @@ import Foundation
 ///
 /// `PredicateTree` says what nil and conflicting kinds mean; the SQL writer keeps to the same.
 package struct PredicateEvaluator {
-  /// What `$variables` stand for.
+  /// The values of `$variables`.
   package var variables: [String: Any?]
-  /// What `now()` is.
+  /// The clock of `now()`.
   package var clock: any EffectClock
 
   package init(variables: [String: Any?] = [:], clock: any EffectClock = Effects.live.clock) {
@@ -159,7 +159,7 @@ package struct PredicateEvaluator {
     }
   }
 
-  /// What an object with methods of its own answers, as it is; nil for any other object.
+  /// The unchanged result of a method of the object's own; nil for an object without such methods.
   private func answer(
     of object: Any?,
     _ selector: String,

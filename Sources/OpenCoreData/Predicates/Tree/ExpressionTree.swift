@@ -41,7 +41,7 @@ package indirect enum ExpressionTree: Sendable {
   }
 }
 
-/// What `UNION`, `INTERSECT` and `MINUS` do.
+/// The set operations `UNION`, `INTERSECT` and `MINUS`.
 package enum SetOperation: String, Sendable, Hashable {
   case union = "UNION"
   case intersect = "INTERSECT"

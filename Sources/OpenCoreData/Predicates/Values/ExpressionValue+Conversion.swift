@@ -38,7 +38,7 @@ extension ExpressionValue {
     case let type where type == Bool.self: self = (value as? Bool).map(Self.bool) ?? .null
     case let type where type == Date.self:
       self = (value as? Date).map { .date($0.timeIntervalSinceReferenceDate) } ?? .null
-    // By class: a cast to Float or Decimal succeeds for any number.
+    // The class decides, as a cast to Float or Decimal succeeds for any number.
     case is NSNumber.Type: self = (value as? NSNumber).map(Self.number) ?? .null
     default:
       self = Self.uncommon(value)

@@ -12,7 +12,7 @@ import Synchronization
 /// Rows that were read separately have the same bytes at the same address, so that comparing their
 /// values reads nothing.
 final class ExternalFile: Sendable {
-  /// What a file counts in the row cache: a page of memory.
+  /// The size of a file in the row cache's accounting: a page of memory.
   static let countedBytes = 4096
 
   private let path: String
@@ -69,7 +69,7 @@ final class ExternalFile: Sendable {
 
   // MARK: Sharing
 
-  /// What is at a path.
+  /// The contents of a path.
   enum Contents {
     /// The bytes of a small file.
     case data(Data)
@@ -91,7 +91,7 @@ final class ExternalFile: Sendable {
     }
 
     var byPath: [String: Entry] = [:]
-    /// By the addresses of mapped bytes.
+    /// The entries by the addresses of mapped bytes.
     var byAddress: [UInt: Entry] = [:]
 
     /// Removes the entries of an object that is being deallocated, unless a newer object has them.

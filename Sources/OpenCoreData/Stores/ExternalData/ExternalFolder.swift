@@ -7,7 +7,7 @@ import WatershedSQLite
 /// Its name has no extension, as in Core Data, so stores of one folder such as `Model.sqlite` and
 /// `Model.backup` share it. A file in it belongs to the store whose rows refer to it.
 struct ExternalFolder {
-  /// What of the folder belongs to the store alone.
+  /// The files of the folder that belong to the store alone.
   enum Share {
     /// No other store can use the folder.
     case everything
@@ -37,10 +37,10 @@ struct ExternalFolder {
     url.deletingLastPathComponent().appendingPathComponent("_REPLACED_DATA", isDirectory: true)
   }
 
-  /// What belongs to the store alone, as its rows are now.
+  /// The files that belong to the store alone, by its present rows.
   ///
-  /// Where the rows of a store cannot be read nothing does: a file too many costs disk space, and one too
-  /// few is a lost value.
+  /// If a store's rows cannot be read, no file is treated as this store's alone: a file too many costs
+  /// disk space, and one too few is a lost value.
   func share() throws -> Share {
     // Before the other stores are looked for: a store is there before its files.
     let names = try names()

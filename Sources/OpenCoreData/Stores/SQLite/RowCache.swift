@@ -154,7 +154,7 @@ package final class RowCache: Sendable {
 
   // MARK: Relationships
 
-  /// What the cache has of a relationship's members.
+  /// The extent to which the cache has a relationship's members.
   package enum Knowledge {
     case nothing
     /// Their references, but not the rows of all of them.
@@ -271,7 +271,7 @@ package final class RowCache: Sendable {
     var members: [(source: RowReference, index: Int, references: [RowReference])] = []
   }
 
-  /// What is cached, to be compared with the file.
+  /// The cached rows and relationships, to be compared with the file.
   var contents: Contents {
     state.withLock { state in
       var contents = Contents()

@@ -1,7 +1,7 @@
 import Foundation
 import WatershedSQLite
 
-/// What must hold of a store between two writes; the tests ask in random programs.
+/// Invariants of a store between two writes; the tests check them in random programs.
 extension SQLiteStore {
   /// The broken invariants, a sentence each, of the row cache and of the file.
   ///
@@ -65,7 +65,7 @@ extension SQLiteStore {
 
   /// A query that counts what breaks a rule, and the rule's sentence.
   private struct Rule {
-    /// What the counted rows are.
+    /// A description of the counted rows.
     let sentence: String
     let query: String
   }

@@ -35,7 +35,7 @@ package final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendabl
   /// Posts notifications, in the order of the commits.
   private let notices: Lane
   let commitOrder = CommitOrder()
-  /// What is known of other processes' commits.
+  /// The state of the watch for other processes' commits.
   let foreign = ForeignCommits()
   /// Whether the file still has the model with which the store was opened.
   let storedModel = StoredModelGuard()
@@ -256,7 +256,7 @@ package final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendabl
   /// Removes files that an earlier opening of the store could not remove.
   private func removeFilesLeftBehind() {
     guard !isInMemory, !isReadOnly else { return }
-    // What cannot be read now is left for the next opening.
+    // Files whose list cannot be read now are left for the next opening.
     let files = tryWriter { try replacedFiles.left(by: $0.connection) } ?? []
     abandon(files)
   }

@@ -17,7 +17,7 @@ final class StoreConnection {
   private var referrers: [[SQLiteStatement]?]
   private var links: [LinkKey: SQLiteStatement] = [:]
   private var destinations: [DestinationKey: DestinationStatement] = [:]
-  /// By the entity's index and the number of its to-many.
+  /// The statements by the entity's index and the number of its to-many.
   private var members: [[MembersStatement?]]
   /// The triggers of derived attributes report the rows here that they changed.
   private let affected = AffectedRows()
@@ -76,7 +76,7 @@ final class StoreConnection {
     return made
   }
 
-  /// What finds the rows that refer to deleted rows, in the order of the entity's referrers.
+  /// The statements that find the rows that refer to deleted rows, in the order of the entity's referrers.
   func referrers(_ entity: EntityTable) throws -> [SQLiteStatement] {
     if let kept = referrers[entity.index] { return kept }
     let made = try entity.referrers.map { try connection.makeStatement($0.select) }

@@ -1,6 +1,6 @@
 import Foundation
 
-/// What a derived attribute is computed from.
+/// The source of a derived attribute's value.
 enum Derivation: Hashable {
   /// `@count` of a to-many.
   case count(relationship: String)

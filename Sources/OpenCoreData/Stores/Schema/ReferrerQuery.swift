@@ -2,8 +2,8 @@
 package struct ReferrerQuery: Sendable {
   /// The to-one.
   let name: String
-  /// Whether a row that still refers to a deleted row is one that the save does not know of: the delete
-  /// rule would have deleted it or denied the deletion, or the row may not be without a destination.
+  /// Whether a row that still refers to a deleted row is a conflict: the delete rule is cascade or deny,
+  /// or the to-one is required.
   let isRequired: Bool
   /// Selects entity numbers and keys; it takes the keys of the rows that are led to, as a JSON array.
   let select: String

@@ -9,7 +9,7 @@ package final class StoreSchema: @unchecked Sendable {
 
   package let model: NSManagedObjectModel
   package let configuration: String?
-  /// By `Z_ENT`, ascending.
+  /// The entities in ascending order of `Z_ENT`.
   package let entities: [EntityTable]
   /// Sorted by their root entities' numbers.
   package let tables: [RootTable]
@@ -116,12 +116,12 @@ package final class EntityTable: @unchecked Sendable {
   /// The index in the schema's entities; statements are cached by it.
   package let index: Int
   package let table: String
-  /// By row index.
+  /// The columns by row index.
   package let columns: [SlotColumn]
   /// The numbers of the entity and of all its subentities.
   package let numbers: [Int32]
   package let isAbstract: Bool
-  /// By to-many index.
+  /// The links by to-many index.
   package internal(set) var links: [ToManyLink] = []
   /// The plan for a fetch of this entity and its subentities.
   package internal(set) var plan = ReadPlan.empty

@@ -28,8 +28,8 @@ extension SQLiteStore {
 
   /// Runs the body in one read transaction: all its reads see the same state.
   ///
-  /// What it reads is a basis for decisions about other data, such as the history: it throws if the
-  /// file was migrated, noticed or not.
+  /// The data that it reads decides about other data, such as the history: it throws if the file was
+  /// migrated, noticed or not.
   package func read<Result>(_ body: (StoreReader) throws -> Result) throws -> Result {
     try withReader { connection in
       let reader = StoreReader(store: self, reader: connection)

@@ -20,7 +20,7 @@ struct RecordExport {
     var zones = 0
     var records = 0
     var assets = 0
-    /// Of the assets.
+    /// The bytes of the assets.
     var bytes: Int64 = 0
     /// Shares, which are not exported.
     var shares = 0

@@ -28,7 +28,7 @@ extension SQLCommit {
 
   func writeDirectory() throws {
     if let write = batch.schema {
-      // Of two concurrent first schemas one is refused here; later ones are refused by the lock
+      // The second of two concurrent first schemas is refused here; later ones are refused by the lock
       // above.
       let isFirst = batch.expectedSchemaVersion?.version == 0
       try session.insert(

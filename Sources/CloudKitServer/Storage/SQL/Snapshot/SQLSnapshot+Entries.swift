@@ -198,7 +198,7 @@ struct UnknownDirectoryEntry: Error, CustomStringConvertible {
 /// The bytes of rows as quotas count them: a row costs its place in the table and the indexes however
 /// little it contains, so that no number of empty ones is free.
 private enum RowCost {
-  /// Of a record or a zone.
+  /// The cost of a record or a zone.
   static let record = 200
   static let other = 100
   /// The bytes of a record in SQL; one with a sharing state may have a short ID, which is a row of

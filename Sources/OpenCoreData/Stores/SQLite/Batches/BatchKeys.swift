@@ -69,7 +69,7 @@ struct BatchKeys {
 
   /// Stores the values that the history preserves, before their rows are deleted.
   ///
-  /// Of a value with external storage it preserves the value, not the column's bytes: these may name
+  /// For a value with external storage it stores the value, not the column's bytes: these may name
   /// a file, which is removed with the row.
   func keepTombstones(of entity: EntityTable, _ external: ExternalData) throws {
     let preserved = zip(tombstoneColumns, entity.history.preserved.map(\.rowIndex))

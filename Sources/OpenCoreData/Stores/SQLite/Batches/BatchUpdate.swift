@@ -110,7 +110,7 @@ struct BatchUpdate {
     try statement.run()
   }
 
-  /// What must not be of any row before it is updated.
+  /// A condition that no row may meet before it is updated.
   private struct Check {
     let violation: SQLFragment
     let code: Int
@@ -204,7 +204,7 @@ struct BatchUpdate {
     }
   }
 
-  /// What numbers that a type does not have compare as; fractions of whole numbers are cut off.
+  /// The comparisons that hold for numbers outside a type's range; fractions of whole numbers are cut off.
   private static func bounds(of type: NSAttributeType) -> [(comparison: String, code: Int)] {
     let (least, most) =
       switch type {

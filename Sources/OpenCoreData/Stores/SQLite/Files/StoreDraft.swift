@@ -58,7 +58,7 @@ struct StoreDraft {
     let folder = file.deletingLastPathComponent()
     FileSystem.removeDrafts(in: folder.path, of: file.lastPathComponent)
     FileSystem.removeDrafts(in: ExternalFolder(store: store).url.path)
-    // What cannot be listed or removed costs space and nothing else.
+    // A draft that cannot be listed or removed costs space and nothing else.
     guard let names = try? FileSystem.names(in: folder.path) else { return }
     for name in names where isLock(name, ofDraftFor: file.lastPathComponent) {
       let path = folder.appendingPathComponent(name).path
@@ -84,7 +84,7 @@ struct StoreDraft {
     return false
   }
 
-  /// What follows `.UUID-`; nil where a name does not begin so.
+  /// The part of a name after `.UUID-`; nil if the name does not begin so.
   private static func nameWithoutPrefix(_ name: Substring) -> Substring? {
     let length = 36
     guard name.first == ".", name.dropFirst(1 + length).first == "-",

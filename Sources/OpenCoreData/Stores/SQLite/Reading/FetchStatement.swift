@@ -95,7 +95,7 @@ struct FetchStatement {
 }
 
 extension EntityTable {
-  /// What a fetch reads: the whole hierarchy below the entity, or its own rows alone.
+  /// The plan of a fetch: the whole hierarchy below the entity, or its own rows alone.
   func plan(includingSubentities: Bool) -> ReadPlan {
     includingSubentities || !hasSubentities ? plan : ownPlan
   }
