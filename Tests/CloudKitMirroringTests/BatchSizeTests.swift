@@ -114,7 +114,7 @@ struct BatchSizeTests {
     }
   }
 
-  @Test("What is settled of a batch in doubt is in doubt before the rest is settled")
+  @Test("A partly settled batch in doubt records the settled part as doubtful")
   func doubtInPart() async throws {
     try await withBatchOfTwo { session, batch in
       try session.abandonInDoubt(batch, part: 0..<1)

@@ -105,7 +105,7 @@ import Testing
     }
   }
 
-  @Test("Of descriptions without options, only the container's own is mirrored")
+  @Test("Without options, only the container's own description is mirrored")
   func defaultDescription() throws {
     let model = BlogModel.make()
     let container = NSPersistentCloudKitContainer(name: "app", managedObjectModel: model)

@@ -22,7 +22,7 @@ extension ImportDecisionTests {
       $0.stillPending = ["title"]
     },
     ImportRule(
-      "Of a value that both changed, this device's is sent",
+      "This device's value is sent if both sides changed it",
       .edited(["title"]),
       base: ["title": "a"],
       server: ["title": "s"],
@@ -176,7 +176,7 @@ extension ImportDecisionTests {
       $0.recoveries = [ImportRecovery(.device, ["title"], .editedSinceOtherCopySent)]
     },
     ImportRule(
-      "What followed an earlier launch here wins over the value that the store had then",
+      "An edit after an earlier launch wins over the value that the store had at that launch",
       .neverSent(edited: ["title"]),
       base: ["title": "second"],
       server: ["title": "first"],
@@ -187,7 +187,7 @@ extension ImportDecisionTests {
       $0.recoveries = [ImportRecovery(.server, ["title"], .editedInEarlierLaunch)]
     },
     ImportRule(
-      "What this store has of a record of the same name wins, and the other value is kept",
+      "This store's value of a record of the same name wins, and the other value is kept",
       .neverSent(edited: ["title"]),
       base: nil,
       server: ["title": "s"],

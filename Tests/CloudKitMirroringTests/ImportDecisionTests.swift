@@ -138,7 +138,7 @@ struct ImportDecisionTests {
     return ImportDecision(incoming(rule, entity), local, edits: rule.known.unconfirmed)
   }
 
-  @Test("Each rule of an import", arguments: rules)
+  @Test("An import decides about a record as its rule in the table says", arguments: rules)
   func rule(_ rule: ImportRule) throws {
     let decision = try decide(rule)
     #expect(decision.merge.fromServer == rule.fromServer)

@@ -40,7 +40,7 @@ struct ManyDeletionsTests {
     try await phone.quit()
   }
 
-  @Test("None is forgotten where a restored server lacks the objects")
+  @Test("A sweep of a restored server remembers every deletion that was pending")
   func restoredServer() async throws {
     try await withWaitingDeletions { session in
       var position = SweepPosition()
@@ -49,7 +49,7 @@ struct ManyDeletionsTests {
     }
   }
 
-  @Test("None is forgotten where the zone is lost")
+  @Test("The loss of a zone leaves every pending deletion remembered")
   func lostZone() async throws {
     try await withWaitingDeletions { session in _ = try session.forgetZone() }
   }

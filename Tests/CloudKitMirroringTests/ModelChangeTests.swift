@@ -252,7 +252,7 @@ struct ModelChangeTests {
     for device in [phone, pad] { try await device.quit() }
   }
 
-  @Test("What a migration computed and made is exported, and a new default is not an edit")
+  @Test("Values and objects that a migration made are exported, and a new default is not an edit")
   func computedValues() async throws {
     let world = try await World(model: Self.model(1))
     let (old, pad) = (try await world.device("phone"), try await world.device("pad"))

@@ -90,7 +90,10 @@ struct RestoredCopyTests {
     for device in [phone, pad] { try await device.quit() }
   }
 
-  @Test("Its objects and links are those that were sent", arguments: Insertion.allCases)
+  @Test(
+    "The objects and links of a restored copy are those that the original sent",
+    arguments: Insertion.allCases
+  )
   func same(insertion: Insertion) async throws {
     try await with(insertion) { _, phone, pad in
       for device in [phone, pad] {
@@ -107,7 +110,7 @@ struct RestoredCopyTests {
     }
   }
 
-  @Test("Edits that were made since stand", arguments: Insertion.allCases)
+  @Test("Edits made after the copy survive its first import", arguments: Insertion.allCases)
   func edited(insertion: Insertion) async throws {
     try await with(
       insertion,
@@ -127,7 +130,7 @@ struct RestoredCopyTests {
   }
 
   @Test(
-    "A deletion since then is applied, and the object kept for recovery",
+    "A deletion made after the copy is applied, and the object is kept for recovery",
     arguments: Insertion.allCases
   )
   func deleted(insertion: Insertion) async throws {
@@ -164,7 +167,7 @@ struct RestoredCopyTests {
   }
 
   @Test(
-    "Its objects are those that were sent also under a newer version of the model",
+    "A restored copy's objects are those that were sent also under a newer version of the model",
     arguments: Insertion.allCases
   )
   func newerVersion(insertion: Insertion) async throws {
@@ -199,7 +202,7 @@ struct RestoredCopyTests {
     try await phone.quit()
   }
 
-  @Test("An object that is made in it is not one that was made in the original")
+  @Test("An object that is made in a restored copy is not one that was made in the original")
   func others() async throws {
     try await with(
       .mirrored,

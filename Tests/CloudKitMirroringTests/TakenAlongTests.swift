@@ -31,7 +31,7 @@ struct TakenAlongTests {
     try #require(device.container.storeMirrors.first).read { try $0.recoveredEdits() }
   }
 
-  @Test("What the deletion of an owner takes along that it had not seen is in the recovery list")
+  @Test("An object that an owner's deletion takes along unseen is in the recovery list")
   func unseenMember() async throws {
     try await with { phone, pad in
       try pad.save { context in

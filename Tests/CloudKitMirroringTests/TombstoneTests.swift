@@ -30,7 +30,7 @@ struct TombstoneTests: SyncedPostTests {
     }
   }
 
-  @Test("What an imported deletion deletes too stays after its restoration elsewhere")
+  @Test("An object that an imported cascade deleted and another device restored is kept")
   func restoredElsewhere() async throws {
     try await with { phone, names in
       try phone.mirror.write(MirrorAuthor.importing) { session in

@@ -63,7 +63,7 @@ struct JSONBoundsTests {
   }
 
   @Test(
-    "What is no JSON is refused at its first error",
+    "Text that is no JSON is refused at its first error",
     arguments: [
       "", "{", "[", "}", "[1", "[1,]", "[,1]", "[1 2]", #"{"a"}"#, #"{"a":}"#, #"{"a":1,}"#,
       #"{a:1}"#, #"{"a":1 "b":2}"#, "tru", "nul", "-", "01", "1.", ".5", "1e", "+1", "[1]]", "1 1",

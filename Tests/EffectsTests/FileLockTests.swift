@@ -11,7 +11,7 @@ struct FileLockTests {
   let path = FileManager.default.temporaryDirectory
     .appendingPathComponent("FileLockTests-\(UUID().uuidString)").path
 
-  @Test("One holder at a time; the file stays when the lock goes")
+  @Test("A file lock is exclusive, and releasing it keeps the file")
   func exclusion() throws {
     var lock = try FileLock.make(path)
     #expect(lock != nil)

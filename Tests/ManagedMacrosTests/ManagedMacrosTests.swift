@@ -149,7 +149,7 @@ struct MacroExpansionTests {
   }
 
   @Test(
-    "What cannot be managed is refused with a reason",
+    "A declaration that cannot be managed is refused with a reason",
     arguments: [
       ("@Managed let a: Int", "@Managed requires a var with one name"),
       ("@Managed var a = 1", "@Managed needs the type of 'a'"),

@@ -313,7 +313,7 @@ struct AdoptionTests {
   }
 
   @Test(
-    "What only a person can change is named with its line and a remedy",
+    "A change that only a person can make is named with its line and a remedy",
     arguments: [
       ("extension A {\n  override func b() {}\n}", "extension"),
       ("\nlet a = Bundle(for: A.self)", "Bundle.module"),

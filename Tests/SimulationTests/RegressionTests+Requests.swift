@@ -35,7 +35,7 @@ extension RegressionTests {
     try await play(plan)
   }
 
-  @Test("What goes with an owner whose deletion had not seen it is in a recovery list")
+  @Test("An object that is deleted with an owner, unseen by that deletion, is in a recovery list")
   func goneWithOwner() async throws {
     try await play(PlanGenerator.plan(seed: 1_795_881_556_349))
   }

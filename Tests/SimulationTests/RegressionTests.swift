@@ -185,7 +185,7 @@ struct RegressionTests {
   func backupBeforeName() async throws { try await play(Self.backupBeforeNamePlan) }
 
   @Test(
-    "What a restored backup has of an object that was edited or deleted since does not win",
+    "A restored backup's copy of an object that was edited or deleted since does not win",
     arguments: [true, false]
   )
   func backupBeforeNameAndChange(isDeleted: Bool) async throws {

@@ -89,7 +89,7 @@ struct ExecTests {
     }
   }
 
-  @Test("The server's folder is there for the command alone, and gone after it, a failed one too")
+  @Test("exec's temporary server folder is deleted after the command, also if it fails")
   func folder() async throws {
     try await withTemporaryFolder { folder in
       for code in [0, 37] {
@@ -194,7 +194,7 @@ struct ExecTests {
       ).finish()
       let own = plain.output.split(separator: "\n").count
       #expect(lines.count(where: { Int($0) != nil }) == own, "\(outcome.output)")
-      // Those that the program itself ignores or handles.
+      // The signals that the program itself ignores or handles.
       let expected = [SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGUSR1, SIGUSR2, SIGPIPE]
         .reduce(UInt64(0)) { $0 | 1 << UInt64($1 - 1) }
       for line in lines where line.hasPrefix("Sig") {

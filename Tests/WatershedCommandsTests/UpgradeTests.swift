@@ -45,7 +45,7 @@ struct UpgradeTests {
     #expect(doctor.exitCode == 0, "\(doctor.output)")
   }
 
-  @Test("There is data of a release to open")
+  @Test("At least one released data folder is in the fixtures")
   func releases() {
     #expect(!Release.all.isEmpty)
   }

@@ -21,7 +21,7 @@ struct AccountNoticeTests {
     #expect(mails.first?.text.contains("198.51.100.7") == true)
   }
 
-  @Test("Of many changes of a kind the first five send a notice, and later one every five minutes")
+  @Test("The first five notices of a kind are sent, then one every five minutes")
   func manyNotices() async throws {
     let world = try await MailWorld()
     _ = try await world.server.person("ada")

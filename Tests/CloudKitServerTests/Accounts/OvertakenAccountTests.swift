@@ -109,7 +109,7 @@ struct OvertakenAccountTests {
     #expect(await !opens("secret"))
   }
 
-  @Test("Of two sign-ins at once that replace an old hash, both succeed")
+  @Test("Two concurrent sign-ins that replace an old hash both succeed")
   func renewedTwice() async throws {
     func secret(cost: PasswordCost) throws -> PasswordSecret {
       PasswordSecret(

@@ -110,7 +110,7 @@ struct PasswordTests {
     )
   }
 
-  @Test("Of two concurrent uses of a reset link one sets the password")
+  @Test("Only one of two concurrent uses of a reset link sets the password")
   func resetTwice() async throws {
     let server = try await TestServer()
     _ = try await server.person()

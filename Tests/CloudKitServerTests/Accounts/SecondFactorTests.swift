@@ -105,7 +105,7 @@ struct SecondFactorTests {
     #expect(await world.signIn(code: early).status == 401)
   }
 
-  @Test("Of concurrent uses of one code, one succeeds")
+  @Test("Only one of several concurrent uses of a code succeeds")
   func atOnce() async throws {
     let world = try await world()
     let code = world.code

@@ -29,7 +29,7 @@ struct SignInAttemptTests {
     )
   }
 
-  @Test("Of sixty concurrent sign-ins, no more passwords are checked than an account may fail")
+  @Test("Sixty concurrent sign-ins check no more passwords than an account may fail")
   func atOnce() async throws {
     let server = try await TestServer()
     _ = try await server.person()

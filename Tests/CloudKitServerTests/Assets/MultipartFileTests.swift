@@ -43,7 +43,7 @@ struct MultipartFileTests {
     }
   }
 
-  @Test("Of several parts the first is the file")
+  @Test("The first of several parts is the file")
   func firstPart() throws {
     let body = Self.form(Data("one".utf8)) + Self.form(Data("two".utf8))
     #expect(try read(body, pieces: 5) == Data("one".utf8))

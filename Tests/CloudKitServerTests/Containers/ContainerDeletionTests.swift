@@ -92,7 +92,7 @@ struct ContainerDeletionTests {
     #expect(try partitions(on: admin.server).isEmpty == false)
   }
 
-  @Test("Of a deleted container nothing is left, and another one is as it was")
+  @Test("Nothing of a deleted container is left, and another one is unchanged")
   func everything() async throws {
     let admin = try await administrator()
     let server = admin.server

@@ -348,7 +348,7 @@ struct ModifyRecordsTests {
     )
   }
 
-  @Test("Of two writers with one tag, exactly one succeeds each time")
+  @Test("Exactly one of two writers with one tag succeeds each time")
   func twoWriters() async throws {
     let person = try await world()
     var tag = try await person.save(.create, "r", ["n": .int64(0)]).recordChangeTag

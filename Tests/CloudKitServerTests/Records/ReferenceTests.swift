@@ -143,7 +143,7 @@ struct ReferenceTests {
     }
   }
 
-  @Test("Of a batch with too many referrers the last ones fail, or all if it is atomic")
+  @Test("The last referrers of a batch with too many fail, or all if it is atomic")
   func referrerLimitInBatch() async throws {
     let server = try await TestServer(limits: { $0.deleteSelfReferrers = 4 })
     let person = try await server.person()

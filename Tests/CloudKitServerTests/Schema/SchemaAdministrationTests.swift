@@ -31,7 +31,7 @@ struct SchemaAdministrationTests {
     }
   }
 
-  @Test("Each verb has the documented effect")
+  @Test("Validate, import, diff, promote, reset and the other verbs change a schema as documented")
   func verbs() async throws {
     let server = try await TestServer(administratorToken: "t")
     let file = "DEFINE SCHEMA CREATE ROLE r; RECORD TYPE Note (a INT64);"

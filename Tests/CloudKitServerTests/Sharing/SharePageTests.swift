@@ -23,7 +23,7 @@ struct SharePageTests {
     return String(html[start.upperBound...].prefix { $0 != "\"" })
   }
 
-  @Test("Without a sign-in it reveals nothing of a private share")
+  @Test("The share page shows an anonymous visitor nothing of a private share")
   func closed() async throws {
     let tree = try await SharedTree(accepts: false)
     let (response, html) = await page(tree)

@@ -28,7 +28,7 @@ struct CommitQueueTests {
   }
 
   @Test(
-    "Of batches decided on the same state one is written, and the others change nothing"
+    "Only one of several batches decided on the same state is written"
   )
   func expectations() async throws {
     try await withTemporaryFolder { folder in

@@ -44,7 +44,7 @@ struct SeveralServersTests {
     }
   }
 
-  @Test("Of two servers that create the same public record, one succeeds")
+  @Test("Only one of two servers that create the same public record succeeds")
   func compareAndSet() async throws {
     try await servers(2) { servers, _ in
       var people = [try await servers[0].person(), try await servers[0].person()]

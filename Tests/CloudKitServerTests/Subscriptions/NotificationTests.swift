@@ -198,7 +198,7 @@ struct NotificationTests {
     #expect(seen == [[0, 0], [2, 0], [0, 1]])
   }
 
-  @Test("Of several operations on one subscription in a request, the last one wins")
+  @Test("The last of several operations on one subscription in a request wins")
   func lastOperation() async throws {
     let person = try await TestServer().person()
     func operation(

@@ -281,7 +281,7 @@ struct MergeReadingTests {
     #expect(read.isEmpty)
   }
 
-  @Test("Of rows without owners only the references are read, in portions")
+  @Test("Only the references of rows without owners are read, in portions")
   func rowsWithoutOwners() async throws {
     let result = await #expect(
       processExitsWith: .success,

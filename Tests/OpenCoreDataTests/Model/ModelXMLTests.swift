@@ -471,7 +471,7 @@ struct ModelXMLTests {
     #expect((attribute.defaultValue as? NSNumber)?.doubleValue == expected)
   }
 
-  @Test("A limit that an earlier type left behind limits nothing")
+  @Test("A validation limit left over from a former attribute type is ignored")
   func leftoverLimit() throws {
     let xml =
       "<model><entity name=\"A\"><attribute name=\"a\" attributeType=\"Integer 32\" "

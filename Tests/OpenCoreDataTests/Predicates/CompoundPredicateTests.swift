@@ -7,7 +7,7 @@ struct CompoundPredicateTests {
   private let first = NSPredicate(format: "ANY tags.name == 'a'")
   private let second = NSPredicate(format: "rank > 2")
 
-  @Test("They have the format of their parts")
+  @Test("A compound predicate's format joins its subpredicates' formats")
   func format() {
     let both = NSCompoundPredicate(andPredicateWithSubpredicates: [first, second])
     #expect(both.description == #"ANY tags.name == "a" AND rank > 2"#)
@@ -19,7 +19,7 @@ struct CompoundPredicateTests {
     #expect(NSCompoundPredicate(notPredicateWithSubpredicate: second).description == "NOT rank > 2")
   }
 
-  @Test("They are equal where their parts are, and to parsed predicates")
+  @Test("Compound predicates with equal subpredicates are equal, to parsed ones too")
   func equality() {
     let both = NSCompoundPredicate(type: .and, subpredicates: [first, second])
     let same = NSCompoundPredicate(andPredicateWithSubpredicates: [first, second])

@@ -50,7 +50,7 @@ struct LargeValueReadingTests {
     }
   }
 
-  @Test("Of more files than may be mapped, the files stay while rows refer to them")
+  @Test("More files than may be mapped stay while rows refer to them")
   func manyFiles() throws {
     let album = try PhotoAlbum(photos: 4, byteCount: Self.byteCount)
     var effects = Effects.live

@@ -88,7 +88,7 @@ struct StoreInvariantTests {
   }
 
   @Test(
-    "What a statement breaks in the file is reported",
+    "A rule that a statement breaks in the file is reported",
     arguments: [
       ("DELETE FROM ZPERSON WHERE ZNAME = 'b'", "objects of Person are stored"),
       ("DELETE FROM ZPERSON WHERE ZNAME = 'b'", "name a row that is not there"),
