@@ -30,7 +30,7 @@ package final class ServerMetrics: Sendable {
     var running = 0
   }
 
-  /// In seconds.
+  /// The upper bounds of the buckets, in seconds.
   private static let bounds = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 60]
 
   private let state = Mutex(State())
@@ -138,7 +138,7 @@ package final class ServerMetrics: Sendable {
     ["# HELP \(name) \(help)", "# TYPE \(name) \(type)", "\(name) \(value)"]
   }
 
-  /// In bytes; nil if the system does not report it.
+  /// The resident memory in bytes; nil if the system does not report it.
   private static var residentMemory: Int? {
     guard let text = try? String(contentsOfFile: "/proc/self/statm", encoding: .utf8) else {
       return nil

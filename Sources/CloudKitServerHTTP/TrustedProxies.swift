@@ -34,7 +34,7 @@ package struct TrustedProxies: Hashable, Sendable {
       // Some proxies add the client's port, which differs for each connection.
       SenderAddress.withoutPort($0.trimmingCharacters(in: .whitespaces))
     }
-    // Only proxies: the farthest one is the client, for example of a health check.
+    // If all addresses are proxies', the farthest one is the client, for example of a health check.
     return seen.last { !contains($0) } ?? seen.first ?? peer
   }
 }

@@ -1,10 +1,10 @@
 /// Who may create an account.
 package enum RegistrationPolicy: String, Codable, Hashable, Sendable, CaseIterable {
-  /// Only administrators.
+  /// Only administrators create accounts.
   case closed
-  /// Users with an invitation.
+  /// Users with an invitation create an account.
   case invitation
-  /// Any user.
+  /// Any user creates an account.
   case open
 }
 

@@ -44,7 +44,7 @@ extension CloudKitService {
     var userName: String?
     var container: String
     var device: String?
-    /// Without a device: whether the token is valid for weeks.
+    /// Whether a token without a device is valid for weeks.
     var isKept: Bool?
   }
 

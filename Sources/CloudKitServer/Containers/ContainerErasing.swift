@@ -17,7 +17,7 @@ package struct ContainerContents: Codable, Hashable, Sendable {
   /// The accounts that have signed in to it.
   package var people = 0
   package var databases = 0
-  /// Without the records of the users themselves.
+  /// The number of records, without those of the users themselves.
   package var records: Int64 = 0
   /// The bytes that count against quotas: records, indexes and files.
   package var bytes: Int64 = 0

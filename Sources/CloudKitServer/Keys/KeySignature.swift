@@ -9,7 +9,7 @@ struct KeySignature: Sendable {
   static let signatureHeader = "x-apple-cloudkit-request-signaturev1"
 
   var keyID: String
-  /// As received: the signed message contains these characters.
+  /// The date as received: the signed message contains these characters.
   var dateText: String
   var date: Date
   var signature: P256.Signing.ECDSASignature

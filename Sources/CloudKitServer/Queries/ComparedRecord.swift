@@ -16,7 +16,7 @@ struct ComparedRecord {
   var computedFields: Int { words.count + values.count }
 
   private struct Values {
-    /// In the order of the field's list.
+    /// The values in the order of the field's list.
     var list: [Data]
     var members: Set<Data>
   }

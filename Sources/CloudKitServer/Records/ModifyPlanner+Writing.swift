@@ -22,7 +22,7 @@ extension ModifyPlanner {
     batch.records.reserveCapacity(saved.count + deleted.count)
     batch.madeRecords.reserveCapacity(saved.count)
     var zones: Set<ZoneNumber> = []
-    /// In the order of operations, then cascades, so that feeds list changes in that order.
+    // Records are written in the order of operations, then cascades, so that feeds list changes in that order.
     for key in orderedSaves() {
       guard let draft = saved[key] else { continue }
       var record = draft.stored

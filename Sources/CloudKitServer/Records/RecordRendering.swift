@@ -42,7 +42,7 @@ struct RecordRendering {
   var invitation: String?
   /// The credential to which URLs of files are bound.
   private let credential: IssuingCredential
-  /// As JSON, because every record of a reply repeats one of them.
+  /// The zones' IDs, encoded as JSON, because every record of a reply repeats one of them.
   private let zoneIDs: [ZoneNumber: Data]
 
   init(

@@ -120,6 +120,6 @@ extension RecordService {
     return found
   }
 
-  /// At a megabyte each they fit in memory besides the reply.
+  /// The records of one read: at a megabyte each they fit in memory besides the reply.
   private static let recordsPerRead = 50
 }

@@ -4,7 +4,7 @@ import Foundation
 
 /// The largest body of a request: by its route, and less without credentials.
 extension CloudKitService {
-  /// In bytes; `request` needs no body yet.
+  /// The limit in bytes; `request` needs no body yet.
   ///
   /// A token is not looked up here: this runs before the body has come, and on a thread that must not
   /// wait. A body beyond the limit without credentials is read only after `refusalBeforeBody(of:)` has

@@ -48,7 +48,7 @@ package enum LastBackup {
     try PrivateFile.write(Data("\(now)\n".utf8), to: folder.appendingPathComponent(fileName))
   }
 
-  /// In milliseconds since 1970; nil if none was made.
+  /// The time of the last backup in milliseconds since 1970; nil if none was made.
   package static func time(in folder: URL) -> Int64? {
     let file = folder.appendingPathComponent(fileName)
     guard let text = try? String(contentsOf: file, encoding: .utf8) else { return nil }

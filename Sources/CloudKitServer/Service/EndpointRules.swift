@@ -7,8 +7,8 @@ struct EndpointRules: Hashable, Sendable {
     case anyone
     /// Any caller for the public database; a signed-in user for the private and shared ones.
     case users
-    /// As `users`, and for the shared database also a visitor of a share that its owner opened to
-    /// everyone.
+    /// The callers of `users`, and for the shared database also a visitor of a share that its owner
+    /// opened to everyone.
     case usersAndVisitors
   }
 

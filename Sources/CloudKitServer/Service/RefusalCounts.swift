@@ -17,7 +17,7 @@ final class RefusalCounts: Sendable {
     state.withLock { $0.items.merge(items, uniquingKeysWith: +) }
   }
 
-  /// In Prometheus' text format.
+  /// The counts in Prometheus' text format.
   var metricsText: String {
     let state = state.withLock { $0 }
     var lines = MetricLines()

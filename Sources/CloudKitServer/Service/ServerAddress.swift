@@ -11,7 +11,7 @@ final class ServerAddress: Sendable {
     self.url = url
   }
 
-  /// Without a trailing slash.
+  /// The server's URL, without a trailing slash.
   var url: String {
     get { text.withLock { $0 } }
     set { text.withLock { $0 = newValue.hasSuffix("/") ? String(newValue.dropLast()) : newValue } }

@@ -52,7 +52,7 @@ struct AccessRequests: Codable, Hashable, Sendable {
 
   /// Whether anyone with the link may request access.
   var isOpen = false
-  /// In the order of their requests.
+  /// The requesters in the order of their requests.
   var requesters: [Requester] = []
   var blocked: [Requester] = []
 

@@ -123,7 +123,7 @@ extension CloudKitService {
     return page.response()
   }
 
-  /// As `records/request-access`, with one reply for every case.
+  /// Requests access like `records/request-access`, with one reply for every case.
   private func ask(
     _ person: Principal,
     _ guid: StoredShortGUID,

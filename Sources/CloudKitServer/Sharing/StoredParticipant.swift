@@ -77,7 +77,7 @@ struct SharePerson: Hashable, Sendable {
   var user: String
   /// Nil if none is verified.
   var emailAddress: String?
-  /// In the format of `PhoneNumber`.
+  /// The number in the format of `PhoneNumber`.
   var phoneNumber: String?
   var names: NameComponents?
   /// Whether other users find them by an address or a number.

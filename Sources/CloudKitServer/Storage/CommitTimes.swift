@@ -11,7 +11,7 @@ final class CommitTimes: Sendable {
     var repeated = 0
   }
 
-  /// In seconds.
+  /// The upper bounds of the buckets, in seconds.
   private static let bounds = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 
   private let state = Mutex(State())
@@ -25,7 +25,7 @@ final class CommitTimes: Sendable {
 
   func repeated() { state.withLock { $0.repeated += 1 } }
 
-  /// In Prometheus' text format.
+  /// The durations in Prometheus' text format.
   var metricsText: String {
     let state = state.withLock { $0 }
     let name = "watershed_commit_duration_seconds"

@@ -239,7 +239,7 @@ package final class DeviceService: Sendable {
     hub.note(device)
     if hub.isFirstListening(of: digest) {
       try remind(device)
-      // Only now: if the storage did not respond, it is read again with the next poll.
+      // Noted after the read: if the storage did not respond, it is read again with the next poll.
       hub.noteListening(of: digest)
     }
     return digest

@@ -84,7 +84,7 @@ final class NotificationHub: Sendable {
 
   private let state = Mutex(State())
   private let effects: Effects
-  /// In seconds.
+  /// The seconds that a wait lasts.
   private let timeout: Double
   private let deviceLimit: Int
   /// Waits of one device at a time.

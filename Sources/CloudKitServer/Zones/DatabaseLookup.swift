@@ -70,7 +70,7 @@ struct DatabaseLookup: Sendable {
     return target
   }
 
-  /// As `target`, for zones that may have different owners.
+  /// Resolves zones that may have different owners; see `target`.
   func targets(
     of zones: [ZoneID],
     _ context: RequestContext,

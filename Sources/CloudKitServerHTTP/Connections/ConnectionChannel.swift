@@ -39,7 +39,7 @@ struct ConnectionChannel: ServerChildChannel {
   /// The handler serves it; `OpenConnections` records when it has ended.
   func handle(value: Value, logger: Logger) async {}
 
-  /// In bytes, of one header field and of all.
+  /// The largest size in bytes of one header field and of all.
   ///
   /// A head of more than a few kilobytes takes its place in the budget of bodies once it is complete
   /// (`Exchange.hold`).

@@ -48,7 +48,7 @@ package struct S3AssetStore: AssetStore {
 
   static let partSize = 8 * 1_048_576
   private static let silence = TimeAmount.seconds(60)
-  /// In bytes; a page of a list has a thousand names.
+  /// The largest response in bytes; a page of a list has a thousand names.
   private static let largestAnswer = 4 * 1_048_576
 
   let settings: Settings

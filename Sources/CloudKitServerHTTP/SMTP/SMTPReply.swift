@@ -22,7 +22,7 @@ struct SMTPReplyReader {
   /// The server sent something that is no reply.
   struct Malformed: Error, Hashable {}
 
-  /// In bytes: RFC 5321, 4.5.3.1.5 allows 512; some servers write more.
+  /// The longest line in bytes: RFC 5321, 4.5.3.1.5 allows 512; some servers write more.
   private static let lineLimit = 4096
   /// The lines of one reply: more than the extensions of any known server.
   private static let countLimit = 128

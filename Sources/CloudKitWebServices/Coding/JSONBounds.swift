@@ -97,7 +97,7 @@ private struct JSONSurvey {
   private var frames: [Frame] = []
   private var sums: [String: Int] = [:]
 
-  /// As deep as `JSONDecoder` reads.
+  /// The depth to which `JSONDecoder` reads.
   private static let depthLimit = 512
 
   init(_ bytes: UnsafeRawBufferPointer, _ bounds: JSONBounds) {

@@ -7,7 +7,7 @@ package struct QueryFilter: Codable, Hashable, Sendable {
   package var fieldName: String?
   package var systemFieldName: String?
   package var fieldValue: FieldValue?
-  /// In metres, for `NEAR`.
+  /// The distance in metres, for `NEAR`.
   package var distance: Double?
 
   package init(

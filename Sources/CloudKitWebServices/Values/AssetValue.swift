@@ -6,13 +6,13 @@ import Foundation
 /// URL.
 package struct AssetValue: Codable, Hashable, Sendable {
   package var fileChecksum: String?
-  /// In bytes.
+  /// The size in bytes.
   package var size: Int64?
   /// Proof of the upload, in requests.
   package var receipt: String?
   package var wrappingKey: String?
   package var referenceChecksum: String?
-  /// In replies; may contain the placeholder `${f}` for a file name.
+  /// The URL of the file, in replies; it may contain the placeholder `${f}` for a file name.
   package var downloadURL: String?
   /// The key of the bytes in the server's asset store; it is never on the wire.
   package var blob: String?

@@ -33,7 +33,7 @@ public final class CKQuerySubscription: CKSubscription, @unchecked Sendable {
     public static var firesOnRecordUpdate: CKQuerySubscription.Options { Self(rawValue: 2) }
     /// When a matching record is deleted.
     public static var firesOnRecordDeletion: CKQuerySubscription.Options { Self(rawValue: 4) }
-    /// Only once.
+    /// The subscription fires once at most.
     public static var firesOnce: CKQuerySubscription.Options { Self(rawValue: 8) }
 
     init(_ wire: Subscription) {

@@ -98,7 +98,7 @@ extension NSPersistentStoreCoordinator {
     _ options: [AnyHashable: Any]?
   ) throws {
     guard try FileSystem.size(of: url.path) > 0 else { return }
-    // Also where the destination may be destroyed: what its coordinator saves would be in no store.
+    // This is refused also where the destination may be destroyed: its coordinator's later saves would be in no store.
     // The store itself is open, so its own place is refused too.
     guard !OpenStoreFiles.shared.isOpen(url) else {
       throw StoreError(

@@ -17,7 +17,7 @@ package struct HistoryPosition: Hashable, Sendable {
 
   /// The condition for changes after a position; ``values`` are its values.
   ///
-  /// As a row value, so that the index of transactions begins at the position within a large transaction.
+  /// A comparison of row values, so that the index of transactions begins at the position within a large transaction.
   package static let condition = "(c.ZTRANSACTIONID, c.Z_PK) > (?, ?)"
 
   package var values: [SQLiteValue] {
@@ -28,7 +28,7 @@ package struct HistoryPosition: Hashable, Sendable {
 /// Some changes of the history, combined per row.
 package struct PendingHistory: Sendable {
   package var changes: [RowReference: PendingRowChange]
-  /// Where the next changes follow; nil if there are none.
+  /// The position after which the next changes follow; nil if there are none.
   package var end: HistoryPosition?
 }
 
@@ -42,7 +42,7 @@ extension HistoryReader {
     guard store.hasHistoryTables else { return PendingHistory(changes: [:]) }
     let excluded = authors.sorted()
     let marks = excluded.map { _ in "?" }.joined(separator: ", ")
-    // Without a sort, as the index of transactions has the changes of each in order: the limit ends the reading.
+    // The query has no sort, as the index of transactions has the changes of each in order: the limit ends the reading.
     let found = try connection.query(
       """
       \(Self.selection([])) WHERE \(HistoryPosition.condition) \

@@ -4,7 +4,7 @@ import WatershedSQLite
 /// The changes of one transaction, for its history.
 struct HistoryRecord {
   var inserted: [RowReference] = []
-  /// In the order of the first update.
+  /// The updates in the order of the first update of each object.
   private(set) var updated: [Update] = []
   /// The index of each row's update; created when a row may be updated again.
   private var places: [RowReference: Int]?

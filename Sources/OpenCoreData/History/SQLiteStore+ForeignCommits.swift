@@ -56,7 +56,7 @@ extension SQLiteStore {
     }
   }
 
-  /// With the writer held: empties the cache where another process has written since the last look.
+  /// Empties the cache if another process has written since the last look; the caller holds the writer.
   ///
   /// Throws if that was a migration to another model.
   func noticeForeignCommits(_ writer: StoreConnection) throws {

@@ -6,7 +6,7 @@ import Foundation
 /// say ".Class" for "the module that is being built". The modules of an app are not listed
 /// anywhere, but SwiftPM leaves a `<Package>_<Target>.resources` folder for each that has resources.
 package enum ManagedObjectClassResolver {
-  /// In the order in which they should be tried.
+  /// The candidates for the name of an entity's class, in the order in which they are tried.
   package static func candidates(for entity: NSEntityDescription) -> [String] {
     guard let raw = entity.rawClassName, !raw.isEmpty, raw != "NSManagedObject" else { return [] }
     return candidates(

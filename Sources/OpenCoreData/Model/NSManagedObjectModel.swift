@@ -23,7 +23,7 @@ open class NSManagedObjectModel: NSObject, NSCopying, @unchecked Sendable {
   package var cloudKitConfigurations: Set<String> = [] { willSet { requireEditable() } }
   /// Whether the whole model is marked "used with CloudKit".
   package var isUsedWithCloudKit = false { willSet { requireEditable() } }
-  /// Where the model was read from, for error messages.
+  /// The file that the model was read from, for error messages.
   package var sourceURL: URL?
   /// Whether the model is in use, so that nothing can be changed any more.
   package private(set) var isFrozen = false

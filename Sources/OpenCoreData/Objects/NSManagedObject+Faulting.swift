@@ -21,7 +21,7 @@ extension NSManagedObject {
   /// Takes a row's values, except those of properties with unsaved changes.
   final func take(_ row: Row) {
     if takeAsFirst(row) { return noteState() }
-    // Only what was taken apart can differ from a row.
+    // Only unpacked values can differ from a row.
     let differs =
       !state.contains(.fault)
       && (!changed.isEmpty || !ownValues.isEmpty && !template.transientIndexes.isEmpty)

@@ -83,7 +83,7 @@ extension NSManagedObject {
     }
   }
 
-  /// With the identifier's lock held.
+  /// Must be called with the identifier's lock held.
   private final func move(to shared: SharedObjectState, key: Int64) {
     let former = current.shared
     if !shared.isPermanent { _ = Unmanaged.passRetained(shared) }

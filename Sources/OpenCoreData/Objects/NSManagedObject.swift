@@ -1,9 +1,9 @@
 import Foundation
 import Synchronization
 
-/// Where a fetched object comes from; only contexts make one.
+/// The origin of a fetched object; only contexts make one.
 public struct ManagedObjectSeed {
-  // Not counted: the code that makes the object holds the shared state meanwhile.
+  // Unretained: the code that makes the object holds the shared state meanwhile.
   let shared: Unmanaged<SharedObjectState>
   let key: Int64
 

@@ -104,7 +104,7 @@ extension NSExpression.ExpressionType {
     case .evaluatedObject: self = .evaluatedObject
     case .variable: self = .variable
     case .keyPath(.evaluatedObject, _): self = .keyPath
-    // As with Apple: a key path on another operand is the function `valueForKeyPath:`.
+    // As in Apple's framework, a key path on another operand is the function `valueForKeyPath:`.
     case .keyPath, .function, .call: self = .function
     case .aggregate: self = .aggregate
     case .subquery: self = .subquery

@@ -89,7 +89,7 @@ package struct RowChanges {
   package struct Link {
     /// The relationship on the side of `source`.
     ///
-    /// Not retained, as a save has many links: a frozen model lives as long as the process.
+    /// The relationship, unretained, as a save has many links: a frozen model lives as long as the process.
     package unowned(unsafe) var relationship: NSRelationshipDescription
     package var source: RowReference
     package var destination: RowReference

@@ -148,8 +148,8 @@ extension Oracle {
 
   /// Whether the deletion of an owner may have taken an object along.
   ///
-  /// Not one that the object had left before, if the device that deleted the owner was the only one that
-  /// ever put the object there: wherever the deletion arrives, the object's new link does before.
+  /// An owner that the object had left before may not, if the device that deleted the owner was the only one that
+  /// ever put the object there: wherever the deletion arrives, the object's new link arrives before it.
   private func mayTakeAlong(_ owner: String, _ key: String) -> Bool {
     let asked = deletions[owner] ?? []
     // It went with an owner of its own, or was never sent.

@@ -19,7 +19,7 @@ struct ConfigurationSource {
 
   /// The resulting configuration, and all problems that were found.
   struct Examination {
-    /// Without the invalid values; nil if it could not be read.
+    /// The configuration without the invalid values; nil if it could not be read.
     var configuration: ServerConfiguration?
     /// The errors.
     var mistakes: [String] = []

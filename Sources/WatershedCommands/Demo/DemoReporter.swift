@@ -6,7 +6,7 @@ import Synchronization
 final class DemoReporter: Sendable {
   /// One line of the timeline.
   struct Event: Encodable {
-    /// In milliseconds since the demo began.
+    /// The time of the event, in milliseconds since the demo began.
     var at: Double
     /// The actor: a device, the server, or the demo itself.
     var who: String

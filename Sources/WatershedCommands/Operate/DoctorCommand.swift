@@ -174,7 +174,7 @@ struct DoctorCommand: AsyncParsableCommand {
     }
   }
 
-  /// In bytes; with less, a backup beside the data, or a day's writes, may not fit.
+  /// The free space in bytes below which a backup beside the data, or a day's writes, may not fit.
   private static let leastRoom: Int64 = 100_000_000
 
   private func room(_ path: String) -> Finding {

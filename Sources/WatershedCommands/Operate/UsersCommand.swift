@@ -89,7 +89,7 @@ struct UsersCommand: AsyncParsableCommand {
 
     private struct Added: Encodable {
       var userName: String
-      /// Only if it was generated here.
+      /// The password, if it was generated here.
       var password: String?
     }
 

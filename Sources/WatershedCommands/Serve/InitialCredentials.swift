@@ -9,7 +9,7 @@ struct InitialCredentials: Hashable, Sendable {
   /// An account for trying the server.
   struct Guest: Hashable, Sendable {
     var userName: String
-    /// Only at the first start: the server stores a hash of it.
+    /// The password, at the first start only: the server stores a hash of it.
     var password: String?
     /// Signs the account in without the page, so that the pasted lines work unchanged.
     var webAuthToken: String
@@ -20,7 +20,7 @@ struct InitialCredentials: Hashable, Sendable {
   var apiToken: String
   /// Nil in production, where there is no guest account.
   var guest: Guest?
-  /// In production, until the server has an administrator: the invitation to create that account.
+  /// The invitation to create the administrator's account; nil in development, and once the server has one.
   var invitation: String?
 
   /// Creates what is missing; for a brief banner, which would not show them, no account and no

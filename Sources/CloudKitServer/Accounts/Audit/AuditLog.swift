@@ -154,7 +154,7 @@ package final class AuditLog: Sendable {
     var looked = 0
     let end = query.since.map { Self.name(ofLinesAt: $0) }
     while looked < Self.linesPerCall {
-      // In the lane, after the lines that are still queued.
+      // The lane orders the read after the lines that are still queued.
       let range = DirectoryRange(.audit, after: after, isReversed: true, limit: query.size)
       let entries = try await writer.directoryLane.run { [storage] in
         try storage.read { try $0.entries(range) }

@@ -4,7 +4,7 @@ import Foundation
 
 /// The secret for an authenticator app; shown once.
 package struct SecondFactorOffer: Codable, Hashable, Sendable {
-  /// In base32, for typing.
+  /// The secret in base32, for typing.
   package var secret: String
   /// The same as a URL that apps open.
   package var address: String

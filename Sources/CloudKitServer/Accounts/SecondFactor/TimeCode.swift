@@ -6,7 +6,7 @@ import Foundation
 enum TimeCode {
   static let period: Int64 = 30
   static let digits = 6
-  /// In bytes: as many bits as SHA-1 has; RFC 4226 recommends them.
+  /// The length in bytes: as many bits as SHA-1 has, as RFC 4226 recommends.
   static let secretLength = 20
 
   /// The time step of a time.

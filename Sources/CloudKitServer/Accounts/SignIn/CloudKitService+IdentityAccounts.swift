@@ -15,7 +15,7 @@ extension CloudKitService {
       try snapshot.entry(identity.key).flatMap { try snapshot.account(id: $0.owner) }
     }
     var account = known
-    // Only an existing own account: none is created or linked in order to show or delete it.
+    // The page shows or deletes an existing account only: none is created or linked for that.
     if account == nil, attempt.purpose.isOfOwnAccount {
       throw AdministrationError(description: "You have no account here.")
     }

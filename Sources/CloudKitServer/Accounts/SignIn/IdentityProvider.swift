@@ -46,7 +46,7 @@ package struct ExternalIdentity: Hashable, Sendable {
   package var issuer: String
   /// The issuer never assigns it to another user.
   package var subject: String
-  /// Only if the issuer reports that it has verified it.
+  /// The address, if the issuer reports that it has verified it.
   package var emailAddress: String?
   package var userName: String?
   package var givenName: String?

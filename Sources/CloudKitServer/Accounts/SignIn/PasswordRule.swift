@@ -5,9 +5,9 @@ import Foundation
 /// NIST SP 800-63B requires a minimum length and a list of known passwords, and no mix of
 /// characters.
 package struct PasswordRule: Hashable, Sendable {
-  /// In characters: NIST requires eight, OWASP recommends ten without a second factor.
+  /// The minimum length in characters: NIST requires eight, OWASP recommends ten without a second factor.
   package var shortest = 10
-  /// Characters: beyond what a person types or a password manager makes.
+  /// The maximum length in characters, beyond what a user types or a password manager makes.
   ///
   /// Each may have eight bytes in UTF-8 on average.
   package var longest = 128

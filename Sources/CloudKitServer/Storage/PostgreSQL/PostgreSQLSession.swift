@@ -51,7 +51,7 @@ struct PostgreSQLSession: SQLSession {
     }
   }
 
-  /// With 16 columns 2,048 parameters; a statement allows 65,535.
+  /// The rows of one statement: 2,048 parameters for 16 columns; a statement allows 65,535.
   private static let largestInsertion = 128
 }
 

@@ -283,7 +283,7 @@ extension NSManagedObjectContext {
   /// The object of a row, a fault if it is not registered yet.
   @inline(__always)
   func object(for reference: RowReference, _ binding: StoreBinding) -> NSManagedObject? {
-    // Not retained: the context keeps its shared states.
+    // Unretained: the context keeps its shared states.
     sharedReference(of: reference.entityNumber, binding)?._withUnsafeGuaranteedRef { shared in
       registry.object(shared.word, reference.key) ?? makeFault(reference.key, in: shared)
     }

@@ -195,8 +195,8 @@ extension NSManagedObjectContext {
       object: self,
       userInfo: changes.userInfo(&sets)
     )
-    // Only now, so that the notification's handlers see them as deleted objects of this context. A
-    // handler may have inserted one of them again.
+    // The objects leave the context only now, so that the notification's handlers see them as its deleted
+    // objects. A handler may have inserted one of them again.
     for object in unsaved where object.context === self && object.state.contains(.deleted) {
       if object.state.contains(.touched) { self.touched.removeAll { $0 === object } }
       forgetDeleted(object)

@@ -112,7 +112,7 @@ extension NSManagedObjectContext {
     }
     for (index, link) in object.template.toManys.enumerated()
     where link.slot.deleteRule == .cascadeDeleteRule {
-      // Not loaded where an undo action has deleted the object: its rules were not applied again.
+      // The members are not loaded if an undo action has deleted the object: its rules were not applied again.
       found += object.loadedToMany(at: index).members.items
     }
     return found

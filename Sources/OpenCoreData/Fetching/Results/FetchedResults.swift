@@ -254,7 +254,7 @@ final class FetchedResults: @unchecked Sendable {
   var titleOfController: (String) -> String? = { _ in nil }
 
   func indexPath(of object: NSManagedObject) -> IndexPath? {
-    // Not through the property: looking an object up must not copy the list.
+    // The list is not read through the property: looking an object up must not copy it.
     guard var list else { return nil }
     return list.indexPath(of: object)
   }

@@ -2,7 +2,7 @@ import Foundation
 
 /// How a migration handles the objects of an entity.
 public enum NSEntityMappingType: UInt, Sendable, Hashable, CaseIterable {
-  /// Not specified: the handling follows from the mapping's other values.
+  /// The type is not specified: the handling follows from the mapping's other values.
   case undefinedEntityMappingType = 0
   /// A custom migration policy handles them.
   case customEntityMappingType = 1

@@ -28,7 +28,7 @@ open class NSMigrationManager: NSObject, @unchecked Sendable {
   public let destinationModel: NSManagedObjectModel
   /// Values that the app passes to its policies.
   open var userInfo: [AnyHashable: Any]? {
-    // Not stored itself: one statement of a policy may read and change it.
+    // The property is computed: one statement of a policy may read and change it.
     get { notes }
     set { notes = newValue }
   }

@@ -240,7 +240,7 @@ struct MetadataCopy {
         WHERE k.FNAME = ENTITY AND k.FPK = \(table).PK)
         """
       )
-      // In two steps: a unique index must not contain a new key and an equal old one.
+      // The keys are changed in two steps: a unique index must not contain a new key and an equal old one.
       try new.execute(
         """
         UPDATE \(table) SET PK = -k.PK - 1, ENTITY = k.NAME FROM temp.WSKEYS AS k \

@@ -79,7 +79,7 @@ struct ArchivableValues {
   }
 
   private mutating func orderedSet(_ set: NSOrderedSet) -> NSOrderedSet? {
-    // Not among the classes that every transformer allows.
+    // The class is not among those that every transformer allows.
     isOfValues = isOfValues && classes == nil
     return hashed(set.map { $0 }).map(NSOrderedSet.init(array:))
   }

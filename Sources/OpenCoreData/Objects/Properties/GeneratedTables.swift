@@ -1,6 +1,6 @@
 import Foundation
 
-/// Where the tables are that the build plugin writes.
+/// The place of the tables that the build plugin writes.
 enum GeneratedTables {
   /// The modules of a class and of those that it inherits from, nearest first.
   static func modules(of type: NSManagedObject.Type) -> [String] {

@@ -38,8 +38,8 @@ extension NSManagedObject {
     set { Value.setManagedValue(newValue, of: self, at: slot(named: property.key, property.cache)) }
   }
 
-  /// Not generic, and the accessors above are inlined, so that an access from another module is a
-  /// call of the type's own function.
+  /// The function is not generic, and the accessors above are inlined, so that an access from another
+  /// module is a call of the type's own function.
   @usableFromInline
   final func slot(named key: String, _ cache: SlotCache) -> ManagedSlot {
     if let slot = cache.slot(for: templateReference) { return ManagedSlot(kind: slot) }

@@ -242,7 +242,7 @@ extension NSManagedObject {
   private static func fetchedPlace(_ index: Int) -> Int { -1 - index }
 
   final func fetchedValue(at index: Int) -> Any? {
-    // As relationships, a fetched property keeps its value until the object is a fault again.
+    // Like a relationship, a fetched property keeps its value until the object is a fault again.
     let place = Self.fetchedPlace(index)
     if let known = objectValues?[place] { return known }
     guard let context, let request = template.layout.fetched[index].fetchRequest else {

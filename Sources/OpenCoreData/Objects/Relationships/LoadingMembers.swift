@@ -34,7 +34,7 @@ struct LoadingMembers {
     } else if memberClass != kind {
       memberClass = nil
     }
-    // Not `insert`, which returns the object, and retains it for that.
+    // `update` and not `insert`, which returns the object, and retains it for that.
     set?.update(with: object)
   }
 

@@ -1,4 +1,4 @@
-/// Where an object keeps the members of its to-manys; see ``ToManyMembers``.
+/// The storage of the members of an object's to-manys; see ``ToManyMembers``.
 extension NSManagedObject {
   /// The members of a relationship that was read and of which nothing else is known.
   @inline(__always)

@@ -17,7 +17,7 @@ extension NSManagedObject {
     if !toOneObjects.isEmpty { toOneObjects = [] }
     dropToManys()
     if objectValues != nil { objectValues = nil }
-    // In place: the array would be copied at the first value otherwise.
+    // The values are changed in place: otherwise the array would be copied at the first value.
     let defaults = template.defaults
     ownValues.withUnsafeMutableBufferPointer { values in
       for slot in values.indices { values[slot] = defaults[slot] }

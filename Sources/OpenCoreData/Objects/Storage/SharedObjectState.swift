@@ -7,7 +7,7 @@ import Synchronization
 final class SharedObjectState: @unchecked Sendable {
   // Sendable: all is constant but the context, which is used on its own lane.
 
-  // Not counted, for speed: the template lives as long as its frozen model, as long as the process.
+  // Unretained, for speed: the template lives as long as its frozen model, which is as long as the process.
   let templateReference: Unmanaged<ObjectTemplate>
   let binding: StoreBinding?
   /// The context's table of objects by key; an object removes itself when it is deallocated.
@@ -15,7 +15,7 @@ final class SharedObjectState: @unchecked Sendable {
   /// The number of the ``StoreBinding``; 0 for objects without a row.
   let store: Int32
   let entityNumber: Int32
-  // Not counted and not weak, for speed: the context clears it when it is deallocated.
+  // Unretained and not weak, for speed: the context clears it when it is deallocated.
   unowned(unsafe) private(set) var context: NSManagedObjectContext?
   /// Whether there is a context; reading it counts no reference.
   private(set) var hasContext: Bool

@@ -184,14 +184,14 @@ package enum PredicateFormatWriter {
     return string(value)
   }
 
-  /// Without a cast if parsing the number gives an equal one, as Apple always writes it.
+  /// The number without a cast, as Apple always writes it, if parsing it gives an equal one.
   private static func string(_ value: Decimal) -> String {
     let text = "\(value)"
     let isPlain = Int64(text) != nil || Double(text).map { "\($0)" == text } ?? false
     return isPlain ? text : cast(text, "NSDecimalNumber")
   }
 
-  /// With six fractional digits, as Apple writes it, and more only if they are significant.
+  /// The seconds with six fractional digits, as Apple writes them, and more only if they are significant.
   private static func seconds(_ value: Double) -> String {
     let text = String(format: "%.6f", value)
     return Double(text) == value ? text : "\(value)"

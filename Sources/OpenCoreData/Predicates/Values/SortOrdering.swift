@@ -14,7 +14,7 @@ import Foundation
 public enum SortOrdering: String, Sendable, Hashable, CaseIterable {
   /// Code point order, as `compare:`.
   case literal = "compare:"
-  /// As `caseInsensitiveCompare:`.
+  /// The order of `caseInsensitiveCompare:`.
   case caseInsensitive = "caseInsensitiveCompare:"
   /// Letters, then diacritics, then case, in place of `localizedCompare:`.
   case localized = "localizedCompare:"

@@ -84,7 +84,7 @@ struct ExternalFolder {
     .map { folder.appendingPathComponent($0) }
     .filter { file in
       guard file.deletingPathExtension().lastPathComponent == base else { return false }
-      // Not opened where it cannot be a store: closing a file drops the process's locks on it.
+      // A file that cannot be a store is not opened: closing it would drop the process's locks on it.
       guard case .file(let size) = try FileSystem.look(at: file.path) else { return false }
       return size >= Self.smallestStore
     }

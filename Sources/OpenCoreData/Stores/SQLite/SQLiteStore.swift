@@ -305,7 +305,7 @@ package final class SQLiteStore: NSPersistentStore, RowStore, @unchecked Sendabl
     for session in sessions { session.returnConnectionIfIdle() }
   }
 
-  /// In bytes; SQLite restarts a log after about half as much.
+  /// The size of the log in bytes; SQLite restarts a log after about half as much.
   private static let idleSessionLogLimit = 8 << 20
 
   var closedError: StoreError {

@@ -84,7 +84,7 @@ enum Derivation: Hashable {
     }
   }
 
-  /// Without case, accents and width, as sorting without regard to them needs it.
+  /// The text without case, accents and width, for sorting without regard to them.
   static func canonical(_ text: String) -> String {
     text.folding(
       options: [.caseInsensitive, .diacriticInsensitive, .widthInsensitive],

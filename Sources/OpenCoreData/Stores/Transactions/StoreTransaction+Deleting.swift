@@ -19,7 +19,7 @@ extension StoreTransaction {
 
   /// The row, and all rows that cascade rules delete with it.
   ///
-  /// Without recursion: a chain of cascades may be as long as the table.
+  /// Deletes without recursion: a chain of cascades may be as long as the table.
   private func cascade(
     from first: RowReference,
     _ willDelete: (Row) throws -> Void

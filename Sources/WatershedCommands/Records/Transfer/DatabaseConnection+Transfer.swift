@@ -6,7 +6,7 @@ import Foundation
 extension DatabaseConnection {
   /// Attempts of one call, each after the time that the server asked for.
   private static let attempts = 20
-  /// In seconds.
+  /// The longest wait between two attempts, in seconds.
   private static let longestWait = 60.0
 
   /// A call that is repeated while the server is busy.

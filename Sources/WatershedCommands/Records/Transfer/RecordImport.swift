@@ -36,7 +36,7 @@ struct RecordImport {
 
   /// CloudKit's limit for one request.
   private static let recordsInBatch = 200
-  /// In bytes of JSON; far below the limit of a request.
+  /// The size of a batch in bytes of JSON; far below the limit of a request.
   private static let bytesInBatch = 1_000_000
 
   init(_ connection: DatabaseConnection, from folder: RecordFolder, replaces: Bool) {

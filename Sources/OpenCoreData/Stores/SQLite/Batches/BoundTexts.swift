@@ -8,7 +8,7 @@ final class BoundTexts {
   private let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: capacity, alignment: 16)
   private var used = 0
 
-  /// In bytes; enough for a block of usual rows.
+  /// The capacity in bytes; enough for a block of usual rows.
   private static let capacity = 32 << 10
 
   deinit {

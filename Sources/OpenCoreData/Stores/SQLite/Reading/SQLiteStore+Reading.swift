@@ -1,7 +1,7 @@
 import Foundation
 import WatershedSQLite
 
-/// Where a read gets its connection from: the store lends one for each read, a context's session
+/// The source of a read's connection: the store lends one for each read, a context's session
 /// keeps one for several.
 protocol ReadSource {
   /// Whether one read transaction may serve several reads of the source.

@@ -10,7 +10,7 @@ struct WrittenRows {
 
   var count: Int { slots.count - gone.count }
 
-  /// Without the rows that were deleted later.
+  /// The written rows, without those that were deleted later.
   var rows: [Row] {
     gone.isEmpty ? slots : slots.indices.filter { !gone.contains($0) }.map { slots[$0] }
   }
