@@ -187,7 +187,7 @@ package enum CloudOutcome: Hashable, Sendable {
   /// The server asked to retry later.
   case later(seconds: Double?)
 
-  /// Whether it says what the server has of the record.
+  /// Whether the outcome shows the server's state of the record.
   var isConclusive: Bool {
     switch self {
     case .saved, .deleted, .conflict, .exists, .notFound: true

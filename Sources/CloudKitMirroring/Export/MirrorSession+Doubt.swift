@@ -43,7 +43,7 @@ extension MirrorSession {
     }
   }
 
-  /// Makes what is left of a batch pending again that another copy of the store has settled.
+  /// Makes the unsettled operations of a batch that another copy of the store has settled pending again.
   ///
   /// The feed was read to its end: an edge of the batch that it lists as deleted was created by the other
   /// copy, and deleted since.
@@ -52,8 +52,8 @@ extension MirrorSession {
     try abandon(batch)
   }
 
-  /// Notes that the server may have executed a batch that was abandoned: what it has of the records that the
-  /// batch was to create was sent by this store, and what was made again since may be deleted there.
+  /// Notes that the server may have executed a batch that was abandoned: a record that the batch was to create may
+  /// be on the server as this store sent it, and one that was made again since may be deleted there.
   package func noteDoubt(about batch: CloudBatch, in part: Range<Int>? = nil) throws {
     for operation in batch.operations[part ?? batch.operations.indices] {
       switch (operation.kind, operation.isEdge) {

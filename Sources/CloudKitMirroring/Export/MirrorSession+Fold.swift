@@ -132,7 +132,7 @@ extension MirrorSession {
       for property in fields.sorted() where entity.toOne(property)?.isOneToOne == false {
         try metadata.unpark(record: known.name, property: property)
       }
-      // The new edit may fix what the server refused.
+      // The new edit may fix the value that the server refused.
       known.parked = nil
       try metadata.update(known)
     }
@@ -194,7 +194,7 @@ extension MirrorSession {
   /// Marks the record and the edges of an object for deletion that this device's app has not deleted, as far as
   /// they were sent: a migration dropped it, or it went with another device's object.
   ///
-  /// It leaves no name behind: what another device sends under that name is imported.
+  /// Its name is not remembered: a record that another device sends under that name is imported.
   func forgetWithoutName(_ record: RecordMetadata, group: Int64) throws {
     let edges = try metadata.edges(touching: record.name)
     try forget(record, group: group)

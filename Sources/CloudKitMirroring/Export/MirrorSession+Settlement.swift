@@ -123,7 +123,7 @@ extension MirrorSession {
     switch outcome {
     case .saved(let tag, let stamps):
       if let imported = record.tag, imported != operation.tag, imported != tag {
-        // The reply is a kept one, and the feed is past what another device saved after it.
+        // The reply is a kept one: the import has since read a later version of the record, by another device.
         try metadata.keepUnreadable(
           record.name,
           reason: "The reply to its batch is older than the copy that was imported since."

@@ -46,8 +46,8 @@ extension StoreMirror {
     }
   }
 
-  /// Makes a batch again that another copy of the store has settled, after an import: deletions of its records
-  /// were applied, and what the server has of them is their base.
+  /// Replaces a batch that another copy of the store has settled, after an import: deletions of its records were
+  /// applied, and the server's copies of the others are their base.
   ///
   /// Returns why the batch is still postponed.
   func replaceSettledBatch(_ failure: CloudFailure) throws -> CloudFailure? {
@@ -104,7 +104,7 @@ extension StoreMirror {
     case .zoneMissing:
       try await checkAccount()
       try await checkAccountEpoch()
-      // The batch is forgotten with its zone, which may have had what it was to create.
+      // The batch is forgotten with its zone, which may have had the records that the batch was to create.
       try await recoverLostZone(cause: "A batch found no zone.")
       return false
     case .overQuota

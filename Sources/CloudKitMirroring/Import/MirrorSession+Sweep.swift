@@ -5,7 +5,7 @@ import WatershedSQLite
 /// The position of a sweep within the missing records and links, so that no step examines again what an earlier
 /// one has passed.
 package struct SweepPosition: Hashable, Sendable {
-  /// Whether the guard allows what is missing.
+  /// Whether the guard allows the number of missing records.
   var isAllowed = false
   /// The identifiers of the last record and link.
   var record: Int64 = 0

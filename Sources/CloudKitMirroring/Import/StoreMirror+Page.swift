@@ -82,7 +82,7 @@ extension StoreMirror {
   }
 
   /// Completes a page: at the end of the feed it settles one-to-ones, applies deletions and sweeps
-  /// what a re-read did not find; then it stores the token.
+  /// the records that a re-read did not return; then it stores the token.
   ///
   /// Returns false while more is left.
   private func end(

@@ -74,7 +74,9 @@ extension MirrorMetadata {
     return isUnsent || isLost
   }
 
-  /// No undo inserts the objects again; their names still show what another copy has sent.
+  /// Forgets the keys of these objects, as no undo inserts them again.
+  ///
+  /// Their names still identify records that another copy of the store has sent.
   package func forgetUnsentKeys() throws {
     try connection.run("UPDATE WSMIRROR_UNSENT SET PK = NULL")
   }

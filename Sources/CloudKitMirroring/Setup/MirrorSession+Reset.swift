@@ -46,7 +46,7 @@ extension MirrorSession {
     )
     // The zone that replaces it has no tombstones of this device.
     try metadata.forgetRemovedEdges()
-    // The lost zone may have had what the batch was to create.
+    // The lost zone may have had the records that the batch was to create.
     if let open { try noteDoubt(about: open) }
     try keepWaitingLinks()
     var zone = try metadata.zone(context.zone)
@@ -61,8 +61,8 @@ extension MirrorSession {
     return open?.files ?? []
   }
 
-  /// Leaves out of what is sent again the links that wait for their objects, and forgets the others, which
-  /// their objects have.
+  /// Excludes links that wait for their objects from the properties that are sent again, and forgets the other
+  /// parked links, which their objects have.
   ///
   /// A waiting link is nil here: it would be sent as removed.
   private func keepWaitingLinks() throws {
