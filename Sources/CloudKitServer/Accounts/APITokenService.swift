@@ -66,7 +66,7 @@ package final class APITokenService: Sendable {
       digest: TokenDigest.of(text),
       prefix: StoredAPIToken.prefix(of: text),
       sealed: isOwn ? try vault.seal(Data(text.utf8), for: Self.ownTokenPurpose) : nil,
-      container: container,
+      scope: APITokenScope(column: container),
       environment: environment,
       allowedOrigins: allowedOrigins,
       redirectURL: redirectURL
@@ -128,8 +128,9 @@ package final class APITokenService: Sendable {
     container: String?,
     environment: ContainerEnvironment
   ) async throws -> String {
+    let scope = APITokenScope(column: container)
     let known = try storage.read { try $0.apiTokens() }.filter {
-      $0.environment == environment && ($0.container == nil || $0.container == container)
+      $0.environment == environment && $0.scope.covers(scope)
         && $0.allowedOrigins.isEmpty && $0.redirectURL == nil
     }
     for token in known {

@@ -19,7 +19,7 @@ extension CloudKitService {
     try storage.read { try $0.apiTokens() }.map {
       APITokenDescription(
         prefix: $0.prefix,
-        container: $0.container,
+        container: $0.scope.column,
         environment: $0.environment,
         allowedOrigins: $0.allowedOrigins,
         redirectURL: $0.redirectURL

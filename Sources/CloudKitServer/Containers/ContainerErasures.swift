@@ -47,7 +47,7 @@ final class ContainerErasures: Sendable {
         try snapshot.user(container: container, account: OperatorIdentity.account) != nil
       return (
         max(try snapshot.userCount(container: container) - keys - (isOperated ? 1 : 0), 0),
-        try snapshot.apiTokens().count { $0.container == container }, keys
+        try snapshot.apiTokens().count { $0.scope == .container(container) }, keys
       )
     }
     found.databases = owned.count

@@ -174,9 +174,9 @@ extension CloudKitService {
     case .none: return false
     case .ofToken:
       guard let text = RequestTarget(request.path).query[WebServiceName.apiToken],
-        let token = try? apiTokens.token(text), !token.allowedOrigins.isEmpty
+        let token = try? apiTokens.token(text)
       else { return true }
-      return allows(origin, token)
+      return APITokenAdmission.Origin.restricted(origin).refused(by: token) == nil
     }
   }
 }

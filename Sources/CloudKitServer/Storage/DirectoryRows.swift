@@ -28,8 +28,7 @@ package struct StoredAPIToken: Hashable, Sendable {
   /// The token itself, sealed with a key that is not in the database; only for tokens that the
   /// server created for its own banner and commands.
   package var sealed: Data?
-  /// Nil: any container of the environment, created on first use.
-  package var container: String?
+  package var scope: APITokenScope
   package var environment: ContainerEnvironment
   /// Empty: pages of the server itself and, in development, of this machine.
   package var allowedOrigins: [String]

@@ -15,7 +15,12 @@ extension CloudKitService {
     let form = request.form
     let container = form["scope"] ?? ""
     let apiToken = try apiTokens.token(form["client_id"] ?? "")
-    guard let apiToken, apiToken.container == nil || apiToken.container == container else {
+    let admission = APITokenAdmission(
+      container: .requested(container),
+      environment: .both,
+      origin: .ofProgram
+    )
+    guard let apiToken, admission.admits(apiToken) else {
       return try refusal("invalid_client", "the client_id is no API token of the server")
     }
     guard NameRules.isContainerName(container, limits) else {

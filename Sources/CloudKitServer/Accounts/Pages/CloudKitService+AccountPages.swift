@@ -130,9 +130,14 @@ extension CloudKitService {
         within: bodyBounds[nil]
       )
       let apiToken = try apiTokens.token(target.query[WebServiceName.apiToken] ?? "")
-      guard let apiToken, apiToken.container == nil || apiToken.container == call.container,
-        request.headers["origin"].map({ allows($0, apiToken) }) ?? true
-      else { throw ErrorDictionary(.authenticationFailed, "unknown API token") }
+      let admission = APITokenAdmission(
+        container: .requested(call.container),
+        environment: .both,
+        origin: .trusted(request.headers["origin"], server: baseURL)
+      )
+      guard let apiToken, admission.admits(apiToken) else {
+        throw ErrorDictionary(.authenticationFailed, "unknown API token")
+      }
       guard NameRules.isContainerName(call.container, limits) else {
         throw ErrorDictionary(.badRequest, "invalid container")
       }

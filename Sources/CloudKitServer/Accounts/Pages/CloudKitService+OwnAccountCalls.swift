@@ -43,12 +43,17 @@ extension CloudKitService {
   ) async throws -> WebServiceResponse {
     let apiToken = try apiTokens.token(target.query[WebServiceName.apiToken] ?? "")
     let sender = SenderAddress(request.clientAddress)
-    guard let apiToken, request.headers["origin"].map({ allows($0, apiToken) }) ?? true else {
+    let admission = APITokenAdmission(
+      container: .ofUserToken,
+      environment: .both,
+      origin: .trusted(request.headers["origin"], server: baseURL)
+    )
+    guard let apiToken, admission.admits(apiToken) else {
       throw ErrorDictionary(.authenticationFailed, "unknown API token")
     }
     guard let token = target.webAuthToken,
       let own = try ownAccounts.account(ofToken: token, from: sender),
-      !own.isOfOwnPage, apiToken.container == nil || apiToken.container == own.session.container
+      !own.isOfOwnPage, apiToken.scope.covers(.container(own.session.container))
     else {
       throw ErrorDictionary(.authenticationFailed, "the user token has expired or was revoked")
     }

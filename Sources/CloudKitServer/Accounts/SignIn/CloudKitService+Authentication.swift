@@ -15,12 +15,19 @@ extension CloudKitService {
       throw ErrorDictionary(.authenticationFailed, "no auth method found")
     }
     let known = try sessions.cache.apiToken(text, now: now) { try apiTokens.token(text) }
-    guard let apiToken = known, apiToken.environment == path.environment,
-      apiToken.container == nil || apiToken.container == path.container
-    else { throw ErrorDictionary(.authenticationFailed, "unknown API token") }
+    guard let apiToken = known else {
+      throw ErrorDictionary(.authenticationFailed, "unknown API token")
+    }
     let origin = request.headers["origin"]
-    if let origin, !apiToken.allowedOrigins.isEmpty, !allows(origin, apiToken) {
-      throw ErrorDictionary(.authenticationFailed, "the API token is not for pages of \(origin)")
+    let admission = APITokenAdmission(
+      container: .requested(path.container),
+      environment: .requested(path.environment),
+      origin: .restricted(origin)
+    )
+    do throws(APITokenRefusal) {
+      try admission.check(apiToken)
+    } catch {
+      throw ErrorDictionary(.authenticationFailed, error.reply)
     }
     guard NameRules.isContainerName(path.container, limits) else {
       throw ErrorDictionary(.badRequest, "invalid container")
@@ -61,6 +68,16 @@ extension CloudKitService {
       return (batch, ())
     }
     sessions.cache.note(container: container)
+  }
+}
+
+extension APITokenRefusal {
+  /// The reason that a data request is answered with.
+  fileprivate var reply: String {
+    switch self {
+    case .container, .environment: "unknown API token"
+    case .origin(let origin): "the API token is not for pages of \(origin)"
+    }
   }
 }
 

@@ -177,8 +177,12 @@ extension CloudKitService {
     case .ownAccount: return try openingPage(for: account, attempt)
     }
     let known = try apiTokens.token(signIn.apiToken)
-    guard let apiToken = known,
-      apiToken.container == nil || apiToken.container == signIn.container
+    let admission = APITokenAdmission(
+      container: .requested(signIn.container),
+      environment: .both,
+      origin: .ofHandover
+    )
+    guard let apiToken = known, admission.admits(apiToken)
     else { throw AdministrationError(description: "This sign-in link is no longer valid.") }
     let token = try await sessions.start(
       account: account,
@@ -192,7 +196,7 @@ extension CloudKitService {
       detail: signIn.container,
       from: sender
     )
-    let origin = signIn.origin.flatMap { allows($0, apiToken) ? $0 : nil }
+    let origin = signIn.origin.flatMap { apiToken.allows($0, server: baseURL) ? $0 : nil }
     return tokenTransfer(
       token,
       apiToken,

@@ -45,9 +45,13 @@ extension CloudKitService {
     let text = target.query[WebServiceName.apiToken] ?? ""
     let known = try apiTokens.token(text)
     let state = target.query[Self.stateName]
+    let admission = APITokenAdmission(
+      container: .requested(container),
+      environment: .both,
+      origin: .ofHandover
+    )
     guard let apiToken = known, !container.isEmpty, !container.contains("/"),
-      apiToken.container == nil || apiToken.container == container,
-      (state?.utf8.count ?? 0) <= Self.stateLimit
+      admission.admits(apiToken), (state?.utf8.count ?? 0) <= Self.stateLimit
     else {
       return AccountPage(title: "Sign in", message: "This sign-in link is not valid.")
         .response(status: 401, nonce: nonce)
@@ -120,14 +124,16 @@ extension CloudKitService {
 
   /// The origin for which the link was made, if the API token still allows it.
   private func boundOrigin(_ target: RequestTarget, _ apiToken: StoredAPIToken) -> String? {
-    askingOrigin(target, apiToken).flatMap { allows($0, apiToken) ? $0 : nil }
+    askingOrigin(target, apiToken).flatMap { apiToken.allows($0, server: baseURL) ? $0 : nil }
   }
 
   /// The origin of the requesting page, if the API token does not allow it: a sign-in there would
   /// fail.
   private func refusedOrigin(_ target: RequestTarget, _ apiToken: StoredAPIToken) -> String? {
     guard apiToken.redirectURL == nil else { return nil }
-    return askingOrigin(target, apiToken).flatMap { allows($0, apiToken) ? nil : $0 }
+    return askingOrigin(target, apiToken).flatMap {
+      apiToken.allows($0, server: baseURL) ? nil : $0
+    }
   }
 
   /// The origin for which the link was made.
@@ -201,18 +207,6 @@ extension CloudKitService {
       message: "Let \(origin) use your data in this container?",
       tokenTransfer: AccountPage.TokenTransfer(token: token, origin: origin)
     ).response(nonce: nonce)
-  }
-
-  /// Whether pages of an origin may use an API token: the origins that it lists or, without a list,
-  /// pages of the server itself and, in development, of the developer's machine.
-  ///
-  /// In production any program on a user's machine could serve such a page.
-  func allows(_ origin: String, _ apiToken: StoredAPIToken) -> Bool {
-    if !apiToken.allowedOrigins.isEmpty { return apiToken.allowedOrigins.contains(origin) }
-    if origin == baseURL { return true }
-    guard apiToken.environment == .development, let host = URLComponents(string: origin)?.host
-    else { return false }
-    return LoopbackHost.contains(host)
   }
 }
 

@@ -147,7 +147,7 @@ extension SQLCommit {
 
   private func row(_ token: StoredAPIToken) throws -> [SQLValue] {
     [
-      .text(token.digest), .optional(token.container), .text(token.environment.rawValue),
+      .text(token.digest), .optional(token.scope.column), .text(token.environment.rawValue),
       .text(String(decoding: try JSONEncoder().encode(token.allowedOrigins), as: UTF8.self)),
       .optional(token.redirectURL), .text(token.prefix), .optional(token.sealed),
     ]

@@ -225,7 +225,7 @@ extension SQLSnapshot {
       digest: row.text(0),
       prefix: row.text(5),
       sealed: row.optionalBlob(6),
-      container: row.optionalText(1),
+      scope: APITokenScope(column: row.optionalText(1)),
       environment: ContainerEnvironment(rawValue: row.text(2)) ?? .development,
       allowedOrigins: try JSONDecoder().decode([String].self, from: Data(row.text(3).utf8)),
       redirectURL: row.optionalText(4)
