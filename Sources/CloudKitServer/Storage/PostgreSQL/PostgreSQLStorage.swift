@@ -9,14 +9,12 @@ import WatershedSQLite
 ///
 /// Transactions are short and see what was committed before each statement; a commit locks the rows
 /// it depends on when it checks them (`SQLCommit`). A read uses one snapshot.
-package final class PostgreSQLStorage: Storage {
+package final class PostgreSQLStorage: SQLStorage {
   package let secret: Data?
-  private let identity: Mutex<String>
+  let effects: Effects
+  let identity: StorageIdentity
+  let caches = StorageCaches()
   private let pool: PostgreSQLPool
-  private let partitions = PartitionCache()
-  private let branches = BranchCache()
-  private let schemas = SchemaCache()
-  private let effects: Effects
   private let format: StorageFormat
   private let notifications: PostgreSQLNotifications
   /// Whether this is a cluster's coordinator; checked again with each poll.
@@ -28,7 +26,6 @@ package final class PostgreSQLStorage: Storage {
   /// Set when another server's migration removed what this version needs.
   private let outdated = Mutex<StorageVersionError?>(nil)
 
-  package var incarnation: String { identity.withLock { $0 } }
   /// Writers wait for the server's disk most of the time, and the server groups their commits.
   package var writerCount: Int { 8 }
 
@@ -67,7 +64,7 @@ package final class PostgreSQLStorage: Storage {
       }
     }
     secret = facts.secret
-    identity = Mutex(facts.incarnation)
+    identity = StorageIdentity(facts.incarnation)
     // Two services in one database are distinguished by their schemas.
     let schema = try pool.use { try $0.query("SELECT current_schema()")[0].text(0) }
     notifications = PostgreSQLNotifications(
@@ -82,7 +79,8 @@ package final class PostgreSQLStorage: Storage {
 
   private func detectCluster() throws {
     let found = try reading {
-      try $0.query("SELECT 1 WHERE to_regclass('pg_dist_partition') IS NOT NULL").count > 0
+      try $0.connection.query("SELECT 1 WHERE to_regclass('pg_dist_partition') IS NOT NULL").count
+        > 0
     }
     isCluster.withLock { $0 = found }
   }
@@ -119,13 +117,8 @@ package final class PostgreSQLStorage: Storage {
   /// Another incarnation has another history, which may lack the partitions, schemas, sessions
   /// and keys in this process's caches.
   private func adopt(_ incarnation: String) {
-    let isOther = identity.withLock { identity in
-      defer { identity = incarnation }
-      return identity != incarnation
-    }
-    guard isOther else { return }
-    partitions.removeAll()
-    schemas.removeAll()
+    guard identity.adopt(incarnation) else { return }
+    caches.forgetContainers()
     notifications.notify(.directory)
   }
 
@@ -133,8 +126,7 @@ package final class PostgreSQLStorage: Storage {
   private func checkService() throws {
     do {
       try confirmOrigin()
-      let incarnation = try reading { connection in
-        let session = PostgreSQLSession(connection: connection)
+      let incarnation = try reading { session in
         try format.check(session)
         return try ServiceFacts(session: session).incarnation(effects.randomness)
       }
@@ -150,40 +142,6 @@ package final class PostgreSQLStorage: Storage {
     return StorageConnections(used: counts.used, idle: counts.idle, opened: counts.opened)
   }
 
-  package func beginNewIncarnation() throws {
-    let next = try writing { try ServiceFacts(session: $0).beginNewIncarnation(effects.randomness) }
-    identity.withLock { $0 = next }
-    notifications.notify(.directory)
-  }
-
-  package func branchOff() throws {
-    let next = try writing { try ServiceFacts(session: $0).branchOff(effects.randomness) }
-    identity.withLock { $0 = next }
-    notifications.notify(.directory)
-  }
-
-  package func contains(
-    _ incarnation: String,
-    of partition: PartitionID,
-    through change: ChangeNumber
-  ) throws -> Bool {
-    let branch = try branches.branch(incarnation, in: self.incarnation) {
-      try reading {
-        try ServiceFacts(session: PostgreSQLSession(connection: $0)).branch(incarnation)
-      }
-    }
-    return branch?.counter(of: partition).map { change <= $0 } ?? false
-  }
-
-  package func changeFingerprints<Result>(
-    _ body: (inout StorageFingerprints) throws -> Result
-  ) throws -> Result {
-    try writing { session in
-      try session.lockService()
-      return try ServiceFacts(session: session).changeFingerprints(body)
-    }
-  }
-
   // MARK: Reading and writing
 
   package func read<Result>(
@@ -196,8 +154,9 @@ package final class PostgreSQLStorage: Storage {
     // On a cluster reads are sequential: the counter must be older than what is read with it.
     let statements = isCluster ? [] : reads.map { $0.statement(.postgreSQL) }
     for statement in statements { try SQLValue.check(statement.values) }
-    return try reading { connection in
-      try controlled(connection, control) {
+    return try reading { session in
+      let connection = session.connection
+      return try controlled(connection, control) {
         let results = try connection.query(
           statements.map { ($0.sql, $0.values.map(\.postgreSQL)) }
         )
@@ -207,7 +166,7 @@ package final class PostgreSQLStorage: Storage {
               connection: connection,
               prefetched: Dictionary(zip(statements, results)) { $1 }
             ),
-            schemas: schemas,
+            schemas: caches.schemas,
             readGuard: isCluster ? ClusterReadGuard() : nil
           )
         )
@@ -231,13 +190,13 @@ package final class PostgreSQLStorage: Storage {
     }
   }
 
-  private func reading<Result>(_ body: (PostgreSQLConnection) throws -> Result) throws -> Result {
+  func reading<Result>(_ body: (PostgreSQLSession) throws -> Result) throws -> Result {
     try translating { connection in
-      try connection.transaction(.snapshot) { try body(connection) }
+      try connection.transaction(.snapshot) { try body(PostgreSQLSession(connection: connection)) }
     }
   }
 
-  private func writing<Result>(_ body: (PostgreSQLSession) throws -> Result) throws -> Result {
+  func writing<Result>(_ body: (PostgreSQLSession) throws -> Result) throws -> Result {
     try translating { connection in
       try connection.transaction { try body(PostgreSQLSession(connection: connection)) }
     }
@@ -262,16 +221,9 @@ package final class PostgreSQLStorage: Storage {
   }
 
   package func commit(_ batch: WriteBatch) throws {
-    do {
-      try writing { try SQLCommit(session: $0, batch: batch).run() }
-    } catch let error as ExpectationFailed {
-      // A partition that is missing in the database is looked up again.
-      if error == .partition { partitions.forget(batch.partition) }
-      throw error
-    }
+    try caches.committing(batch) { try writing { try SQLCommit(session: $0, batch: batch).run() } }
     if batch.event != nil { notifications.notify(.events) }
     if batch.endsContainer {
-      forgetContainers()
       notifications.notify(.containers)
     } else if batch.changesCachedDirectory {
       notifications.notify(.directory)
@@ -280,60 +232,10 @@ package final class PostgreSQLStorage: Storage {
     }
   }
 
-  package func knownPartition(_ key: PartitionKey) throws -> PartitionID? {
-    if let known = partitions[key] { return known }
-    let id = try reading {
-      try PartitionDirectory(session: PostgreSQLSession(connection: $0)).find(key)
-    }
-    if let id { partitions.remember(id, for: key) }
-    return id
-  }
-
-  package func partition(_ key: PartitionKey) throws -> PartitionID {
-    var id = try knownPartition(key)
-    // A random number that another partition already has is very unlikely; the creation is retried.
-    while id == nil {
-      id = try writing { try PartitionDirectory(session: $0).make(key, effects.randomness) }
-    }
-    guard let id else { throw ExpectationFailed.partition }
-    partitions.remember(id, for: key)
-    return id
-  }
-
-  package func fillIndex(
-    in partition: PartitionID,
-    type: String,
-    field: String,
-    limit: Int,
-    entries: (StoredRecord) throws -> [IndexKey]
-  ) throws -> Bool {
-    func filling<Session: SQLSession>(_ session: Session) -> IndexFilling<Session> {
-      IndexFilling(session: session, partition: partition, type: type, field: field)
-    }
-    typealias Filling = IndexFilling<PostgreSQLSession>
-    let found = try reading { connection -> (Filling.Progress, Filling.Page)? in
-      let step = filling(PostgreSQLSession(connection: connection))
-      guard let progress = try step.progress() else { return nil }
-      guard !progress.isReady else { return (progress, Filling.Page(records: [], isLast: true)) }
-      return (progress, try step.page(after: progress, limit: limit))
-    }
-    guard let (progress, page) = found else {
-      try writing { try filling($0).begin() }
-      return false
-    }
-    guard !progress.isReady else { return true }
-    // Other transactions write while the keys are computed.
-    let keys = try page.records.map(entries)
-    return try writing { try filling($0).add(page, keys, after: progress) }
-  }
-
   // MARK: Events
 
   package func events(after position: EventPosition, limit: Int) throws -> [StoredEvent] {
-    let events = try reading {
-      try SQLEvents(session: PostgreSQLSession(connection: $0))
-        .events(after: position, limit: limit)
-    }
+    let events = try reading { try SQLEvents(session: $0).events(after: position, limit: limit) }
     if isCluster.withLock({ $0 }) { try awaitCommits(of: Set(events.map(\.partition))) }
     return events
   }
@@ -353,32 +255,21 @@ package final class PostgreSQLStorage: Storage {
     }
   }
 
-  package func newestEvent() throws -> EventPosition {
-    try reading { try SQLEvents(session: PostgreSQLSession(connection: $0)).newest() }
-  }
-
-  package func forgetEvents(before time: Int64) throws {
-    try writing { try SQLEvents(session: $0).forget(before: time) }
-  }
-
   package func listen(_ body: @escaping @Sendable (StorageEvent) -> Void) {
     notifications.listen { [weak self] event in
-      if event == .containers { self?.forgetContainers() }
+      if event == .containers { self?.caches.forgetContainers() }
       body(event)
     }
   }
 
-  private func forgetContainers() {
-    partitions.removeAll()
-    schemas.removeAll()
-  }
+  func notifyOtherServers(of event: StorageEvent) { notifications.notify(event) }
 
   // MARK: Copies
 
   package func copy(to file: URL) throws {
-    try reading { connection in
+    try reading { source in
       // Whole tables are read.
-      try connection.queue("SET LOCAL statement_timeout = 0")
+      try source.connection.queue("SET LOCAL statement_timeout = 0")
       // Removes the file of an earlier attempt whose connection was lost.
       try? FileManager.default.removeItem(at: file)
       PrivateFile.make(file.path)
@@ -386,7 +277,7 @@ package final class PostgreSQLStorage: Storage {
       try target.transaction {
         let session = SQLiteSession(connection: target)
         try StorageFormat.current.prepare(session)
-        try TableCopy(source: PostgreSQLSession(connection: connection), target: session).run()
+        try TableCopy(source: source, target: session).run()
       }
     }
     let handle = try FileHandle(forUpdating: file)
@@ -398,7 +289,7 @@ package final class PostgreSQLStorage: Storage {
   ///
   /// Everything that this storage signed before becomes invalid: close it, and open another.
   func takeIn(_ other: SQLiteStorage) throws {
-    try other.lend { source in
+    try other.reading { source in
       try writing { session in
         try session.run("SET LOCAL statement_timeout = 0", [])
         let copy = TableCopy(source: source, target: session)

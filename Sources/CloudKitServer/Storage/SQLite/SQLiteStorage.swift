@@ -6,22 +6,20 @@ import WatershedSQLite
 
 /// The embedded storage: one SQLite file in WAL mode; a commit is acknowledged when it is on the
 /// disk.
-package final class SQLiteStorage: Storage {
+package final class SQLiteStorage: SQLStorage {
   package let secret: Data?
-  private let identity: Mutex<String>
+  let effects: Effects
+  let identity: StorageIdentity
+  let caches = StorageCaches()
   private let writer: SQLiteConnection
   /// Guards the writer; readers use their own connections.
-  private let writing = NSRecursiveLock()
-  /// Nil for a database in memory; guarded by `writing`.
+  private let writerLock = NSRecursiveLock()
+  /// Nil for a database in memory; guarded by `writerLock`.
   private let tally: CommitTally?
   /// Nil for a database in memory.
   private let path: String?
   /// Nil for a database in memory, whose writer also reads.
   private let readers: SQLiteReaderPool?
-  private let partitions = PartitionCache()
-  private let branches = BranchCache()
-  private let effects: Effects
-  private let schemas = SchemaCache()
   private let queue = CommitQueue()
   private let listener = Mutex<(@Sendable (StorageEvent) -> Void)?>(nil)
 
@@ -34,7 +32,6 @@ package final class SQLiteStorage: Storage {
     PRAGMA wal_autocheckpoint = 4000; PRAGMA cache_size = -16000
     """
 
-  package var incarnation: String { identity.withLock { $0 } }
   /// Batches are decided concurrently; the file has one writer, which takes all queued batches at
   /// once.
   package var writerCount: Int { readers == nil ? 1 : 16 }
@@ -84,38 +81,9 @@ package final class SQLiteStorage: Storage {
       return (secret: secret, incarnation: incarnation, count: count)
     }
     secret = kept.secret
-    identity = Mutex(kept.incarnation)
+    identity = StorageIdentity(kept.incarnation)
     // Created after the commit: a server that stops between the two is not taken for an older copy.
     tally = try folder.map { try CommitTally(in: $0, kept.count) }
-  }
-
-  package func beginNewIncarnation() throws {
-    let next = try write { try ServiceFacts(session: $0).beginNewIncarnation(effects.randomness) }
-    identity.withLock { $0 = next }
-  }
-
-  package func branchOff() throws {
-    let next = try write { try ServiceFacts(session: $0).branchOff(effects.randomness) }
-    identity.withLock { $0 = next }
-  }
-
-  package func contains(
-    _ incarnation: String,
-    of partition: PartitionID,
-    through change: ChangeNumber
-  ) throws -> Bool {
-    let branch = try branches.branch(incarnation, in: self.incarnation) {
-      try reading {
-        try ServiceFacts(session: SQLiteSession(connection: $0)).branch(incarnation)
-      }
-    }
-    return branch?.counter(of: partition).map { change <= $0 } ?? false
-  }
-
-  package func changeFingerprints<Result>(
-    _ body: (inout StorageFingerprints) throws -> Result
-  ) throws -> Result {
-    try write { try ServiceFacts(session: $0).changeFingerprints(body) }
   }
 
   // MARK: Reading and writing
@@ -126,8 +94,10 @@ package final class SQLiteStorage: Storage {
     control: ReadControl?,
     _ body: (any StorageSnapshot) throws -> Result
   ) throws -> Result {
-    try reading { reader in
-      try Self.controlled(reader, control) { try body(snapshot(reader)) }
+    try reading { session in
+      try Self.controlled(session.connection, control) {
+        try body(SQLSnapshot(connection: session, schemas: caches.schemas))
+      }
     }
   }
 
@@ -145,25 +115,23 @@ package final class SQLiteStorage: Storage {
     }
   }
 
-  private func snapshot(_ connection: SQLiteConnection) -> SQLSnapshot<SQLiteSession> {
-    SQLSnapshot(connection: SQLiteSession(connection: connection), schemas: schemas)
-  }
-
-  private func reading<Result>(_ body: (SQLiteConnection) throws -> Result) throws -> Result {
+  func reading<Result>(_ body: (SQLiteSession) throws -> Result) throws -> Result {
     try StorageFailure.converting {
-      guard let readers else { return try writing.withLock { try body(writer) } }
+      guard let readers else {
+        return try writerLock.withLock { try body(SQLiteSession(connection: writer)) }
+      }
       return try readers.read { reader in
-        try reader.transaction(.deferred) { try body(reader) }
+        try reader.transaction(.deferred) { try body(SQLiteSession(connection: reader)) }
       }
     }
   }
 
-  private func write<Result>(_ body: (SQLiteSession) throws -> Result) throws -> Result {
+  func writing<Result>(_ body: (SQLiteSession) throws -> Result) throws -> Result {
     try StorageFailure.converting { try writeInLock(body) }
   }
 
   private func writeInLock<Result>(_ body: (SQLiteSession) throws -> Result) throws -> Result {
-    try writing.withLock {
+    try writerLock.withLock {
       var count: Int64 = 0
       let result = try writer.transaction {
         do {
@@ -181,20 +149,12 @@ package final class SQLiteStorage: Storage {
   }
 
   package func commit(_ batch: WriteBatch) throws {
-    do {
+    try caches.committing(batch) {
       if readers == nil {
-        try write { try SQLCommit(session: $0, batch: batch).run() }
+        try writing { try SQLCommit(session: $0, batch: batch).run() }
       } else {
         try queue.commit(batch, by: commit)
       }
-    } catch let error as ExpectationFailed where error == .partition {
-      // It was deleted with its container, and is looked up again.
-      partitions.forget(batch.partition)
-      throw error
-    }
-    if batch.endsContainer {
-      partitions.removeAll()
-      schemas.removeAll()
     }
     if batch.event != nil { listener.withLock { $0 }?(.events) }
   }
@@ -204,7 +164,7 @@ package final class SQLiteStorage: Storage {
     if batches.count > 1, commitTogether(batches) { return }
     for entry in batches {
       entry.outcome = Result {
-        try write { try SQLCommit(session: $0, batch: entry.batch).run() }
+        try writing { try SQLCommit(session: $0, batch: entry.batch).run() }
       }
     }
   }
@@ -214,7 +174,7 @@ package final class SQLiteStorage: Storage {
   private func commitTogether(_ batches: [CommitQueue.Entry]) -> Bool {
     var refused: [ObjectIdentifier: ExpectationFailed] = [:]
     do {
-      try write { session in
+      try writing { session in
         for entry in batches {
           let commit = SQLCommit(session: session, batch: entry.batch)
           do {
@@ -236,90 +196,31 @@ package final class SQLiteStorage: Storage {
     return true
   }
 
-  package func partition(_ key: PartitionKey) throws -> PartitionID {
-    if let known = partitions[key] { return known }
-    let id = try write { session in
-      let directory = PartitionDirectory(session: session)
-      return try directory.find(key) ?? directory.make(key, effects.randomness)
-    }
-    guard let id else { throw ExpectationFailed(what: "partition") }
-    partitions.remember(id, for: key)
-    return id
-  }
-
-  package func knownPartition(_ key: PartitionKey) throws -> PartitionID? {
-    if let known = partitions[key] { return known }
-    let id = try reading {
-      try PartitionDirectory(session: SQLiteSession(connection: $0)).find(key)
-    }
-    if let id { partitions.remember(id, for: key) }
-    return id
-  }
-
-  package func fillIndex(
-    in partition: PartitionID,
-    type: String,
-    field: String,
-    limit: Int,
-    entries: (StoredRecord) throws -> [IndexKey]
-  ) throws -> Bool {
-    func filling<Session: SQLSession>(_ session: Session) -> IndexFilling<Session> {
-      IndexFilling(session: session, partition: partition, type: type, field: field)
-    }
-    typealias Filling = IndexFilling<SQLiteSession>
-    let found = try reading { connection -> (Filling.Progress, Filling.Page)? in
-      let step = filling(SQLiteSession(connection: connection))
-      guard let progress = try step.progress() else { return nil }
-      guard !progress.isReady else { return (progress, Filling.Page(records: [], isLast: true)) }
-      return (progress, try step.page(after: progress, limit: limit))
-    }
-    guard let (progress, page) = found else {
-      try write { try filling($0).begin() }
-      return false
-    }
-    guard !progress.isReady else { return true }
-    // Other transactions write while the keys are computed.
-    let keys = try page.records.map(entries)
-    return try write { try filling($0).add(page, keys, after: progress) }
-  }
-
   // MARK: Events
 
   package func events(after position: EventPosition, limit: Int) throws -> [StoredEvent] {
-    try reading {
-      try SQLEvents(session: SQLiteSession(connection: $0)).events(after: position, limit: limit)
-    }
-  }
-
-  package func newestEvent() throws -> EventPosition {
-    try reading { try SQLEvents(session: SQLiteSession(connection: $0)).newest() }
-  }
-
-  package func forgetEvents(before time: Int64) throws {
-    try write { try SQLEvents(session: $0).forget(before: time) }
+    try reading { try SQLEvents(session: $0).events(after: position, limit: limit) }
   }
 
   package func listen(_ body: @escaping @Sendable (StorageEvent) -> Void) {
     listener.withLock { $0 = body }
   }
 
+  /// The file has one server.
+  func notifyOtherServers(of event: StorageEvent) {}
+
   package func copy(to file: URL) throws {
     // SQLite copies into a file that is empty.
     PrivateFile.make(file.path)
-    guard let path else { return try writing.withLock { try writer.copy(to: file.path) } }
+    guard let path else { return try writerLock.withLock { try writer.copy(to: file.path) } }
     // A reader's connection of its own: the log lets writers commit while it copies.
     try SQLiteConnection(path: path, mode: .readOnly).copy(to: file.path)
-  }
-
-  /// Runs the body with a read transaction, for a copy into another engine.
-  func lend<Result>(_ body: (SQLiteSession) throws -> Result) throws -> Result {
-    try reading { try body(SQLiteSession(connection: $0)) }
   }
 
   package func close() {
     listener.withLock { $0 = nil }
     readers?.drain()
-    writing.withLock {
+    writerLock.withLock {
       // Leaves one file instead of three; the log is durable either way.
       if readers != nil { try? writer.execute("PRAGMA wal_checkpoint(TRUNCATE)") }
     }
