@@ -56,7 +56,7 @@ extension ChangeFeedService {
     let zones = rows.compactMap { row -> ItemResult<ZoneDictionary>? in
       if row.ending != nil, isFirst, row.change <= token.began ?? database.counter { return nil }
       var zone = ZoneDictionary(
-        zoneID: ZoneDirectory.id(named: row.name, owner: context.reader),
+        zoneID: ZoneDirectory.id(named: row.name, owner: context.userName),
         deleted: row.ending != nil
       )
       if shared.contains(row.number) { zone.share = .wholeShare(of: zone.zoneID) }
@@ -87,7 +87,7 @@ extension ChangeFeedService {
     _ context: RequestContext,
     _ snapshot: any StorageSnapshot
   ) throws -> DatabaseChangesResponse {
-    let user = try context.participant()
+    let reader = try context.participant()
     let token = try tokens.check(sent, zone: nil, id, counter: ChangeNumber(.max), context)
     var known: [KnownZone: ChangeNumber] = [:]
     let numbers = token.sharedZones ?? []
@@ -99,7 +99,7 @@ extension ChangeFeedService {
       known[zone] = ChangeNumber(numbers[index + 2])
     }
     let links = try databases.shareLinks(context, snapshot)
-    let zones = try databases.linkedZones(links, user, snapshot)
+    let zones = try databases.linkedZones(links, reader, snapshot)
     let linked = Set(zones.map { KnownZone(partition: $0.partition, zone: $0.row.number) })
     // The zone belonged to an account that was purged so long ago that its links were removed too:
     // even its name is no longer known. Without a token the client lists the zones that are left.

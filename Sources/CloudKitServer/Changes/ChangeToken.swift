@@ -4,8 +4,8 @@ import CloudKitWebServices
 struct ChangeToken: Codable, Hashable, Sendable {
   /// The server's incarnation; set when it is sealed.
   var incarnation = ""
-  /// The user it was issued to; set when it is sealed.
-  var principal = ""
+  /// The reader it was issued to; set when it is sealed.
+  var principal = ReaderID.anonymous
   var partition: PartitionID
   /// Nil for the token of a database; a recreated zone has another number.
   var zone: ZoneNumber?
@@ -133,7 +133,7 @@ extension ChangeToken: JSONWritable {
     json.member("p", raw: partition.rawValue)
     json.member("s", raw: participation?.rawValue)
     json.member("t", raw: top?.rawValue)
-    json.member("u", principal)
+    json.member("u", principal.encoded)
     json.member("z", raw: zone?.rawValue)
     json.endObject()
   }
@@ -156,7 +156,7 @@ extension ChangeToken: JSONReadable {
       case "p": partition = try json.raw()
       case "s": participation = ChangeNumber(try json.raw())
       case "t": top = ChangeNumber(try json.raw())
-      case "u": principal = try json.string()
+      case "u": principal = ReaderID(encoded: try json.string())
       case "z": zone = ZoneNumber(try json.raw())
       // Rare keys.
       default: throw JSONReader.FallbackToJSONDecoder()

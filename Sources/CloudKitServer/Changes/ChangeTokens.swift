@@ -92,7 +92,7 @@ final class ChangeTokens: Sendable {
     _ snapshot: any StorageSnapshot,
     _ context: RequestContext
   ) throws -> String? {
-    guard context.wantsSyncToken, !context.reader.isEmpty, let zone,
+    guard context.wantsSyncToken, context.reader != .anonymous, let zone,
       let row = ZoneDirectory(database, context).row(named: zone.zoneName), row.ending == nil
     else { return nil }
     let counter = try snapshot.database(database.id).counter

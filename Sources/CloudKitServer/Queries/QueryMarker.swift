@@ -105,7 +105,8 @@ extension SealedMarker {
     hash.update(data: try WireCoding.encode(asked))
     hash.update(
       data: Data(
-        "\(context.container)/\(context.environment)/\(context.scope)/\(context.reader)".utf8
+        "\(context.container)/\(context.environment)/\(context.scope)/\(context.reader.encoded)"
+          .utf8
       )
     )
     return Data(hash.finalize()).prefix(12).base64URL

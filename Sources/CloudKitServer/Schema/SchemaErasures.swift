@@ -208,7 +208,7 @@ final class SchemaErasures: Sendable {
       parts: records,
       request: ModifyRecordsRequest(operations: operations, atomic: false),
       context: context,
-      user: context.reader,
+      user: context.userName,
       sequence: nil,
       isErasing: true
     )

@@ -15,7 +15,10 @@ extension RequestContext {
   /// A zone's ID as in replies, also if there is no such zone.
   private func written(_ zone: ZoneID) -> ZoneID {
     let owner = zone.ownerRecordName.flatMap { ZoneID.isCaller($0) ? nil : $0 }
-    return ZoneDirectory.id(named: zone.zoneName, owner: owner ?? (scope == .public ? "" : reader))
+    return ZoneDirectory.id(
+      named: zone.zoneName,
+      owner: owner ?? (scope == .public ? "" : reader.encoded)
+    )
   }
 }
 

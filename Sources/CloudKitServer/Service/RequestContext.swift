@@ -46,10 +46,10 @@ struct RequestContext: Sendable {
     }
   }
 
-  /// The user name under which the shared database is read: a user's, or a visitor's.
-  func participant() throws(ErrorDictionary) -> String {
+  /// The reader of the shared database: a user, or a visitor.
+  func participant() throws(ErrorDictionary) -> ReaderID {
     if let visit = caller.visit { return visit.reader }
-    return try user().userRecordName
+    return .user(try user().userRecordName)
   }
 
   /// The owner of the database; the public one has none.
@@ -57,5 +57,12 @@ struct RequestContext: Sendable {
     scope == .public ? "" : try user().userRecordName
   }
 
-  var reader: String { principal?.userRecordName ?? caller.visit?.reader ?? "" }
+  /// The reader of what the request returns.
+  var reader: ReaderID {
+    principal.map { .user($0.userRecordName) } ?? caller.visit?.reader ?? .anonymous
+  }
+
+  /// The record name of the user who makes the request, and owns their private database; empty
+  /// without a user.
+  var userName: String { principal?.userRecordName ?? "" }
 }

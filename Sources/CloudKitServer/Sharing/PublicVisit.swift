@@ -22,21 +22,14 @@ struct PublicVisit: Codable, Hashable, Sendable {
   /// Milliseconds for which a token is valid; as Apple's.
   static let lifetime: Int64 = 20 * 60 * 1000
 
-  /// One identifier for all visitors of the share: change tokens of one visit are valid in the
-  /// next.
-  var reader: String { "\(Self.prefix)\(partition)-\(zone)-\(share)" }
-
-  /// User names are an underscore and digits.
-  private static let prefix = "_visitor-"
-
-  static func isReader(_ user: String) -> Bool { user.hasPrefix(prefix) }
+  var reader: ReaderID { .visitor(ofShare: "\(partition)-\(zone)-\(share)") }
 
   /// The share's location, as in a participant's own list.
   var link: StoredShareLink {
     StoredShareLink(
       container: container,
       environment: environment,
-      user: reader,
+      user: reader.encoded,
       partition: PartitionID(rawValue: partition),
       owner: owner,
       zone: ZoneNumber(zone),

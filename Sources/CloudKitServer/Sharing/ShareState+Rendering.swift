@@ -6,12 +6,12 @@ extension ShareState {
   ///
   /// `person` is the reader, if they may be invited by an address and have not accepted yet.
   func dictionary(
-    for reader: String,
+    for reader: ReaderID,
     as person: SharePerson? = nil,
     host: String
   ) -> ShareDictionary {
-    let mayInvite = mayInvite(reader)
-    let me = person.flatMap { participant($0) } ?? participant(named: reader)
+    let mayInvite = reader.user.map(mayInvite) ?? false
+    let me = person.flatMap { participant($0) } ?? reader.user.flatMap { participant(named: $0) }
     // A participant who joined by the link, or a visitor, sees only the owner and themselves.
     let seesAll = mayInvite || (me != nil && me?.type != .publicUser)
     func shown(_ participant: StoredParticipant) -> ShareParticipant {

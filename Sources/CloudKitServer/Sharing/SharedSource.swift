@@ -6,8 +6,7 @@ import CloudKitWebServices
 struct SharedSource: Codable, Hashable, Sendable {
   var zone: ZoneNumber
   var record: String
-  /// The user's record name, or a visitor's name; empty for a caller who is not signed in.
-  var reader: String
+  var reader: ReaderID
   /// The ID of the invitation by which a reader who has not joined saw the record.
   var invitation: String?
 
@@ -18,7 +17,7 @@ struct SharedSource: Codable, Hashable, Sendable {
     case invitation = "i"
   }
 
-  init(_ key: RecordKey, reader: String, invitation: String? = nil) {
+  init(_ key: RecordKey, reader: ReaderID, invitation: String? = nil) {
     zone = key.zone
     record = key.name
     self.reader = reader
@@ -41,8 +40,8 @@ struct SharedSource: Codable, Hashable, Sendable {
     guard let share, !share.isDeleted, let state = try share.decodedSharing()?.state else {
       return false
     }
-    if reader.isEmpty || PublicVisit.isReader(reader) { return state.publicPermission.canRead }
-    if state.permission(of: reader).canRead { return true }
+    guard case .user(let user) = reader else { return state.publicPermission.canRead }
+    if state.permission(of: user).canRead { return true }
     // A user who has not joined yet sees the root of the share in its invitation, or by its link.
     if let invitation,
       state.participants.contains(where: { $0.id == invitation && $0.status == .invited })
@@ -50,7 +49,7 @@ struct SharedSource: Codable, Hashable, Sendable {
       return true
     }
     return state.publicPermission.canRead
-      && !state.participations.contains { $0.user == reader }
+      && !state.participations.contains { $0.user == user }
   }
 }
 

@@ -388,7 +388,7 @@ final class SharingService: Sendable {
     _ context: RequestContext
   ) throws -> ShareMetadata {
     let state = located.state
-    let isOwner = context.reader == located.guid.owner
+    let isOwner = context.reader == .user(located.guid.owner)
     // As the caller will read it: in the shared database, or in their own.
     var reading = context
     reading.scope = isOwner ? .private : .shared

@@ -26,25 +26,29 @@ struct ZoneView: Hashable, Sendable {
     var isOfZone: Bool
 
     /// Nil for a record that is no share.
-    init?(_ stored: StoredShare, for user: String) throws {
+    init?(_ stored: StoredShare, for reader: ReaderID) throws {
       guard let state = try stored.decodedSharing()?.state else { return nil }
       let name = stored.key.name
       share = name
       isOfZone = state.root == nil
-      if PublicVisit.isReader(user) {
+      switch reader {
+      case .anonymous:
+        participations = []
+        permission = nil
+      case .visitor:
         // A visitor's participation has no beginning, and ends when the share is no longer public.
         let isOpen = !stored.isDeleted && state.publicPermission.canRead
         participations = isOpen ? [Participation(share: name, joined: .zero, left: nil)] : []
         permission = isOpen ? .readOnly : nil
-        return
+      case .user(let user):
+        participations = state.participations.filter { $0.user == user }.map {
+          Participation(share: name, joined: $0.joined, left: $0.left)
+        }
+        let current = state.permission(of: user)
+        let isOpen =
+          !stored.isDeleted && current.canRead && participations.contains { $0.left == nil }
+        permission = isOpen ? current : nil
       }
-      participations = state.participations.filter { $0.user == user }.map {
-        Participation(share: name, joined: $0.joined, left: $0.left)
-      }
-      let current = state.permission(of: user)
-      let isOpen =
-        !stored.isDeleted && current.canRead && participations.contains { $0.left == nil }
-      permission = isOpen ? current : nil
     }
   }
 

@@ -53,7 +53,7 @@ package final class NotificationDelivery: Sendable {
       scope: context.scope == .public ? .public : .private,
       owner: owner,
       partition: partition,
-      author: context.reader,
+      author: context.userName,
       device: device ?? context.clientID
     )
   }

@@ -47,7 +47,7 @@ struct DatabaseLookup: Sendable {
         access: .whole
       )
     }
-    let user = try context.participant()
+    let reader = try context.participant()
     let owners = Set(zones.map { $0.ownerRecordName ?? "" })
     guard owners.count <= 1 else {
       throw ErrorDictionary(.badRequest, "the zones of one request belong to one owner")
@@ -62,7 +62,7 @@ struct DatabaseLookup: Sendable {
       access: .shared([:])
     )
     var views: [ZoneNumber: ZoneView] = [:]
-    for zone in try openZones(links, user, snapshot) {
+    for zone in try openZones(links, reader, snapshot) {
       target.rows.append(zone.row)
       views[zone.row.number] = zone.view
     }
@@ -96,19 +96,19 @@ struct DatabaseLookup: Sendable {
     return TargetDatabases(byOwner: byOwner, isOne: false)
   }
 
-  /// The zones of links that the user may access now.
+  /// The zones of links that the reader may access now.
   func openZones(
     _ links: [StoredShareLink],
-    _ user: String,
+    _ reader: ReaderID,
     _ snapshot: any StorageSnapshot
   ) throws -> [SharedZone] {
-    try linkedZones(links, user, snapshot).filter { $0.isOpen }
+    try linkedZones(links, reader, snapshot).filter { $0.isOpen }
   }
 
   /// The zones of links, in the order of their partitions and numbers.
   func linkedZones(
     _ links: [StoredShareLink],
-    _ user: String,
+    _ reader: ReaderID,
     _ snapshot: any StorageSnapshot
   ) throws -> [SharedZone] {
     var zones: [SharedZone] = []
@@ -127,7 +127,7 @@ struct DatabaseLookup: Sendable {
           parts += try snapshot.shares(
             in: id,
             keys: page.map { RecordKey(zone: number, name: $0.share) }
-          ) { try ZoneView.Part($0, for: user) }.compactMap { $0 }
+          ) { try ZoneView.Part($0, for: reader) }.compactMap { $0 }
         }
         zones.append(
           SharedZone(

@@ -74,7 +74,7 @@ struct ZonePlan {
       emptied.append(row.number)
       changedNames.append(name)
       livingCount -= 1
-      return .deleted(ZoneDirectory.id(named: name, owner: context.reader))
+      return .deleted(ZoneDirectory.id(named: name, owner: context.userName))
     }
   }
 

@@ -57,16 +57,16 @@ package final class ZoneService: Sendable {
         try dictionary(
           $0,
           id,
-          owner: context.reader,
+          owner: context.userName,
           reader: .owner,
           isShared: shared.contains($0.number),
           context
         )
       }
     case .shared:
-      let user = try context.participant()
+      let reader = try context.participant()
       zones = try storage.read(control) { snapshot in
-        try databases.openZones(databases.shareLinks(context, snapshot), user, snapshot).map {
+        try databases.openZones(databases.shareLinks(context, snapshot), reader, snapshot).map {
           try dictionary(
             $0.row,
             $0.partition,
@@ -201,7 +201,7 @@ package final class ZoneService: Sendable {
       outcome.createdCount = plan.createdCount
       outcome.needsRoom = plan.createdCount > 0 && !mayCreate
       guard !outcome.needsRoom, var batch = plan.batch else { return (nil, outcome) }
-      var note = delivery.note(context, partition: id, owner: context.reader, device: nil)
+      var note = delivery.note(context, partition: id, owner: context.userName, device: nil)
       note.zones = plan.changedNames
       note.guests = guests
       try delivery.post(&note, in: &batch)
@@ -225,7 +225,7 @@ package final class ZoneService: Sendable {
           try dictionary(
             row,
             id,
-            owner: context.reader,
+            owner: context.userName,
             reader: .owner,
             isShared: shared.contains(row.number),
             context
@@ -293,7 +293,7 @@ package final class ZoneService: Sendable {
     ZoneDictionary(
       zoneID: ZoneDirectory.id(
         named: ZoneID.defaultZoneName,
-        owner: context.scope == .public ? "" : context.reader
+        owner: context.scope == .public ? "" : context.userName
       ),
       atomic: false,
       deleted: false,

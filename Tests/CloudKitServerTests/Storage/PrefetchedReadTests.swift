@@ -54,7 +54,7 @@ struct ChangeTokenTests {
   func reading(members: Int) throws {
     var token = ChangeToken(zone: nil, PartitionID(rawValue: 1 << 50), counter: ChangeNumber(7))
     token.incarnation = "i"
-    token.principal = "_\"ü"
+    token.principal = .user("_\"ü")
     if members & 1 != 0 { token.zone = ZoneNumber(3) }
     if members & 2 != 0 { token.place = ChangeNumber(.max) }
     if members & 4 != 0 { token.top = ChangeNumber(9) }
