@@ -24,10 +24,20 @@ struct AdminCall: Sendable {
     return value
   }
 
-  func write(_ reply: some Encodable) throws -> Data { try WireCoding.encode(reply) }
+  /// A reply with a result.
+  func reply(_ result: some Encodable, _ trace: AuditTrace) throws -> AdminReply {
+    AdminReply(try WireCoding.encode(result), trace)
+  }
 
   /// The reply of a call without a result.
-  static let done = Data("{}".utf8)
+  func done(_ trace: AuditTrace) -> AdminReply { AdminReply(Data("{}".utf8), trace) }
+}
+
+/// The reply to an admin call, which does not exist without what the call left in the audit log.
+struct AdminReply: Sendable {
+  let body: Data
+
+  init(_ body: Data, _ trace: AuditTrace) { self.body = body }
 }
 
 /// The requested page of a long list.

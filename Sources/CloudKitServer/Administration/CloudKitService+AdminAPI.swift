@@ -35,13 +35,13 @@ extension CloudKitService {
         "the admin API has no \(target.parts[2])/\(target.parts[3])"
       )
     }
-    let reply: Data
+    let reply: AdminReply
     do {
       reply = try await administer(endpoint, call, request)
     } catch let error as AdministrationError {
       throw ErrorDictionary(.badRequest, error.description)
     }
-    return WebServiceResponse(status: 200, headers: ["cache-control": "no-store"], body: reply)
+    return WebServiceResponse(status: 200, headers: ["cache-control": "no-store"], body: reply.body)
   }
 
   /// Each noun's calls are in a file of their own.
@@ -49,9 +49,9 @@ extension CloudKitService {
     _ endpoint: AdminEndpoint,
     _ call: AdminCall,
     _ request: WebServiceRequest
-  ) async throws -> Data {
+  ) async throws -> AdminReply {
     switch endpoint {
-    case .assets(.check): return try call.write(try await assets.check())
+    case .assets(.check): return try call.reply(try await assets.check(), .unaudited(.reads))
     case .audit(.list): return try await listAudit(call)
     case .backup(.create): return try await createBackup(call)
     // A route of its own, since its reply is streamed.
@@ -63,8 +63,7 @@ extension CloudKitService {
     case .requests(.list): return try listRequests(call)
     case .schema(let verb): return try await administerSchema(verb, call)
     case .server(let verb): return try await administerServer(verb, call)
-    case .session(.start):
-      return try call.write(try await startAdminSession(try call.read(), request))
+    case .session(.start): return try await startAdminSession(call, request)
     case .tokens(let verb): return try await administerTokens(verb, call)
     case .usage(.list): return try await listUsage(call)
     case .users(let verb): return try await administerUsers(verb, call)
@@ -106,9 +105,10 @@ extension CloudKitService {
   }
 
   private func startAdminSession(
-    _ signIn: AdminSignIn,
+    _ call: AdminCall,
     _ request: WebServiceRequest
-  ) async throws -> AdminSession {
+  ) async throws -> AdminReply {
+    let signIn: AdminSignIn = try call.read()
     let account = try await passwords.check(
       userName: signIn.userName,
       password: signIn.password,
@@ -135,12 +135,12 @@ extension CloudKitService {
         return (batch, ())
       }
     }
-    auditLog.record(
+    let trace = auditLog.record(
       "admin.sign-in",
       by: account.userName,
       about: account.userName,
       from: SenderAddress(request.clientAddress)
     )
-    return AdminSession(token: token)
+    return try call.reply(AdminSession(token: token), trace)
   }
 }

@@ -46,40 +46,50 @@ extension CloudKitService {
   func administerTokens(
     _ verb: AdminEndpoint.Tokens,
     _ call: AdminCall
-  ) async throws -> Data {
+  ) async throws -> AdminReply {
     switch verb {
-    case .list: return try call.write(["tokens": try apiTokenDescriptions()])
-    case .create:
-      let new: NewToken = try call.read()
-      for origin in new.allowedOrigins ?? [] where !Self.isOrigin(origin) {
-        throw AdministrationError(
-          description: "\(origin) is not an origin, such as https://app.example.org."
-        )
-      }
-      let token = try await apiTokens.create(
-        container: new.container,
-        environment: new.environment ?? .development,
-        allowedOrigins: new.allowedOrigins ?? [],
-        redirectURL: new.redirectURL
-      )
-      auditLog.record("token.create", by: call, about: new.container ?? "")
-      return try call.write(["token": token])
-    case .own:
-      let own: OwnToken = try call.read()
-      guard NameRules.isContainerName(own.container, limits) else {
-        throw AdministrationError(description: "Name the container that the token is for.")
-      }
-      let token = try await apiTokens.token(
-        opening: own.container,
-        environment: own.environment ?? .development
-      )
-      return try call.write(["token": token])
+    case .list: return try call.reply(["tokens": try apiTokenDescriptions()], .unaudited(.reads))
+    case .create: return try await createToken(call)
+    case .own: return try await ownToken(call)
     case .remove:
-      let token: NamedToken = try call.read()
-      try await apiTokens.remove(token.token)
-      auditLog.record("token.remove", by: call, about: StoredAPIToken.prefix(of: token.token))
-      return AdminCall.done
+      let token = try call.read(NamedToken.self).token
+      try await apiTokens.remove(token)
+      return call.done(
+        auditLog.record("token.remove", by: call, about: StoredAPIToken.prefix(of: token))
+      )
     }
+  }
+
+  private func createToken(_ call: AdminCall) async throws -> AdminReply {
+    let new: NewToken = try call.read()
+    for origin in new.allowedOrigins ?? [] where !Self.isOrigin(origin) {
+      throw AdministrationError(
+        description: "\(origin) is not an origin, such as https://app.example.org."
+      )
+    }
+    let token = try await apiTokens.create(
+      container: new.container,
+      environment: new.environment ?? .development,
+      allowedOrigins: new.allowedOrigins ?? [],
+      redirectURL: new.redirectURL
+    )
+    return try call.reply(
+      ["token": token],
+      auditLog.record("token.create", by: call, about: new.container ?? "")
+    )
+  }
+
+  /// The server's own token, which its commands ask for with each run.
+  private func ownToken(_ call: AdminCall) async throws -> AdminReply {
+    let own: OwnToken = try call.read()
+    guard NameRules.isContainerName(own.container, limits) else {
+      throw AdministrationError(description: "Name the container that the token is for.")
+    }
+    let token = try await apiTokens.token(
+      opening: own.container,
+      environment: own.environment ?? .development
+    )
+    return try call.reply(["token": token], .unaudited(.routine))
   }
 
   /// Whether the text is scheme, host and port as browsers send them, without a path.
@@ -105,9 +115,9 @@ extension CloudKitService {
   func administerKeys(
     _ verb: AdminEndpoint.Keys,
     _ call: AdminCall
-  ) async throws -> Data {
+  ) async throws -> AdminReply {
     switch verb {
-    case .list: return try call.write(["keys": try serverKeys.all()])
+    case .list: return try call.reply(["keys": try serverKeys.all()], .unaudited(.reads))
     case .add:
       let new: NewKey = try call.read()
       let key = try await serverKeys.add(
@@ -117,13 +127,14 @@ extension CloudKitService {
         environment: new.environment ?? .development,
         keyID: new.keyID
       )
-      auditLog.record("key.add", by: call, about: key.keyID, detail: key.container)
-      return try call.write(key)
+      return try call.reply(
+        key,
+        auditLog.record("key.add", by: call, about: key.keyID, detail: key.container)
+      )
     case .remove:
       let key: NamedKey = try call.read()
       try await serverKeys.remove(key.keyID)
-      auditLog.record("key.remove", by: call, about: key.keyID)
-      return AdminCall.done
+      return call.done(auditLog.record("key.remove", by: call, about: key.keyID))
     }
   }
 
@@ -132,9 +143,9 @@ extension CloudKitService {
     var last: String?
   }
 
-  func listAudit(_ call: AdminCall) async throws -> Data {
+  func listAudit(_ call: AdminCall) async throws -> AdminReply {
     let found = try await auditLog.lines(try call.read())
-    return try call.write(AuditReply(lines: found.lines, last: found.last))
+    return try call.reply(AuditReply(lines: found.lines, last: found.last), .unaudited(.reads))
   }
 
   /// The server's status in figures.
@@ -180,30 +191,29 @@ extension CloudKitService {
   func administerServer(
     _ verb: AdminEndpoint.Server,
     _ call: AdminCall
-  ) async throws -> Data {
+  ) async throws -> AdminReply {
     switch verb {
-    case .status: return try call.write(try status())
+    case .status: return try call.reply(try status(), .unaudited(.reads))
     case .housekeep:
       try await housekeep()
-      return AdminCall.done
+      return call.done(.unaudited(.routine))
     case .newIncarnation:
       try await beginNewIncarnation()
-      auditLog.record("server.new-incarnation", by: call, about: storage.incarnation)
-      return try call.write(["incarnation": storage.incarnation])
+      let trace = auditLog.record("server.new-incarnation", by: call, about: storage.incarnation)
+      return try call.reply(["incarnation": storage.incarnation], trace)
     case .rotateKey:
       let rotation: KeyRotation = try call.read()
       let id = try rotateKeys(formerHaveLeaked: rotation.leaked ?? false)
-      auditLog.record(
+      let trace = auditLog.record(
         "encryption.rotate",
         by: call,
         about: id,
         detail: rotation.leaked == true ? "the former keys have leaked" : nil
       )
-      return try call.write(["keyID": id])
+      return try call.reply(["keyID": id], trace)
     case .renewToken:
       try renewAdministratorToken()
-      auditLog.record("server.renew-token", by: call, about: "")
-      return AdminCall.done
+      return call.done(auditLog.record("server.renew-token", by: call, about: ""))
     }
   }
 }

@@ -20,9 +20,9 @@ extension CloudKitService {
   func administerContainers(
     _ verb: AdminEndpoint.Containers,
     _ call: AdminCall
-  ) async throws -> Data {
+  ) async throws -> AdminReply {
     switch verb {
-    case .list: return try call.write(["containers": try containers()])
+    case .list: return try call.reply(["containers": try containers()], .unaudited(.reads))
     case .create:
       let name = try call.read(NamedContainer.self).container
       guard NameRules.isContainerName(name, limits), NameRules.isIdentifier(name) else {
@@ -39,13 +39,12 @@ extension CloudKitService {
         batch.container = name
         return (batch, ())
       }
-      auditLog.record("container.create", by: call, about: name)
-      return AdminCall.done
-    case .delete: return try call.write(try await deleteContainer(call))
+      return call.done(auditLog.record("container.create", by: call, about: name))
+    case .delete: return try await deleteContainer(call)
     }
   }
 
-  private func deleteContainer(_ call: AdminCall) async throws -> ContainerDeletion {
+  private func deleteContainer(_ call: AdminCall) async throws -> AdminReply {
     let deleted: DeletedContainer = try call.read()
     let name = deleted.container
     guard name != configuration.ownContainer else {
@@ -59,16 +58,21 @@ extension CloudKitService {
     }
     if deleted.isDryRun == true {
       let contents = try await containerErasures.contents(of: name)
-      return ContainerDeletion(container: name, contents: contents, isComplete: false)
+      return try call.reply(
+        ContainerDeletion(container: name, contents: contents, isComplete: false),
+        .unaudited(.reads)
+      )
     }
+    var trace = AuditTrace.unaudited(.continues)
     if try containers().contains(name) {
       let contents = try await containerErasures.contents(of: name)
       try await containerErasures.begin(name)
-      auditLog.record("container.delete", by: call, about: name, detail: contents.summary)
+      trace = auditLog.record("container.delete", by: call, about: name, detail: contents.summary)
     }
-    return ContainerDeletion(
+    let deletion = ContainerDeletion(
       container: name,
       isComplete: try await containerErasures.erase(name, for: Self.erasingBeforeReply)
     )
+    return try call.reply(deletion, trace)
   }
 }

@@ -38,7 +38,7 @@ extension CloudKitService {
   ///
   /// The schema's roles apply, so nothing is readable or writable that no user may read or write. An
   /// administrator's session has an account, and acts as that.
-  func answerOperator(_ call: AdminCall) async throws -> Data {
+  func answerOperator(_ call: AdminCall) async throws -> AdminReply {
     let asked: OperatorRequest = try call.read()
     guard call.isOperator else {
       throw ErrorDictionary(
@@ -73,15 +73,16 @@ extension CloudKitService {
       isExtended: true,
       wantsSyncToken: false
     )
-    if !endpoint.rules.isRead {
-      auditLog.record(
+    let trace =
+      endpoint.rules.isRead
+      ? .unaudited(.reads)
+      : auditLog.record(
         "record.modify",
         by: call,
         about: asked.container,
         detail: "\(endpoint.rawValue) in \(environment.rawValue)"
       )
-    }
-    return try await answer(endpoint, Data(asked.body.utf8), context)
+    return AdminReply(try await answer(endpoint, Data(asked.body.utf8), context), trace)
   }
 
   /// The operator's record name; a read creates no user.

@@ -28,7 +28,7 @@ package struct UsagePage: Codable, Hashable, Sendable {
 /// Admin calls about the sizes of databases.
 extension CloudKitService {
   /// The public databases, then those of a page of accounts.
-  func listUsage(_ call: AdminCall) async throws -> Data {
+  func listUsage(_ call: AdminCall) async throws -> AdminReply {
     let page: AdminPage = try call.read()
     var found: [DatabaseUsage] = []
     if page.after == nil {
@@ -47,12 +47,12 @@ extension CloudKitService {
         )
       }
     }
-    auditLog.record("usage.list", by: call, about: page.after ?? "")
-    return try call.write(
+    return try call.reply(
       UsagePage(
         databases: found,
         next: owners.count == page.size ? owners.last?.userName : nil
-      )
+      ),
+      auditLog.record("usage.list", by: call, about: page.after ?? "")
     )
   }
 

@@ -138,7 +138,7 @@ extension CloudKitService {
     try handle.close()
   }
 
-  func createBackup(_ call: AdminCall) async throws -> Data {
+  func createBackup(_ call: AdminCall) async throws -> AdminReply {
     let request: [String: String] = try call.read()
     guard let path = request["path"], path.hasPrefix("/") else {
       throw AdministrationError(description: "Name the backup's folder by its absolute path.")
@@ -149,8 +149,10 @@ extension CloudKitService {
     }
     do {
       let manifest = try await backUp(to: URL(fileURLWithPath: path, isDirectory: true))
-      auditLog.record("backup.create", by: call, about: path)
-      return try call.write(BackupSummary(manifest, path: path))
+      return try call.reply(
+        BackupSummary(manifest, path: path),
+        auditLog.record("backup.create", by: call, about: path)
+      )
     } catch let error as BackupError {
       throw AdministrationError(description: error.description)
     }

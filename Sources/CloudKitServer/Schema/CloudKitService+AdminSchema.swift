@@ -51,7 +51,7 @@ extension CloudKitService {
   func administerSchema(
     _ verb: AdminEndpoint.Schema,
     _ call: AdminCall
-  ) async throws -> Data {
+  ) async throws -> AdminReply {
     do {
       return try await answerSchema(verb, call)
     } catch let error as SchemaSyntaxError {
@@ -64,7 +64,7 @@ extension CloudKitService {
   private func answerSchema(
     _ verb: AdminEndpoint.Schema,
     _ call: AdminCall
-  ) async throws -> Data {
+  ) async throws -> AdminReply {
     switch verb {
     case .export:
       let place: Place = try call.read()
@@ -72,71 +72,94 @@ extension CloudKitService {
         container: place.container,
         environment: place.environment ?? .development
       )
-      return try call.write(["schema": text])
-    case .validate, .importSchema:
+      return try call.reply(["schema": text], .unaudited(.reads))
+    case .validate: return try await validateSchema(call)
+    case .importSchema:
       let new: NewSchema = try call.read()
-      let isImport = verb == .importSchema
-      let difference = try await schemas.importSchema(
-        new.schema,
-        container: new.container,
-        environment: new.environment ?? .development,
-        onlyValidates: !isImport
-      )
-      guard !isImport else {
-        auditLog.record("schema.import", by: call, about: new.container)
-        return try call.write(["changes": difference.changes])
-      }
-      let affected = try schemas.affectedRecords(of: difference, container: new.container)
-      return try call.write(Validation(changes: difference.changes, affectedRecords: affected))
+      let difference = try await schema(new, onlyValidates: false)
+      let trace = auditLog.record("schema.import", by: call, about: new.container)
+      return try call.reply(["changes": difference.changes], trace)
     case .diff:
       let wanted: Comparison = try call.read()
-      return try call.write(["changes": try difference(wanted).changes])
-    case .promote:
-      let promotion: Promotion = try call.read()
-      let isDryRun = promotion.isDryRun ?? false
-      let difference = try await schemas.promoteSchema(
-        container: promotion.container,
-        isDryRun: isDryRun
-      )
-      if !isDryRun { auditLog.record("schema.promote", by: call, about: promotion.container) }
-      return try call.write(["changes": difference.changes])
+      return try call.reply(["changes": try difference(wanted).changes], .unaudited(.reads))
+    case .promote: return try await promoteSchema(call)
     case .resetDevelopment:
       let place: Place = try call.read()
       try await schemas.resetDevelopment(container: place.container)
-      auditLog.record("schema.reset-development", by: call, about: place.container)
-      return AdminCall.done
-    case .setIndex:
-      let change: ChangedIndex = try call.read()
-      let difference = try await schemas.setIndex(
-        change.index,
-        isKept: change.isKept,
-        recordType: change.recordType,
-        field: change.field,
-        container: change.container
+      return call.done(
+        auditLog.record("schema.reset-development", by: call, about: place.container)
       )
-      auditLog.record(
-        "schema.set-index",
-        by: call,
-        about: change.container,
-        detail: change.recordType
-      )
-      return try call.write(["changes": difference.changes])
-    case .setRoles:
-      let change: ChangedRoles = try call.read()
-      try await schemas.setRoles(
-        Set(change.roles),
-        ofUser: change.userRecordName,
-        container: change.container,
-        environment: change.environment ?? .development
-      )
-      auditLog.record(
-        "schema.set-roles",
-        by: call,
-        about: change.userRecordName,
-        detail: change.container
-      )
-      return AdminCall.done
+    case .setIndex: return try await setIndex(call)
+    case .setRoles: return try await setRoles(call)
     }
+  }
+
+  private func schema(_ new: NewSchema, onlyValidates: Bool) async throws -> SchemaDifference {
+    try await schemas.importSchema(
+      new.schema,
+      container: new.container,
+      environment: new.environment ?? .development,
+      onlyValidates: onlyValidates
+    )
+  }
+
+  private func validateSchema(_ call: AdminCall) async throws -> AdminReply {
+    let new: NewSchema = try call.read()
+    let difference = try await schema(new, onlyValidates: true)
+    let affected = try schemas.affectedRecords(of: difference, container: new.container)
+    return try call.reply(
+      Validation(changes: difference.changes, affectedRecords: affected),
+      .unaudited(.reads)
+    )
+  }
+
+  private func promoteSchema(_ call: AdminCall) async throws -> AdminReply {
+    let promotion: Promotion = try call.read()
+    let isDryRun = promotion.isDryRun ?? false
+    let difference = try await schemas.promoteSchema(
+      container: promotion.container,
+      isDryRun: isDryRun
+    )
+    let trace =
+      isDryRun
+      ? .unaudited(.reads)
+      : auditLog.record("schema.promote", by: call, about: promotion.container)
+    return try call.reply(["changes": difference.changes], trace)
+  }
+
+  private func setIndex(_ call: AdminCall) async throws -> AdminReply {
+    let change: ChangedIndex = try call.read()
+    let difference = try await schemas.setIndex(
+      change.index,
+      isKept: change.isKept,
+      recordType: change.recordType,
+      field: change.field,
+      container: change.container
+    )
+    let trace = auditLog.record(
+      "schema.set-index",
+      by: call,
+      about: change.container,
+      detail: change.recordType
+    )
+    return try call.reply(["changes": difference.changes], trace)
+  }
+
+  private func setRoles(_ call: AdminCall) async throws -> AdminReply {
+    let change: ChangedRoles = try call.read()
+    try await schemas.setRoles(
+      Set(change.roles),
+      ofUser: change.userRecordName,
+      container: change.container,
+      environment: change.environment ?? .development
+    )
+    let trace = auditLog.record(
+      "schema.set-roles",
+      by: call,
+      about: change.userRecordName,
+      detail: change.container
+    )
+    return call.done(trace)
   }
 
   private func difference(_ wanted: Comparison) throws -> SchemaDifference {

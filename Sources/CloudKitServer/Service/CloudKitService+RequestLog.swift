@@ -52,7 +52,7 @@ extension CloudKitService {
   }
 
   /// Admin call `requests/list`.
-  func listRequests(_ call: AdminCall) throws -> Data {
+  func listRequests(_ call: AdminCall) throws -> AdminReply {
     let query: RequestQuery = try call.read()
     if let endpoint = query.endpoint, Endpoint(rawValue: endpoint) == nil {
       throw AdministrationError(
@@ -69,10 +69,11 @@ extension CloudKitService {
       return (page, names)
     }
     // Once for a reader who follows the log.
-    if query.after == nil {
-      auditLog.record("request.list", by: call, about: query.container ?? "")
-    }
-    return try call.write(
+    let trace =
+      query.after == nil
+      ? auditLog.record("request.list", by: call, about: query.container ?? "")
+      : .unaudited(.continues)
+    return try call.reply(
       RequestPage(
         log: requestLog.name,
         requests: found.lines.map { line in
@@ -81,7 +82,8 @@ extension CloudKitService {
           return request
         },
         last: found.last
-      )
+      ),
+      trace
     )
   }
 }

@@ -35,6 +35,7 @@ package final class AuditLog: Sendable {
   private static let linesPerCall = 10_000
 
   /// Writes a line; it is durable before the storage closes.
+  @discardableResult
   func record(
     _ action: String,
     by actor: String,
@@ -43,7 +44,7 @@ package final class AuditLog: Sendable {
     from sender: SenderAddress? = nil,
     device: String? = nil,
     isOperator: Bool = false
-  ) {
+  ) -> AuditTrace {
     write(
       AuditLine(
         time: now,
@@ -57,16 +58,17 @@ package final class AuditLog: Sendable {
       lifetime: limits.auditLifetime,
       isOperator: isOperator
     )
+    return AuditTrace()
   }
 
-  /// Writes a line about an administrator's action.
+  /// Writes a line about an administrator's action, whose reply requires the result.
   func record(
     _ action: String,
     by call: AdminCall,
     about subject: String,
     detail: String? = nil,
     device: String? = nil
-  ) {
+  ) -> AuditTrace {
     record(
       action,
       by: call.by,
@@ -171,5 +173,22 @@ package final class AuditLog: Sendable {
       guard entries.count == query.size else { return (lines, nil) }
     }
     return (lines, after)
+  }
+}
+
+/// Shows that an admin call has a line in the audit log, or states why it has none.
+struct AuditTrace: Sendable {
+  fileprivate init() {}
+
+  /// For a call without a line of its own.
+  static func unaudited(_ reason: Unaudited) -> AuditTrace { AuditTrace() }
+
+  enum Unaudited {
+    /// It changes nothing, and returns no data of a user.
+    case reads
+    /// It continues a call that has a line.
+    case continues
+    /// It does what the server does by itself.
+    case routine
   }
 }
