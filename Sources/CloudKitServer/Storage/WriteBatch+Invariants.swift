@@ -24,8 +24,32 @@ extension WriteBatch {
         broken.append("the zone \(zone.name) has a later change than its batch")
       }
     }
+    broken += brokenRecordLists()
+    if removesPartition, !erasesPartition {
+      broken.append("a batch removes a partition from the directory and keeps its rows")
+    }
     for record in records where record.isShare && !record.isDeleted {
       broken += try record.decodedSharing()?.state?.brokenInvariants() ?? []
+    }
+    return broken
+  }
+
+  /// The lists about records name records that the batch writes, and each record once.
+  private func brokenRecordLists() -> [String] {
+    var broken: [String] = []
+    let written = Set(records.map(\.key))
+    if !madeRecords.isSubset(of: written) {
+      broken.append("a batch makes a record that it does not write")
+    }
+    if !written.isDisjoint(with: erasedRecords) {
+      broken.append("a batch writes and erases one record")
+    }
+    let relinked = Set(relinkedRecords)
+    if !relinked.isSuperset(of: references.map(\.source)) {
+      broken.append("a batch adds a reference to a record whose former ones stay")
+    }
+    if !relinked.isSuperset(of: assetUses.map(\.key)) {
+      broken.append("a batch adds the use of a file to a record whose former ones stay")
     }
     return broken
   }

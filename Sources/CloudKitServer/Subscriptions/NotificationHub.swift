@@ -31,7 +31,7 @@ final class NotificationHub: Sendable {
   /// when it listens again.
   private static let idleTime = 3600.0
 
-  private struct Listener {
+  struct Listener {
     /// Nil for a poll, which consumes one notification; otherwise the number up to which a stream
     /// has read.
     var position: Int64?
@@ -39,7 +39,7 @@ final class NotificationHub: Sendable {
     var serve: @Sendable (Delivery) -> Void
   }
 
-  private struct Device {
+  struct Device {
     var owner: Owner?
     var clientID: String?
     var log: NotificationLog
@@ -53,13 +53,13 @@ final class NotificationHub: Sendable {
     var lastUse: Double
   }
 
-  private struct Deadline {
+  struct Deadline {
     var time: Double
     var listener: UInt64
     var token: String
   }
 
-  private struct State {
+  struct State {
     var devices: [String: Device] = [:]
     var byOwner: [Owner: Set<String>] = [:]
     /// The number at which logs begin, above every number of devices that were removed in this run.
@@ -105,6 +105,9 @@ final class NotificationHub: Sendable {
     run = effects.randomness.bytes(6).hexadecimal
   }
 
+  /// The broken invariants of the present state, a sentence each.
+  func brokenInvariants() -> [String] { state.withLock { $0.brokenInvariants() } }
+
   // MARK: Devices
 
   /// Registers a device, so that its owner's notifications are kept for it.
@@ -128,6 +131,7 @@ final class NotificationHub: Sendable {
       }
       state.devices[stored.token]?.owner = owner
       state.devices[stored.token]?.clientID = stored.clientID
+      checkInvariants(state.brokenInvariants())
     }
   }
 
@@ -158,6 +162,7 @@ final class NotificationHub: Sendable {
     let listeners = state.withLock { state -> [Listener] in
       guard let device = remove(token, &state) else { return [] }
       if let owner = device.owner { forget(token, of: owner, &state) }
+      checkInvariants(state.brokenInvariants())
       return Array(device.listeners.values)
     }
     for listener in listeners { listener.serve(.closed) }
@@ -358,8 +363,9 @@ final class NotificationHub: Sendable {
   ) -> (ready: Delivery?, surplus: Listener?) {
     state.withLock { state in
       state.beginning.remove(id)
+      let isCancelled = state.cancelled.remove(id) != nil
       if state.isClosed { return (.closed, nil) }
-      if state.cancelled.remove(id) != nil { return (.nothing, nil) }
+      if isCancelled { return (.nothing, nil) }
       guard var device = state.devices[token] else { return (.closed, nil) }
       if let ready = delivery(listener.position, &device) {
         state.devices[token] = device

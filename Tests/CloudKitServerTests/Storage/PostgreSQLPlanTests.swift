@@ -99,6 +99,7 @@ struct PostgreSQLPlanTests {
       batch.references.append(
         StoredReference(source: key, target: "r\(number % 50)", action: .validate)
       )
+      batch.relinkedRecords.append(key)
       batch.addedIndexEntries.append(
         IndexEntry(type: "Note", field: "f", value: IndexKey(.integer(Int64(number))), key: key)
       )

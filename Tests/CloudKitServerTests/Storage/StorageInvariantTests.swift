@@ -31,6 +31,18 @@ struct StorageAuditTests {
       ("UPDATE databases SET counter = 0", "a zone has a later change than its database's counter"),
       ("DELETE FROM zones", "a record is in a zone that does not exist"),
       ("DELETE FROM accounts", "a session belongs to an account that does not exist"),
+      (
+        "INSERT INTO replies VALUES (2, '_u', 'd', 1, x'00')",
+        "a kept reply belongs to a database that does not exist"
+      ),
+      (
+        "INSERT INTO subscriptions VALUES (2, '_u', 's', '', x'00')",
+        "a subscription belongs to a database that does not exist"
+      ),
+      (
+        "INSERT INTO departures VALUES (2, 1, 's', 1, 1, 'n', 't', 1)",
+        "a departure belongs to a database that does not exist"
+      ),
     ]
   )
   func damaged(_ statement: String, _ sentence: String) async throws {
@@ -65,6 +77,46 @@ struct WriteBatchInvariantTests {
     #expect(
       try unplaced.brokenInvariants()
         == ["a batch writes records, zones or a counter, and names no partition"]
+    )
+  }
+
+  @Test("The lists of a batch name records that it writes, and each record once")
+  func recordLists() throws {
+    let key = RecordKey(zone: ZoneNumber(1), name: "a")
+    func broken(_ change: (inout WriteBatch) -> Void) throws -> [String] {
+      var batch = WriteBatch(partition: PartitionID(rawValue: 1))
+      change(&batch)
+      return try batch.brokenInvariants()
+    }
+    #expect(
+      try broken { $0.madeRecords = [key] } == ["a batch makes a record that it does not write"]
+    )
+    let reference = StoredReference(source: key, target: "b", action: .none)
+    #expect(
+      try broken { $0.references = [reference] }
+        == ["a batch adds a reference to a record whose former ones stay"]
+    )
+    let use = StoredAssetUse(key: key, digest: "d")
+    #expect(
+      try broken { $0.assetUses = [use] }
+        == ["a batch adds the use of a file to a record whose former ones stay"]
+    )
+    #expect(
+      try broken {
+        $0.references = [reference]
+        $0.assetUses = [use]
+        $0.relinkedRecords = [key]
+      } == []
+    )
+    #expect(
+      try broken { $0.removesPartition = true }
+        == ["a batch removes a partition from the directory and keeps its rows"]
+    )
+    #expect(
+      try broken {
+        $0.erasesPartition = true
+        $0.removesPartition = true
+      } == []
     )
   }
 

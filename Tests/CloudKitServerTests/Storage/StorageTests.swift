@@ -70,6 +70,7 @@ struct StorageTests {
     let source = RecordKey(zone: .defaultZone, name: "b")
     var link = batch("b", 1)
     link.references = [StoredReference(source: source, target: "a", action: .deleteSelf)]
+    link.relinkedRecords = [source]
     try storage.commit(link)
     var write = batch("c", 2)
     write.expectedReferrers = [target: []]

@@ -32,6 +32,7 @@ struct ZoneRemovalTests {
         StoredReference(source: record.key, target: "t", action: .deleteSelf)
       )
       batch.assetUses.append(StoredAssetUse(key: record.key, digest: "\(number)"))
+      batch.relinkedRecords.append(record.key)
     }
     batch.counter = ChangeNumber(Int64(count))
     try storage.commit(batch)

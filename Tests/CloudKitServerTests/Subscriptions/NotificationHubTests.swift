@@ -23,6 +23,7 @@ struct NotificationHubTests {
     for _ in 0..<3 { hub.post(PushNotification(), key: nil, to: "phone") }
     // Removes the phone to make room, which then misses this notification.
     hub.note(device("tablet"))
+    #expect(hub.brokenInvariants() == [])
     hub.note(device("phone"))
     for number in Int64(0)...3 {
       guard case .resync = await hub.stream("phone", after: number) else {
@@ -55,5 +56,29 @@ struct NotificationHubTests {
     #expect(ended.withLock { $0 } == [0, 1])
     hub.close()
     #expect(ended.withLock { $0.sorted() } == [0, 1, 2, 3])
+  }
+
+  @Test("A device that changes its owner, ends or makes room leaves no owner behind")
+  func owners() {
+    let hub = NotificationHub(effects: .still, timeout: 0, deviceLimit: 4)
+    func device(_ token: Int, of user: String?) -> StoredDevice {
+      StoredDevice(
+        token: "\(token)",
+        container: "iCloud.test",
+        environment: .development,
+        userRecordName: user,
+        clientID: nil
+      )
+    }
+    for number in 0..<12 {
+      hub.note(device(number, of: number % 3 == 0 ? nil : "_\(number % 2)"))
+      #expect(hub.brokenInvariants() == [])
+      hub.note(device(number, of: number % 4 == 0 ? nil : "_\(number % 5)"))
+      #expect(hub.brokenInvariants() == [])
+      if number % 5 == 0 { hub.end("\(number)") }
+      #expect(hub.brokenInvariants() == [])
+    }
+    hub.close()
+    #expect(hub.brokenInvariants() == [])
   }
 }

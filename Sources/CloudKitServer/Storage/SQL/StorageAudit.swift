@@ -70,6 +70,18 @@ struct StorageAudit<Session: SQLSession> {
         """
       ),
       (
+        "a departure belongs to a database that does not exist",
+        ofNoDatabase("departures")
+      ),
+      (
+        "a kept reply belongs to a database that does not exist",
+        ofNoDatabase("replies")
+      ),
+      (
+        "a subscription belongs to a database that does not exist",
+        ofNoDatabase("subscriptions")
+      ),
+      (
         "a session belongs to an account that does not exist",
         """
         SELECT 0 FROM sessions AS s LEFT JOIN accounts AS a ON a.id = s.account
@@ -77,6 +89,14 @@ struct StorageAudit<Session: SQLSession> {
         """
       ),
     ]
+  }
+
+  /// Rows of a table whose partition has no counter.
+  private static func ofNoDatabase(_ table: String) -> String {
+    """
+    SELECT t.partition FROM \(table) AS t LEFT JOIN databases AS d ON d.partition = t.partition
+    WHERE d.partition IS NULL
+    """
   }
 
   /// The broken invariants, a sentence each.

@@ -49,6 +49,7 @@ struct SQLCommit<Session: SQLSession> {
         )
       }
       if batch.removesPartition { try remove(partition) }
+      try checkInvariants(brokenOutcome(partition))
     }
     try writeDirectory()
   }
