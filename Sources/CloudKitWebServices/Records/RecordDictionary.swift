@@ -61,20 +61,6 @@ package struct RecordDictionary: Hashable, Sendable {
 }
 
 extension RecordDictionary: Codable {
-  private enum CodingKeys: String, CodingKey {
-    case recordName, recordType, recordChangeTag, fields, zoneID, created, modified, deleted
-    case parent, share, shortGUID, createShortGUID, pluginFields
-    case forRecord, publicPermission, participants, owner
-    case requesters, blocked, denyAccessRequests
-
-    /// The members that identify a share in a request or reply: each one contains at least one of
-    /// them.
-    static let ofShares: [CodingKeys] = [
-      .forRecord, .publicPermission, .participants, .owner, .requesters, .blocked,
-      .denyAccessRequests,
-    ]
-  }
-
   /// A field's name as a coding key.
   private struct FieldName: CodingKey {
     var stringValue: String
@@ -85,7 +71,7 @@ extension RecordDictionary: Codable {
   }
 
   package init(from decoder: any Decoder) throws {
-    let container = try decoder.container(keyedBy: CodingKeys.self)
+    let container = try decoder.container(keyedBy: RecordMember.self)
     recordName = try container.decodeIfPresent(String.self, forKey: .recordName)
     recordType = try container.decodeIfPresent(String.self, forKey: .recordType)
     recordChangeTag = try container.decodeIfPresent(String.self, forKey: .recordChangeTag)
@@ -99,12 +85,12 @@ extension RecordDictionary: Codable {
     share = try container.decodeIfPresent(ReferenceValue.self, forKey: .share)
     shortGUID = try container.decodeIfPresent(String.self, forKey: .shortGUID)
     createShortGUID = try container.decodeIfPresent(Bool.self, forKey: .createShortGUID)
-    let hasSharing = CodingKeys.ofShares.contains { container.contains($0) }
+    let hasSharing = RecordMember.ofShares.contains { container.contains($0) }
     if hasSharing { sharing = try ShareDictionary(from: decoder) }
   }
 
   package func encode(to encoder: any Encoder) throws {
-    var container = encoder.container(keyedBy: CodingKeys.self)
+    var container = encoder.container(keyedBy: RecordMember.self)
     try container.encodeIfPresent(recordName, forKey: .recordName)
     try container.encodeIfPresent(recordType, forKey: .recordType)
     try container.encodeIfPresent(recordChangeTag, forKey: .recordChangeTag)

@@ -19,10 +19,16 @@ struct RecordInput {
   var fields: [String: FieldInput]
 
   /// The keys of a whole record; the server sets those in the second line.
-  private static let keys: Set<String> = [
-    "recordName", "recordType", "recordChangeTag", "fields", "parent", "shortGUID",
-    "created", "modified", "deleted", "zoneID", "pluginFields", "schema",
-  ]
+  private static let keys: Set<String> = Set(
+    RecordMember.allCases.filter { !sharing.contains($0) }.map(\.rawValue) + ["schema"]
+  )
+
+  /// The members about sharing, which is not copied with a record.
+  private static let sharing: Set<RecordMember> = Set(
+    RecordMember.ofShares + [
+      .share, .createShortGUID, .currentUserParticipant, .stableUrl, .displayedHostname,
+    ]
+  )
 
   /// Parses JSON.
   init(_ data: Data) throws {

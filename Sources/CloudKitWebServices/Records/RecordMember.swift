@@ -1,0 +1,23 @@
+/// The members that a record has on the wire.
+///
+/// `RecordDictionary`, the reader and the writer each spell them; tests compare each with this list.
+package enum RecordMember: String, CodingKey, CaseIterable {
+  case recordName, recordType, recordChangeTag, fields, zoneID, created, modified, deleted
+  case parent, share, shortGUID, createShortGUID, pluginFields
+  // Of shares
+  case forRecord, publicPermission, participants, owner
+  case requesters, blocked, denyAccessRequests
+  case currentUserParticipant, stableUrl, displayedHostname
+
+  /// The members that identify a share in a request or reply: each one contains at least one of
+  /// them.
+  package static let ofShares: [RecordMember] = [
+    .forRecord, .publicPermission, .participants, .owner, .requesters, .blocked,
+    .denyAccessRequests,
+  ]
+
+  /// The members of replies that no request has; readers skip them.
+  package static let ofReplies: [RecordMember] = [
+    .pluginFields, .currentUserParticipant, .stableUrl, .displayedHostname,
+  ]
+}
