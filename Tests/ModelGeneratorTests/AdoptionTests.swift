@@ -186,80 +186,48 @@ struct AdoptionTests {
     #expect(adopt(logging).text.components("AppleShims") == 2)
   }
 
-  @Test("An observer's selector gets the closure of AppleShims in #else")
-  func observers() {
+  @Test("A log imported outside of Linux alone does not stand for the import of AppleShims")
+  func guardedLogs() {
     let result = adopt(
-      """
-      import CoreData
-      final class Store {
-        init(_ context: NSManagedObjectContext) {
-          NotificationCenter.default.addObserver(
-            self, selector: #selector(didSave(_:)),
-            name: .NSManagedObjectContextDidSave, object: context)
-          center.addObserver(self, selector: #selector(Self.plain), name: name, object: nil)
-          center.addObserver(self, selector: #selector(elsewhere(note:)), name: name, object: nil)
-        }
-        @objc func didSave(_ notification: Notification) {}
-        @objc func plain() {}
-      }
-      """
+      "import Foundation\n#if !os(Linux)\nimport os\n#endif\nautoreleasepool { a() }\n"
     )
     #expect(
-      result.text == """
-        import CoreData
-        #if !canImport(ObjectiveC)
-        import AppleShims
-        #endif
-        final class Store {
-          init(_ context: NSManagedObjectContext) {
-            #if canImport(ObjectiveC)
-            NotificationCenter.default.addObserver(
-              self, selector: #selector(didSave(_:)),
-              name: .NSManagedObjectContextDidSave, object: context)
-            #else
-            NotificationCenter.default.addObserver(self, name: .NSManagedObjectContextDidSave, object: context) { $0.didSave($1) }
-            #endif
-            #if canImport(ObjectiveC)
-            center.addObserver(self, selector: #selector(Self.plain), name: name, object: nil)
-            #else
-            center.addObserver(self, name: name, object: nil) { observer, _ in observer.plain() }
-            #endif
-            #if canImport(ObjectiveC)
-            center.addObserver(self, selector: #selector(elsewhere(note:)), name: name, object: nil)
-            #else
-            center.addObserver(self, name: name, object: nil) { $0.elsewhere(note: $1) }
-            #endif
-          }
-          #if canImport(ObjectiveC)
-          @objc
-          #endif
-          func didSave(_ notification: Notification) {}
-          #if canImport(ObjectiveC)
-          @objc
-          #endif
-          func plain() {}
-        }
-        """
+      result.text
+        == "import Foundation\n#if !canImport(ObjectiveC)\nimport AppleShims\n#endif\n"
+        + "#if !os(Linux)\nimport os\n#endif\nautoreleasepool { a() }\n"
     )
-    #expect(result.notes.allSatisfy { !$0.isByHand })
     #expect(adopt(result.text).text == result.text)
-    for method in ["func a(_ note: NSNotification) {}", "func a(b: Int, c: Int) {}"] {
-      let source =
-        "class A {\n\(method)\nfunc b() {\nc.addObserver(self, selector: #selector(a), "
-        + "name: d, object: nil)\n}\n}\n"
-      #expect(adopt(source).text == source)
-      #expect(adopt(source).notes.map(\.isByHand) == [true])
-    }
   }
 
-  @Test("A semicolon after a statement that is put inside a condition is dropped")
-  func semicolons() {
-    let first = "c.addObserver(self, selector: #selector(a), name: d, object: nil)"
-    let source = "class A {\n@objc func a() {}\nfunc b() {\n\(first); x()\n\(first);\n}\n}\n"
-    let text = adopt(source).text
-    #expect(!text.contains(";"), "\(text)")
-    #expect(text.contains("#endif\nx()\n"), "\(text)")
-    #expect(adopt(text).text == text)
+  @Test(
+    "Clauses that Linux never compiles are not changed",
+    arguments: [
+      "#if !os(Linux)\n@objc class A {}\n#endif\n",
+      "#if !canImport(Glibc) && DEBUG\n@objc class A {}\n#endif\n",
+      "#if os(Linux)\nimport Glibc\n#else\nimport Darwin\n#endif\n",
+      "#if os(macOS) || (os(iOS) && DEBUG)\n@objc class A {}\n#endif\n",
+      "#if DEBUG\nlet a = 1\n#elseif !canImport(UIKit)\nlet a = 2\n#else\nimport UIKit\n#endif\n",
+      "#if targetEnvironment(simulator)\nimport UIKit\n#endif\n",
+    ]
+  )
+  func excludedClauses(_ source: String) {
+    #expect(adopt(source).text == source)
+    #expect(adopt(source).notes.isEmpty)
+  }
+
+  @Test(
+    "Clauses that Linux can compile are changed",
+    arguments: [
+      "os(Linux) || os(macOS)", "!os(macOS)", "DEBUG", "canImport(CoreData)", "!os(Linux) || DEBUG",
+      "swift(>=6)", "!(os(iOS) && DEBUG)",
+    ]
+  )
+  func includedClauses(_ condition: String) {
+    let text = adopt("#if \(condition)\n@objc class A {}\n#endif\n").text
+    #expect(
+      text
+        == "#if \(condition)\n#if canImport(ObjectiveC)\n@objc\n#endif\nclass A {}\n#endif\n"
+    )
   }
 
   @Test("A bundle of a class is left where SwiftPM does not compile it")

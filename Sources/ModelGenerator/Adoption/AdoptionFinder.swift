@@ -28,24 +28,6 @@ final class AdoptionFinder: SyntaxVisitor {
 
   private static let wrapped: Set<String> = ["objc", "objcMembers"]
   private static let modules: Set<String> = ["CoreData", "OpenCoreData"]
-  /// Names that exist in Core Data only.
-  private static let coreDataNames: Set<String> = [
-    "NSAttributeDescription", "NSBatchDeleteRequest", "NSBatchInsertRequest",
-    "NSBatchUpdateRequest",
-    "NSEntityDescription", "NSFetchRequest", "NSFetchedResultsController", "NSManagedObject",
-    "NSManagedObjectContext", "NSManagedObjectID", "NSManagedObjectModel", "NSMergePolicy",
-    "NSPersistentCloudKitContainer", "NSPersistentContainer", "NSPersistentHistoryToken",
-    "NSPersistentStore", "NSPersistentStoreCoordinator", "NSPersistentStoreDescription",
-    "NSRelationshipDescription",
-  ]
-  /// Types that Foundation lacks on Linux, or declares as unavailable, and that CoreData declares.
-  private static let movedTypes: Set<String> = [
-    "NSComparisonPredicate", "NSExpression",
-    "NSSecureUnarchiveFromDataTransformer", "NSValueTransformerName", "ValueTransformer",
-  ]
-
-  private static let coreFoundationPrefixes = ["CFAbsoluteTime", "CFRunLoop"]
-
   /// Result types of fetches that name no entity.
   private static let resultsWithoutEntity: Set<String> = [
     "NSDictionary", "NSManagedObjectID", "NSNumber",
@@ -64,10 +46,7 @@ final class AdoptionFinder: SyntaxVisitor {
 
   override func visit(_ node: IfConfigClauseSyntax) -> SyntaxVisitorContinueKind {
     // Code for Apple's platforms alone, or for builds without SwiftPM, needs no change.
-    let condition = node.condition?.trimmedDescription ?? ""
-    let others = node.parent?.as(IfConfigClauseListSyntax.self)?.first?.condition
-    if condition.isEmpty, others?.trimmedDescription == "SWIFT_PACKAGE" { return .skipChildren }
-    guard AppleModule.isCondition(condition) else { return .visitChildren }
+    guard LinuxCondition.excludes(node) else { return .visitChildren }
     if node.elements?.trimmedDescription.contains("import CoreData") == true {
       importsCoreData = true
     }
@@ -121,7 +100,11 @@ final class AdoptionFinder: SyntaxVisitor {
       rewriteKeyPath(node)
       return .skipChildren
     case "selector":
-      note(node, "#selector needs Objective-C; " + remedy(ofSelector: node), isByHand: true)
+      note(
+        node,
+        "#selector needs Objective-C; " + SelectorObserver.remedy(for: node),
+        isByHand: true
+      )
       return .skipChildren
     default:
       return .visitChildren
@@ -164,10 +147,10 @@ final class AdoptionFinder: SyntaxVisitor {
   override func visit(_ node: FunctionCallExprSyntax) -> SyntaxVisitorContinueKind {
     let called = node.calledExpression.trimmedDescription
     let labels = node.arguments.map { $0.label?.text ?? "" }
-    if called == "autoreleasepool" {
+    if AdoptedNames.shims.contains(called) {
       firstShimUse = firstShimUse ?? (Syntax(node), called)
     } else if let observer = SelectorObserver(node) {
-      wrap(node, condition: "canImport(ObjectiveC)", otherwise: observer.replacement)
+      adopt(node, with: observer)
       firstShimUse = firstShimUse ?? (Syntax(node), "addObserver(_:name:object:calling:)")
       return .skipChildren
     } else if called == "Bundle", labels == ["for"] {
@@ -190,6 +173,29 @@ final class AdoptionFinder: SyntaxVisitor {
   }
 
   // MARK: Changes
+
+  /// Gives a statement its form without a selector; both forms have the changes of its parts.
+  private func adopt(_ node: FunctionCallExprSyntax, with observer: SelectorObserver) {
+    let count = edits.count
+    for part in observer.parts { walk(part) }
+    let inner = edits[count...].sorted { $0.range.lowerBound < $1.range.lowerBound }
+    edits.removeSubrange(count...)
+    let replacement = observer.replacement { text(of: $0, with: inner) }
+    wrap(node, condition: "canImport(ObjectiveC)", otherwise: replacement, with: inner)
+  }
+
+  /// The text of a part of a file after the edits of its own parts.
+  private func text(of node: some SyntaxProtocol, with edits: [Edit]) -> String {
+    let start = node.positionAfterSkippingLeadingTrivia.utf8Offset
+    let end = node.endPositionBeforeTrailingTrivia.utf8Offset
+    var text = Array(bytes[start..<end])
+    for edit in edits.reversed()
+    where start <= edit.range.lowerBound && edit.range.upperBound <= end {
+      let range = edit.range.lowerBound - start..<edit.range.upperBound - start
+      text.replaceSubrange(range, with: Array(edit.text.utf8))
+    }
+    return String(decoding: text, as: UTF8.self)
+  }
 
   /// Adds the imports of the modules whose names are used without one; the last one added comes first.
   func addImports(to tree: SourceFileSyntax) {
@@ -226,13 +232,18 @@ final class AdoptionFinder: SyntaxVisitor {
   }
 
   /// Moves a part of a file to its own lines between `#if` and `#endif`, before what stands in for it.
-  private func wrap(_ node: some SyntaxProtocol, condition: String, otherwise: String? = nil) {
+  private func wrap(
+    _ node: some SyntaxProtocol,
+    condition: String,
+    otherwise: String? = nil,
+    with inner: [Edit] = []
+  ) {
     let start = node.positionAfterSkippingLeadingTrivia.utf8Offset
     let end = node.endPositionBeforeTrailingTrivia.utf8Offset
     let lineStart = (bytes[..<start].lastIndex(of: UInt8(ascii: "\n")) ?? -1) + 1
     let indentEnd = bytes[lineStart...].firstIndex { !Self.isBlank($0) } ?? lineStart
     let indent = String(decoding: bytes[lineStart..<min(indentEnd, start)], as: UTF8.self)
-    let text = String(decoding: bytes[start..<end], as: UTF8.self)
+    let text = text(of: node, with: inner)
     let substitute = otherwise.map { "\(newline)\(indent)#else\(newline)\(indent)\($0)" } ?? ""
     var replacement =
       "#if \(condition)\(newline)\(indent)\(text)\(substitute)\(newline)\(indent)#endif"
@@ -310,7 +321,8 @@ final class AdoptionFinder: SyntaxVisitor {
 
   /// `Foundation.ValueTransformer` names a type that CoreData declares on Linux.
   private func dropFoundation(_ base: some SyntaxProtocol, before name: TokenSyntax) {
-    guard base.trimmedDescription == "Foundation", Self.movedTypes.contains(name.text) else {
+    guard base.trimmedDescription == "Foundation", AdoptedNames.movedTypes.contains(name.text)
+    else {
       return
     }
     let start = base.positionAfterSkippingLeadingTrivia.utf8Offset
@@ -330,11 +342,14 @@ final class AdoptionFinder: SyntaxVisitor {
   }
 
   private func use(_ name: String, at node: some SyntaxProtocol) {
-    if firstCoreFoundationUse == nil, Self.coreFoundationPrefixes.contains(where: name.hasPrefix) {
+    if firstCoreFoundationUse == nil,
+      AdoptedNames.coreFoundationPrefixes.contains(where: name.hasPrefix)
+    {
       firstCoreFoundationUse = (Syntax(node), name)
     }
     guard firstUse == nil,
-      name == "@NSManaged" || Self.coreDataNames.contains(name) || Self.movedTypes.contains(name)
+      name == "@NSManaged" || AdoptedNames.coreData.contains(name)
+        || AdoptedNames.movedTypes.contains(name)
     else { return }
     firstUse = (Syntax(node), name)
   }
@@ -355,26 +370,6 @@ final class AdoptionFinder: SyntaxVisitor {
       next = parent.parent
     }
     return false
-  }
-
-  /// Whether a selector is the one of `NotificationCenter.addObserver(_:selector:name:object:)`.
-  private func remedy(ofSelector node: MacroExpansionExprSyntax) -> String {
-    let call = node.parent?.as(LabeledExprSyntax.self)?.parent?.parent?
-      .as(FunctionCallExprSyntax.self)
-    let called = call?.calledExpression.trimmedDescription ?? ""
-    if called.hasSuffix("addObserver"),
-      call?.arguments.contains(where: { $0.label?.text == "name" }) == true
-    {
-      return "addObserver(forName:object:queue:using:) takes a closure"
-    }
-    if called == "NSSortDescriptor" || called.hasSuffix(".NSSortDescriptor") {
-      // "NSString.localizedStandardCompare(_:)" and "NSString.localizedStandardCompare".
-      let method = node.arguments.first?.expression.trimmedDescription ?? ""
-      let name = method.split(separator: "(")[0].split(separator: ".").last.map(String.init) ?? ""
-      let ordering = SortOrdering(rawValue: name + ":").map { ".\($0)" } ?? "a SortOrdering"
-      return "in #else, NSSortDescriptor(key:ascending:ordering:) takes \(ordering)"
-    }
-    return "put it inside #if or use a closure"
   }
 
   private func isModel(_ arguments: LabeledExprListSyntax) -> Bool {

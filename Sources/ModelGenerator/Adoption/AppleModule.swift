@@ -43,16 +43,4 @@ struct AppleModule {
     self.remedy = remedy
     self.substitute = substitute
   }
-
-  /// Whether a condition of `#if` is true on Apple's platforms only.
-  static func isCondition(_ condition: String) -> Bool {
-    guard !condition.contains("!") else { return false }
-    let text = condition.filter { !$0.isWhitespace }
-    if ["os(macOS)", "os(iOS)", "os(tvOS)", "os(watchOS)", "os(visionOS)"].contains(
-      where: text.contains
-    ) {
-      return true
-    }
-    return text.matches(of: /canImport\((\w+)\)/).contains { Self(String($0.output.1)) != nil }
-  }
 }
