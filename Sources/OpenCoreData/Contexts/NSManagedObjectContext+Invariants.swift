@@ -1,9 +1,11 @@
-/// Invariants of a context between two calls of the app; the tests check them after each step of a
-/// random program.
+/// What must hold of a context between two calls of the app.
+///
+/// Debug builds check the changes before a save and after a merge; the tests check everything after each step
+/// of a random program.
 extension NSManagedObjectContext {
   /// The broken invariants, a sentence each; to be called on the context's lane outside a save.
   package func brokenInvariants() -> [String] {
-    var broken = brokenChanges()
+    var broken = unsaved.brokenInvariants(of: self)
     if isSaving { broken.append("a save is in progress") }
     if isProcessing { broken.append("a turn is being processed") }
     if untrackedDepth != 0 { broken.append("changes are not tracked, at depth \(untrackedDepth)") }
@@ -13,29 +15,35 @@ extension NSManagedObjectContext {
     }
     return broken
   }
+}
 
-  private func brokenChanges() -> [String] {
+extension UnsavedChanges {
+  /// The broken invariants, a sentence each, of a context's changes; they hold during a save and a merge too.
+  func brokenInvariants(of context: NSManagedObjectContext) -> [String] {
     var broken = inserted.brokenInvariants("inserted")
     broken += updated.brokenInvariants("updated")
     broken += deleted.brokenInvariants("deleted")
-    for object in inserted.objects where !object.state.contains(.inserted) {
-      broken.append("an object among the inserted ones is not marked as inserted")
+    func require(_ objects: TrackedObjects, _ sentence: String, _ holds: (ObjectState) -> Bool) {
+      if !objects.objects.allSatisfy({ holds($0.state) }) { broken.append(sentence) }
     }
-    for object in inserted.objects where object.state.contains(.deleted) {
-      broken.append("an object among the inserted ones is marked as deleted")
+    require(inserted, "an object among the inserted ones is not marked so, or is marked as deleted")
+    {
+      $0.contains(.inserted) && $0.isDisjoint(with: [.updated, .deleted])
     }
-    for object in updated.objects where !object.state.contains(.updated) {
-      broken.append("an object among the updated ones is not marked as updated")
+    require(
+      updated,
+      "an object among the updated ones is not marked so, or is marked otherwise too"
+    ) {
+      $0.contains(.updated) && $0.isDisjoint(with: [.inserted, .deleted])
     }
-    for object in updated.objects where !object.state.isDisjoint(with: [.inserted, .deleted]) {
-      broken.append("an object among the updated ones is marked as inserted or deleted")
+    require(deleted, "an object among the deleted ones is not marked so, or is marked as updated") {
+      $0.contains(.deleted) && !$0.contains(.updated)
     }
-    for object in deleted.objects where !object.state.contains(.deleted) {
-      broken.append("an object among the deleted ones is not marked as deleted")
-    }
-    for object in inserted.objects + updated.objects + deleted.objects
-    where object.context !== self {
+    if objects.contains(where: { $0.context !== context }) {
       broken.append("a changed object belongs to another context or to none")
+    }
+    if deletionFailure != nil, unpropagated.isEmpty {
+      broken.append("a failure of delete rules is kept, and no object waits for its rules")
     }
     return broken
   }

@@ -46,29 +46,14 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   private(set) final var keepsObjects = false
   final var lastClass: (type: ObjectIdentifier, entity: NSEntityDescription)?
   var retainedObjects: [ObjectKey: NSManagedObject] = [:]
-  var inserted = TrackedObjects()
-  var updated = TrackedObjects()
-  var deleted = TrackedObjects()
+  /// The changes that are not saved.
+  var unsaved = UnsavedChanges()
   /// The objects changed in this turn, in order.
   var touched: [NSManagedObject] = []
-  /// Deleted objects whose delete rules have not been applied yet.
-  var unpropagated: [NSManagedObject] = []
-  /// The stores that the app chose for new objects.
-  var assignments: [ObjectIdentifier: StoreBinding] = [:]
-  /// Objects whose rows another context deleted and this save writes again.
-  var reinserted: [NSManagedObject] = []
-  /// The deleted objects that the rule of another one has deleted; see ``revokeDeletion(of:onto:)``.
-  var deletedByCascade: Set<ObjectIdentifier> = []
-  /// The objects that a revoked deletion had removed from fetched results or cleared a reference of.
-  var revoked: [NSManagedObject] = []
-  /// The read failure that keeps delete rules from being applied.
-  var deletionFailure: ReadFailure?
   /// The first read that failed since the last save.
   var readFailure: ReadFailure?
   /// Whether a transformable value that this process cannot decode is a failed read, and not nil.
   var refusesUnreadableValues = false
-  /// Objects that the app wants compared with the store at the next save.
-  var conflictChecks: [NSManagedObject] = []
   /// The permanent keys of objects that this context or its children know by their temporary ones.
   var formerKeys = FormerKeys()
   /// Permanent keys that the parent assigned and this context has not taken yet; used by any
@@ -188,7 +173,7 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
     handle.clear()
     for shared in sharedStates.all { shared.leaveContext() }
     // The objects may outlive the context; their references to it and to each other are cleared.
-    for object in registry.objects + inserted.objects + updated.objects + deleted.objects {
+    for object in registry.objects + unsaved.objects {
       object.toOneObjects = []
       object.dropToManys()
     }
@@ -338,7 +323,7 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   /// The registered objects that are still in memory.
   open var registeredObjects: Set<NSManagedObject> {
     requireLane()
-    return Set(registry.objects).union(inserted.objects)
+    return Set(registry.objects).union(unsaved.inserted.objects)
   }
 
   // MARK: Changing objects
@@ -346,19 +331,19 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   /// The objects that the next save inserts.
   open var insertedObjects: Set<NSManagedObject> {
     requireLane()
-    return inserted.set
+    return unsaved.inserted.set
   }
 
   /// The objects with changes that the next save writes.
   open var updatedObjects: Set<NSManagedObject> {
     requireLane()
-    return updated.set
+    return unsaved.updated.set
   }
 
   /// The objects that the next save deletes.
   open var deletedObjects: Set<NSManagedObject> {
     requireLane()
-    return deleted.set
+    return unsaved.deleted.set
   }
 
   /// Whether there are unsaved changes.

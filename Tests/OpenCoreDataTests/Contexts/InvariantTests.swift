@@ -50,23 +50,25 @@ struct InvariantTests {
     #expect(context.brokenInvariants().isEmpty)
   }
 
-  @Test("An object in two lists of changes, at a wrong place or of another context is reported")
+  @Test(
+    "An object with the mark of another list, at a wrong place or of another context is reported"
+  )
   func brokenLists() throws {
     let context = try makeContext()
     let object = try insert(context)
-    context.updated.append(object)
+    object.state.insert(.deleted)
     #expect(
       context.brokenInvariants().contains(
-        "an object among the updated ones is marked as inserted or deleted"
+        "an object among the inserted ones is not marked so, or is marked as deleted"
       )
     )
-    context.updated.remove(object)
+    object.state.remove(.deleted)
     let other = try makeContext()
-    other.inserted.append(object)
+    other.unsaved.insert(object)
     #expect(
       other.brokenInvariants().contains("a changed object belongs to another context or to none")
     )
-    other.inserted.removeAll()
+    _ = other.unsaved.discardAll()
     object.trackingIndex = 7
     #expect(context.brokenInvariants().contains("an inserted object at 0 has the index 7"))
     object.trackingIndex = 0

@@ -106,6 +106,36 @@ struct VanishedRowTests {
     }
   }
 
+  @Test(
+    "An object whose members cannot be read stays changed, and the next save writes its row again",
+    arguments: keeping
+  )
+  func unreadMembers(policy: NSMergePolicy) throws {
+    let world = try World()
+    let file = world.library.folder.appendingPathComponent("Library.sqlite")
+    let tables = try SQLiteConnection(path: file.path, mode: .readWrite)
+    try tables.execute("PRAGMA legacy_alter_table = ON")
+    try world.mine.performAndWait {
+      world.mine.mergePolicy = policy
+      let subject = try #require(try world.mine.existingObject(with: world.subject) as? Subject)
+      #expect(subject.books.count == 1)
+      try world.deleteElsewhere(world.subject)
+      subject.name = "Numbers"
+      try tables.execute("ALTER TABLE ZBOOK RENAME TO ZBOOK_AWAY")
+      #expect(throws: (any Error).self) { try world.mine.save() }
+      try tables.execute("ALTER TABLE ZBOOK_AWAY RENAME TO ZBOOK")
+      #expect(subject.hasChanges)
+      #expect(world.mine.hasChanges)
+      try world.mine.save()
+    }
+    #expect(try world.column("ZNAME", of: "ZSUBJECT", where: "1") == .text("Numbers"))
+    let check = world.library.context()
+    try check.performAndWait {
+      let subject = try #require(try check.existingObject(with: world.subject) as? Subject)
+      #expect(subject.books.map(\.title) == ["Old"])
+    }
+  }
+
   @Test("An unread object with a new member conflicts if its row was deleted")
   func neverRead() throws {
     let world = try World()

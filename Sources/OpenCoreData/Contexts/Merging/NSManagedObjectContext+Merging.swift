@@ -1,3 +1,4 @@
+import Effects
 import Foundation
 
 /// Rows that other contexts or processes changed.
@@ -149,6 +150,7 @@ extension NSManagedObjectContext {
     postUnannounced(unannounced)
     notifyChildren(changes, unannounced, reportingOwners: rows.reportsOwners)
     for object in changes.deleted { forgetDeleted(object) }
+    checkInvariants(unsaved.brokenInvariants(of: self))
   }
 
   private func forgetCachedRows(_ rows: ChangedRows) {
@@ -173,13 +175,8 @@ extension NSManagedObjectContext {
     }
     removeFromRelationships(result)
     for object in result {
-      switch true {
-      case object.state.contains(.deleted): deleted.remove(object)
-      case object.state.contains(.updated): updated.remove(object)
-      default: break
-      }
-      object.state.remove([.updated, .needsWillSave])
-      object.state.insert(.deleted)
+      unsaved.acceptDeletion(of: object)
+      object.state.remove(.needsWillSave)
       registry.remove(object.key)
       noteState(of: object)
     }

@@ -57,7 +57,9 @@ extension NSManagedObjectContext {
   /// cannot where unsaved changes of this context may decide, as those of an object to which a row refers.
   func matchingObjects(of keys: [ObjectKey], for plan: FetchPlan) throws -> [NSManagedObject] {
     var (stored, others): ([ObjectKey], [ObjectKey]) = ([], [])
-    let asksStores = !isChild && inserted.isEmpty && updated.isEmpty && deleted.isEmpty
+    let asksStores =
+      !isChild && unsaved.inserted.isEmpty && unsaved.updated.isEmpty
+      && unsaved.deleted.isEmpty
     for key in keys {
       guard let (_, binding) = template(of: key, for: plan) else { continue }
       if asksStores, countsRows(plan, binding) { stored.append(key) } else { others.append(key) }

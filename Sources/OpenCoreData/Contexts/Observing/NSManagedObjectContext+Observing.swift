@@ -81,7 +81,7 @@ extension NSManagedObjectContext {
 
   /// `hasChanges` for callers that are already on the context's lane.
   final var hasUnsavedChanges: Bool {
-    !inserted.isEmpty || !updated.isEmpty || !deleted.isEmpty || !unpropagated.isEmpty
+    !unsaved.isEmpty
   }
 
   /// Notifies the observers of an object's state, and those of the context's.

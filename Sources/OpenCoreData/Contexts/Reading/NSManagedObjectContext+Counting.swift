@@ -29,9 +29,9 @@ extension NSManagedObjectContext {
       try parent.map { parent in
         try parent.performForChild { try parent.matchCount(plan, bindings) }
       } ?? bindings.reduce(0) { try $0 + storedCount(plan, $1, limited: false) }
-    let pending = pendingChanges(plan)
+    let pending = unsaved(plan)
     guard !pending.isEmpty else { return below }
-    let removed = pending.hasDeletions ? deleted.objects.filter(plan.covers) : []
+    let removed = pending.hasDeletions ? unsaved.deleted.objects.filter(plan.covers) : []
     let replaced = Set((pending.updated + removed).map(\.key))
     // Faults among them are of objects of which only to-manys have changed.
     if plan.predicate != nil { attachRows(to: pending.updated.filter(\.isFault)) }

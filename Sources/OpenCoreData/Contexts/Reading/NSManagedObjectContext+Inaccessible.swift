@@ -43,7 +43,7 @@ extension NSManagedObjectContext {
 
   /// Throws the first read failure since the last save.
   func raiseReadFailure() throws {
-    if !unpropagated.isEmpty, let deletionFailure { throw deletionFailure.error }
+    if let failure = unsaved.deletionFailure { throw failure.error }
     guard let failure = readFailure else { return }
     if !failure.losesChanges { readFailure = nil }
     throw failure.error

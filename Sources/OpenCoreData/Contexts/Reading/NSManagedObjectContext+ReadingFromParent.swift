@@ -70,7 +70,7 @@ extension NSManagedObjectContext {
     }
     var (stayed, left): ([NSManagedObject], [NSManagedObject]) = ([], [])
     for member in found {
-      if !updated.isEmpty, member.hasLeft(object, toMany: index) {
+      if !unsaved.updated.isEmpty, member.hasLeft(object, toMany: index) {
         left.append(member)
       } else {
         stayed.append(member)
@@ -109,6 +109,6 @@ extension NSManagedObjectContext {
 
   private func childChanges(_ plan: FetchPlan) -> [NSManagedObject] {
     guard plan.includesPendingChanges else { return [] }
-    return (inserted.objects + updated.objects + deleted.objects).filter(plan.covers)
+    return (unsaved.objects).filter(plan.covers)
   }
 }

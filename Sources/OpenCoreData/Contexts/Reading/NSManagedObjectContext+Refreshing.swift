@@ -10,10 +10,7 @@ extension NSManagedObjectContext {
     if flag, object.isPending {
       mergeNewerRow(into: object)
     } else if !object.isPending || !flag {
-      if object.state.contains(.updated) {
-        updated.remove(object)
-        object.state.remove(.updated)
-      }
+      unsaved.withdrawUpdate(object)
       object.turnIntoFault()
       noteState(of: object)
     }
@@ -54,20 +51,10 @@ extension NSManagedObjectContext {
 
   private func dropChanges() {
     processPendingChanges()
-    let fresh = inserted.objects
-    let changed = updated.objects
-    let gone = deleted.objects
-    inserted.removeAll()
-    updated.removeAll()
-    deleted.removeAll()
-    unpropagated = []
-    assignments = [:]
-    conflictChecks = []
-    reinserted = []
-    deletedByCascade = []
-    revoked = []
+    let changes = unsaved.discardAll()
+    let gone = changes.deleted
     readFailure = nil
-    for object in fresh {
+    for object in changes.inserted {
       forget(object)
       object.cutRelationships()
       touch(object, .touchedDelete)
@@ -78,7 +65,7 @@ extension NSManagedObjectContext {
       forgetDeleted(object)
       touch(object, .touchedDelete)
     }
-    for object in changed + gone.filter({ $0.context === self }) {
+    for object in changes.updated + gone.filter({ $0.context === self }) {
       object.state.remove([.updated, .deleted, .propagated, .needsWillSave])
       revert(object)
       noteState(of: object)
@@ -122,17 +109,9 @@ extension NSManagedObjectContext {
   func forgetAllObjects() {
     requireLane()
     releaseGeneration()
-    let objects = registry.objects + inserted.objects + updated.objects + deleted.objects
-    inserted.removeAll()
-    updated.removeAll()
-    deleted.removeAll()
+    let objects = registry.objects + unsaved.objects
+    _ = unsaved.discardAll()
     touched = []
-    unpropagated = []
-    assignments = [:]
-    conflictChecks = []
-    reinserted = []
-    deletedByCascade = []
-    revoked = []
     readFailure = nil
     formerKeys.removeAll()
     incrementalRows = [:]

@@ -106,7 +106,7 @@ extension NSManagedObjectContext {
     if !key.isTemporary { return registry.object(key) }
     if let object = registry.object(key) { return object }
     if let lasting = formerKeys[key.reference.key] { return registry.object(lasting) }
-    return inserted.object(temporary: key)
+    return unsaved.inserted(temporary: key)
   }
 
   func registeredObject(
@@ -232,12 +232,7 @@ extension NSManagedObjectContext {
     object.state.insert([.vanished, .propagated])
     defer { noteState(of: object) }
     guard !object.state.contains(.deleted) else { return }
-    if object.state.contains(.updated) {
-      updated.remove(object)
-      object.state.remove(.updated)
-    }
-    object.state.insert(.deleted)
-    deleted.append(object)
+    unsaved.delete(object)
     touch(object, .touchedDelete)
   }
 

@@ -14,12 +14,11 @@ extension NSManagedObjectContext {
       "The object is already registered in another context and cannot be inserted here."
     )
     requireLane()
-    // First, because it allocates the storage that the following steps use.
-    inserted.append(object)
-    object.context = self
-    object.state.insert(
-      isChecked ? [.inserted, .needsWillSave, .guarded] : [.inserted, .needsWillSave]
+    unsaved.insert(
+      object,
+      marks: isChecked ? [.needsWillSave, .guarded] : .needsWillSave
     )
+    object.context = self
     touch(object, .touchedInsert)
     if awakes {
       awakening += 1
@@ -34,12 +33,10 @@ extension NSManagedObjectContext {
   /// rules remain.
   private func keep(_ object: NSManagedObject) {
     undelete(object)
-    unpropagated.removeAll { $0 === object }
     if object.state.contains(.inserted) {
-      inserted.append(object)
+      unsaved.insert(object)
     } else if !object.changed.isEmpty || !object.changedToManys.isEmpty {
-      object.state.insert(.updated)
-      updated.append(object)
+      _ = unsaved.update(object)
     }
     noteState(of: object)
     scheduleTurn()
@@ -53,30 +50,23 @@ extension NSManagedObjectContext {
       "An NSManagedObjectContext cannot delete objects in other contexts."
     )
     guard object.context === self, !object.state.contains(.deleted) else {
-      // The app deletes an object that a delete rule has deleted before.
-      deletedByCascade.remove(ObjectIdentifier(object))
+      // What a delete rule has deleted, the app wants deleted as well.
+      unsaved.deletedByCascade.remove(ObjectIdentifier(object))
       return
     }
     object.prepareForDeletion()
     // A subclass may have removed the object from the context in between.
     guard object.context === self, !object.state.contains(.deleted) else { return }
     moveToDeleted(object)
-    if !deletedByCascade.isEmpty { deletedByCascade.remove(ObjectIdentifier(object)) }
-    unpropagated.append(object)
+    unsaved.deletedByCascade.remove(ObjectIdentifier(object))
+    unsaved.unpropagated.append(object)
     if !propagatesDeletesAtEndOfEvent, !isProcessing { propagateDeletions() }
     scheduleTurn()
   }
 
   /// Moves an object from the inserted or updated ones to the deleted ones.
   func moveToDeleted(_ object: NSManagedObject) {
-    if object.state.contains(.inserted) {
-      inserted.remove(object)
-    } else if object.state.contains(.updated) {
-      updated.remove(object)
-      object.state.remove(.updated)
-    }
-    object.state.insert([.deleted, .needsWillSave])
-    deleted.append(object)
+    unsaved.delete(object, marks: .needsWillSave)
     touch(object, .touchedDelete)
     noteState(of: object)
   }
@@ -96,7 +86,7 @@ extension NSManagedObjectContext {
       binding.holds(object.template.layout.entity),
       "Can't assign an object to a store that does not contain the object's entity."
     )
-    assignments[ObjectIdentifier(object)] = binding
+    unsaved.assignments[ObjectIdentifier(object)] = binding
   }
 
   /// Implements `detectConflicts(for:)`.
@@ -104,17 +94,13 @@ extension NSManagedObjectContext {
     requireLane()
     guard object.context === self else { return }
     object.fireIfFault()
-    conflictChecks.append(object)
+    unsaved.conflictChecks.append(object)
   }
 
   /// Called by objects when a property changed.
   func trackChange(of object: NSManagedObject) {
     guard untrackedDepth == 0 else { return }
-    if object.state.isDisjoint(with: [.inserted, .updated, .deleted]) {
-      object.state.insert(.updated)
-      updated.append(object)
-      noteState(of: object)
-    }
+    if unsaved.update(object) { noteState(of: object) }
     object.state.insert(.needsWillSave)
     touch(object, [])
     scheduleTurn()
@@ -139,7 +125,7 @@ extension NSManagedObjectContext {
   /// Implements `processPendingChanges()`.
   func processTurn() {
     requireLane()
-    guard !isProcessing, !touched.isEmpty || !unpropagated.isEmpty else { return }
+    guard !isProcessing, !touched.isEmpty || !unsaved.unpropagated.isEmpty else { return }
     isProcessing = true
     propagateDeletions()
     isProcessing = false
@@ -171,7 +157,7 @@ extension NSManagedObjectContext {
       for object in objects where !object.state.contains(.touched) { object.forgetTurn() }
     }
     var changes = ChangedObjects()
-    changes.inserted.reserveCapacity(min(objects.count, inserted.count))
+    changes.inserted.reserveCapacity(min(objects.count, unsaved.inserted.count))
     for object in objects {
       let state = object.state
       // An object that left the context and came back is in the list twice.
@@ -188,16 +174,16 @@ extension NSManagedObjectContext {
         changes.updated.append(object)
       }
     }
-    let unsaved = takeUnsavedDeletions(among: objects)
+    let neverSaved = takeUnsavedDeletions(among: objects)
     guard !changes.isEmpty else { return }
     NotificationCenter.default.post(
       name: .NSManagedObjectContextObjectsDidChange,
       object: self,
       userInfo: changes.userInfo(&sets)
     )
-    // The objects leave the context only now, so that the notification's handlers see them as its deleted
-    // objects. A handler may have inserted one of them again.
-    for object in unsaved where object.context === self && object.state.contains(.deleted) {
+    // Only now, so that the notification's handlers see them as deleted objects of this context. A
+    // handler may have inserted one of them again.
+    for object in neverSaved where object.context === self && object.state.contains(.deleted) {
       if object.state.contains(.touched) { self.touched.removeAll { $0 === object } }
       forgetDeleted(object)
     }
@@ -205,10 +191,10 @@ extension NSManagedObjectContext {
 
   /// Takes objects from the pending changes that were deleted before they were ever saved.
   private func takeUnsavedDeletions(among touched: [NSManagedObject]) -> [NSManagedObject] {
-    guard !deleted.isEmpty else { return [] }
-    let unsaved = touched.filter { $0.state.isSuperset(of: [.deleted, .inserted]) }
-    for object in unsaved { deleted.remove(object) }
-    return unsaved
+    guard !unsaved.deleted.isEmpty else { return [] }
+    let neverSaved = touched.filter { $0.state.isSuperset(of: [.deleted, .inserted]) }
+    unsaved.forgetUnsavedDeletions(of: neverSaved)
+    return neverSaved
   }
 
   /// Detaches an object that was deleted in the store from the context.
@@ -223,7 +209,7 @@ extension NSManagedObjectContext {
     if !incrementalRows.isEmpty { noteUnregistered(object) }
     registry.remove(object.key)
     retainedObjects[object.key] = nil
-    assignments[ObjectIdentifier(object)] = nil
+    unsaved.assignments[ObjectIdentifier(object)] = nil
     undoRecorder?.forgetImage(of: object)
     object.context = nil
     object.state.remove([

@@ -8,15 +8,14 @@ extension NSManagedObjectContext {
   /// to unknown members.
   func propagateDeletions() {
     // A rule that deletes another object adds it to the next wave.
-    guard !unpropagated.isEmpty, !isPropagating else { return }
+    guard !unsaved.unpropagated.isEmpty, !isPropagating else { return }
     isPropagating = true
     defer { isPropagating = false }
     let before = readFailure
     readFailure = nil
     var unread: [NSManagedObject] = []
-    while !unpropagated.isEmpty {
-      let wave = unpropagated
-      unpropagated = []
+    while !unsaved.unpropagated.isEmpty {
+      let wave = unsaved.takeUnpropagated()
       loadRelationships(of: wave)
       for object in wave where !object.state.contains(.propagated) {
         guard canPropagate(object) else {
@@ -27,9 +26,8 @@ extension NSManagedObjectContext {
         propagate(object)
       }
     }
-    unpropagated = unread
     // The read failure fails every save until the rules can be applied.
-    deletionFailure = unread.isEmpty ? nil : readFailure
+    unsaved.keepUnpropagated(unread, readFailure)
     if !unread.isEmpty, readFailure?.losesChanges != true { readFailure = nil }
     readFailure = before ?? readFailure
   }
@@ -40,7 +38,7 @@ extension NSManagedObjectContext {
     guard object.state.contains(.propagated) else { return }
     object.state.remove(.propagated)
     object.forEachToMany { $0.unload() }
-    unpropagated.append(object)
+    unsaved.unpropagated.append(object)
   }
 
   /// Whether all relationships of an object that have a delete rule are loaded.
@@ -118,7 +116,7 @@ extension NSManagedObjectContext {
     switch link.slot.deleteRule {
     case .cascadeDeleteRule:
       delete(destination)
-      deletedByCascade.insert(ObjectIdentifier(destination))
+      unsaved.deletedByCascade.insert(ObjectIdentifier(destination))
     case .nullifyDeleteRule:
       guard link.hasInverse else { return }
       if link.slot.inverseIsToMany {

@@ -42,7 +42,7 @@ extension NSManagedObjectContext {
     for storage in storages.values { storage.forget(gone) }
     guard !unknown.isEmpty else { return }
     let references = Set(objects.map(\.rowReference))
-    for other in registry.objects + inserted.objects {
+    for other in registry.objects + unsaved.inserted.objects {
       for side in unknown where other.template.layout.isMemberOrSub(of: side.description) {
         if side.isToMany {
           other.toManyStorage(ifTouched: side.index)?.forget(gone)
@@ -91,7 +91,8 @@ extension NSManagedObjectContext {
     removeFromRelationships(gone)
     let objects = Set(gone.map { ObjectIdentifier($0) })
     let references = Set(gone.map(\.rowReference))
-    for object in inserted.objects + updated.objects where !object.state.contains(.fault) {
+    for object in unsaved.inserted.objects + unsaved.updated.objects
+    where !object.state.contains(.fault) {
       for (index, link) in object.template.toOnes.enumerated() {
         guard let rowIndex = link.slot.rowIndex, object.changed.contains(rowIndex) else { continue }
         let destination = object.toOneObjects.isEmpty ? nil : object.toOneObjects[index]

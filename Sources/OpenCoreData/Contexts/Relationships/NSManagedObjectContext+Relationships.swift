@@ -108,7 +108,7 @@ extension NSManagedObjectContext {
     var faults = FaultList(generation)
     var recent = RecentMembers(areShared: objects[portion.lowerBound].sharesMembers(at: index))
     var used = 0
-    let mayHaveLeft = !updated.isEmpty
+    let mayHaveLeft = !unsaved.updated.isEmpty
     objects.forEachUncounted(in: portion) { place, object in
       let part = lists.part(at: place - portion.lowerBound)
       var loading = object.loadingMembers(at: index, capacity: part.count)
@@ -173,7 +173,7 @@ extension NSManagedObjectContext {
       let name = object.template.toManys[index].slot.name
       return couldNotRead("fulfill the relationship '\(name)'", error)
     }
-    let mayHaveLeft = !updated.isEmpty
+    let mayHaveLeft = !unsaved.updated.isEmpty
     let isShared = performDepth > 0 && object.sharesMembers(at: index)
     var loading = object.loadingMembers(at: index, capacity: found.count)
     for place in found.indices {

@@ -34,16 +34,16 @@ extension NSManagedObjectContext {
     }
     for move in moved { restore(move, to: object) }
     // It is no change of the app's, which it could undo.
-    for object in revoked { object.forgetTurn() }
+    for object in unsaved.revoked { object.forgetTurn() }
   }
 
   /// The objects that a save has revoked a deletion for, without those that it has changed.
   func takeRevoked(besides changes: ChangedObjects) -> [NSManagedObject] {
-    guard !revoked.isEmpty else { return [] }
-    defer { revoked = [] }
+    guard !unsaved.revoked.isEmpty else { return [] }
+    defer { unsaved.revoked = [] }
     let others = [changes.inserted, changes.updated, changes.deleted, changes.refreshed].joined()
     var seen = Set(others.map { ObjectIdentifier($0) })
-    return revoked.filter { object in
+    return unsaved.revoked.filter { object in
       object.context === self && seen.insert(ObjectIdentifier(object)).inserted
     }
   }
@@ -51,16 +51,14 @@ extension NSManagedObjectContext {
   /// Shows an object again in fetched results and views, which the deletion had removed it from.
   private func noteRevoked(_ object: NSManagedObject) {
     touch(object, .touchedRefresh)
-    revoked.append(object)
+    unsaved.revoked.append(object)
   }
 
   /// Makes the changes of an object pending that is not deleted any more.
   private func trackRestored(_ object: NSManagedObject) {
-    guard object.state.isDisjoint(with: [.inserted, .updated, .deleted]),
-      !object.changed.isEmpty || !object.changedToManys.isEmpty
+    guard !object.changed.isEmpty || !object.changedToManys.isEmpty,
+      unsaved.update(object)
     else { return }
-    object.state.insert(.updated)
-    updated.append(object)
     noteState(of: object)
   }
 
@@ -69,7 +67,7 @@ extension NSManagedObjectContext {
   /// The deleted objects that an object's cascade rules have deleted, directly or by the rules of
   /// those, and no other deletion.
   private func deletedAlong(with object: NSManagedObject) -> [NSManagedObject] {
-    guard !deletedByCascade.isEmpty else { return [] }
+    guard !unsaved.deletedByCascade.isEmpty else { return [] }
     let family = reachedByCascade(from: [object]) { _ in true }
     var known = Set(family.map { ObjectIdentifier($0) })
     known.insert(ObjectIdentifier(object))
@@ -94,7 +92,8 @@ extension NSManagedObjectContext {
       for destination in cascadeDestinations(of: object)
       where destination.context === self && destination.state.contains(.deleted)
         && !destination.state.contains(.vanished)
-        && deletedByCascade.contains(ObjectIdentifier(destination)) && isWanted(destination)
+        && unsaved.deletedByCascade.contains(ObjectIdentifier(destination))
+        && isWanted(destination)
         && seen.insert(ObjectIdentifier(destination)).inserted
       {
         found.append(destination)

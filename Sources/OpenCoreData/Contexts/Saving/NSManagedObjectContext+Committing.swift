@@ -72,40 +72,19 @@ extension NSManagedObjectContext {
     _ cause: any Error
   ) -> NSError {
     let done = Set(commits.map { ObjectIdentifier($0.0.binding) })
-    var waiting = ChangedObjects()
-    func takeOut(_ list: inout TrackedObjects) -> [NSManagedObject] {
-      let others = list.objects.filter { object in
-        object.binding.map { !done.contains(ObjectIdentifier($0)) } ?? true
-      }
-      for object in others { list.remove(object) }
-      return others
-    }
-    waiting.inserted = takeOut(&inserted)
-    waiting.updated = takeOut(&updated)
-    waiting.deleted = takeOut(&deleted)
-    let waitsForStore = { (object: NSManagedObject) in
+    // The next save handles these objects the same way.
+    let waiting = unsaved.take { object in
       object.binding.map { !done.contains(ObjectIdentifier($0)) } ?? true
     }
-    let (assigned, again) = (assignments, reinserted.filter(waitsForStore))
-    let checks = conflictChecks.filter(waitsForStore)
     finishSave(commits, coordinator)
-    for object in waiting.inserted { inserted.append(object) }
-    for object in waiting.updated { updated.append(object) }
-    for object in waiting.deleted { deleted.append(object) }
-    // The next save handles these objects the same way. Handlers of the save's notifications may
-    // have added other objects.
-    for object in waiting.inserted where assignments[ObjectIdentifier(object)] == nil {
-      assignments[ObjectIdentifier(object)] = assigned[ObjectIdentifier(object)]
-    }
-    reinserted += again
-    conflictChecks += checks
+    unsaved.restore(waiting)
     let failed = plans.filter { !done.contains(ObjectIdentifier($0.binding)) }
     return CoreDataError.make(
       NSPersistentStoreIncompleteSaveError,
       "Some stores were saved, and then another could not be: \(cause)",
       [
         NSAffectedStoresErrorKey: failed.compactMap(\.binding.persistentStore),
-        NSAffectedObjectsErrorKey: waiting.inserted + waiting.updated + waiting.deleted,
+        NSAffectedObjectsErrorKey: waiting.objects,
         NSUnderlyingErrorKey: CoreDataError.facade(cause),
       ]
     )

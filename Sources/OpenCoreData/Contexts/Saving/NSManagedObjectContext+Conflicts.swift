@@ -15,7 +15,8 @@ extension NSManagedObjectContext {
       )
     }
     var objects: [RowReference: NSManagedObject] = [:]
-    for object in updated.objects + deleted.objects + conflictChecks
+    for object in unsaved.updated.objects + unsaved.deleted.objects
+      + unsaved.conflictChecks
     where object.binding === binding {
       objects[object.key.reference] = object
     }
@@ -29,30 +30,30 @@ extension NSManagedObjectContext {
       )
     }
     rows(of: binding)?.forget(error.conflicts.map(\.reference))
-    let known = reinserted.count
+    let known = unsaved.reinserted.count
     try policy.resolve(mergeConflicts: conflicts)
     for conflict in conflicts { settle(conflict) }
     let gone = conflicts.map(\.sourceObject).filter { $0.state.contains(.vanished) }
     if !gone.isEmpty { try nullifyAndValidate(gone) }
-    try restoreDestinations(of: reinserted[known...])
-    for object in reinserted[known...] { try object.validateForInsert() }
+    try restoreDestinations(of: unsaved.reinserted[known...])
+    for object in unsaved.reinserted[known...] { try object.validateForInsert() }
     try propagateResolvedDeletions()
   }
 
   /// Applies the delete rules of deletions that the policy confirmed, and validates the result: a rule
   /// may deny a deletion because of a member that another context has added.
   private func propagateResolvedDeletions() throws {
-    guard !unpropagated.isEmpty else { return }
-    let confirmed = unpropagated
-    let former = Set(deleted.objects.map { ObjectIdentifier($0) })
+    guard !unsaved.unpropagated.isEmpty else { return }
+    let confirmed = unsaved.unpropagated
+    let former = Set(unsaved.deleted.objects.map { ObjectIdentifier($0) })
     propagateDeletions()
-    if let deletionFailure { throw deletionFailure.error }
-    let cascaded = deleted.objects.filter { !former.contains(ObjectIdentifier($0)) }
+    if let failure = unsaved.deletionFailure { throw failure.error }
+    let cascaded = unsaved.deleted.objects.filter { !former.contains(ObjectIdentifier($0)) }
     for object in confirmed + cascaded
     where object.isDeleted && !object.state.contains(.vanished) {
       try object.validateForDelete()
     }
-    for object in updated.objects where object.hasMissingDestination {
+    for object in unsaved.updated.objects where object.hasMissingDestination {
       try object.validateForUpdate()
     }
   }
@@ -61,10 +62,10 @@ extension NSManagedObjectContext {
   /// validates the result.
   private func nullifyAndValidate(_ gone: [NSManagedObject]) throws {
     nullifyReferences(to: gone)
-    for object in inserted.objects where object.hasMissingDestination {
+    for object in unsaved.inserted.objects where object.hasMissingDestination {
       try object.validateForInsert()
     }
-    for object in updated.objects where object.hasMissingDestination {
+    for object in unsaved.updated.objects where object.hasMissingDestination {
       try object.validateForUpdate()
     }
   }
@@ -115,7 +116,8 @@ extension NSManagedObjectContext {
   ) throws {
     guard attempts <= limit else { throw error.nsError }
     var objects: [RowReference: NSManagedObject] = [:]
-    for object in inserted.objects + updated.objects where object.binding === binding {
+    for object in unsaved.inserted.objects + unsaved.updated.objects
+    where object.binding === binding {
       objects[object.key.reference] = object
     }
     let conflicts = ConstraintGroup.groups(of: error.conflicts, objects).map { group in
@@ -133,7 +135,7 @@ extension NSManagedObjectContext {
     guard !conflicts.isEmpty else { throw error.nsError }
     var given = conflicts
     while !given.isEmpty {
-      let changed = Set(updated.objects)
+      let changed = Set(unsaved.updated.objects)
       try policy.resolve(mergeConflicts: given)
       let kept = changed.filter { $0.context === self && !$0.isPending }
       given = kept.isEmpty ? [] : followingConflicts(of: kept, binding)
@@ -161,7 +163,7 @@ extension NSManagedObjectContext {
         for object in kept where object.template.layout.isMemberOrSub(of: entity) {
           if let values = object.uniqueValues(constraint) { holders[values] = object }
         }
-        for object in updated.objects + inserted.objects
+        for object in unsaved.updated.objects + unsaved.inserted.objects
         where object.binding === binding && object.template.layout.isMemberOrSub(of: entity) {
           guard let values = object.uniqueValues(constraint), let holder = holders[values],
             seen.insert(ObjectIdentifier(object)).inserted
@@ -194,19 +196,14 @@ extension NSManagedObjectContext {
   /// Cancels an object's pending deletion.
   func undelete(_ object: NSManagedObject) {
     guard object.state.contains(.deleted) else { return }
-    deleted.remove(object)
-    object.state.remove([.deleted, .propagated, .touchedDelete, .vanished])
-    deletedByCascade.remove(ObjectIdentifier(object))
+    unsaved.undelete(object)
     noteState(of: object)
   }
 
   /// Discards an object's pending changes.
   func discardChanges(of object: NSManagedObject) {
     retractingInverses(of: object) {
-      if object.state.contains(.updated) {
-        updated.remove(object)
-        object.state.remove(.updated)
-      }
+      unsaved.withdrawUpdate(object)
       object.turnIntoFault()
       noteState(of: object)
     }
@@ -214,12 +211,7 @@ extension NSManagedObjectContext {
 
   /// Deletes the object here, because it was deleted in the store.
   func acceptDeletion(of object: NSManagedObject) {
-    if object.state.contains(.updated) {
-      updated.remove(object)
-      object.state.remove(.updated)
-    }
-    object.state.insert([.deleted, .propagated, .vanished])
-    deleted.append(object)
+    unsaved.delete(object, marks: [.propagated, .vanished])
     touch(object, .touchedDelete)
     noteState(of: object)
   }

@@ -43,7 +43,7 @@ extension NSManagedObjectContext {
     }
     if let store = plan.binding.persistentStore, store.isReadOnly { throw store.readOnlyError }
     var objects = plan.objects
-    objects.locked = conflictChecks.filter { $0.binding === plan.binding }
+    objects.locked = unsaved.conflictChecks.filter { $0.binding === plan.binding }
     return try rows.commit(plan.changes, of: objects)
   }
 

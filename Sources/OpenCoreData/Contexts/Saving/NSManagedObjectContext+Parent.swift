@@ -9,14 +9,14 @@ extension NSManagedObjectContext {
   /// Passes the changes to the parent, which keeps them until it is saved.
   func save(into parent: NSManagedObjectContext) throws {
     try validateChanges()
-    let cleared = ClearedReferences(deleted.objects)
+    let cleared = ClearedReferences(unsaved.deleted.objects)
     let edited = editedAndCascaded()
     try parent.performForChild {
       var own: [ObjectIdentifier: NSManagedObject] = [:]
       // The parent cannot change objects that it cannot read: everything that the changes need is
       // read first, and if that fails no change is passed on.
       try parent.reportingReadFailure {
-        for object in updated.objects {
+        for object in unsaved.updated.objects {
           guard let target = parent.ownObject(object.key) else { throw missingInParent(object) }
           prepare(target, for: object, cleared) { parent.ownObject($0.key) }
           own[ObjectIdentifier(object)] = target
@@ -29,7 +29,7 @@ extension NSManagedObjectContext {
           own[ObjectIdentifier(object)] = target
         }
       }
-      for object in inserted.objects {
+      for object in unsaved.inserted.objects {
         let made = object.template.type.make(
           entity: object.template.layout.entity,
           in: parent,
@@ -40,7 +40,7 @@ extension NSManagedObjectContext {
       func counterpart(_ object: NSManagedObject) -> NSManagedObject? {
         own[ObjectIdentifier(object)] ?? parent.ownObject(object.key)
       }
-      for object in inserted.objects + updated.objects + edited {
+      for object in unsaved.inserted.objects + unsaved.updated.objects + edited {
         guard let target = own[ObjectIdentifier(object)] else { continue }
         push(object, into: target, cleared, counterpart)
       }
@@ -63,9 +63,9 @@ extension NSManagedObjectContext {
   /// Their changes are passed on before their deletion: they are pending in the parent again if a
   /// merge policy revokes the deletion of their owner there.
   private func editedAndCascaded() -> [NSManagedObject] {
-    guard !deletedByCascade.isEmpty else { return [] }
-    return deleted.objects.filter { object in
-      deletedByCascade.contains(ObjectIdentifier(object))
+    guard !unsaved.deletedByCascade.isEmpty else { return [] }
+    return unsaved.deleted.objects.filter { object in
+      unsaved.deletedByCascade.contains(ObjectIdentifier(object))
         && object.state.isDisjoint(with: [.inserted, .vanished, .fault])
         && (!object.changed.isEmpty || !object.changedToManys.isEmpty)
     }
@@ -77,9 +77,9 @@ extension NSManagedObjectContext {
   /// its owner if a merge policy revokes that deletion.
   private func deleteObjects(of parent: NSManagedObjectContext) {
     var cascaded: [NSManagedObject] = []
-    for object in deleted.objects where !object.state.contains(.vanished) {
+    for object in unsaved.deleted.objects where !object.state.contains(.vanished) {
       guard let target = parent.ownObject(object.key) else { continue }
-      if deletedByCascade.contains(ObjectIdentifier(object)) {
+      if unsaved.deletedByCascade.contains(ObjectIdentifier(object)) {
         cascaded.append(target)
       } else {
         parent.delete(target)
@@ -88,7 +88,7 @@ extension NSManagedObjectContext {
     for target in cascaded where !target.state.contains(.deleted) {
       parent.delete(target)
       guard target.context === parent, target.state.contains(.deleted) else { continue }
-      parent.deletedByCascade.insert(ObjectIdentifier(target))
+      parent.unsaved.deletedByCascade.insert(ObjectIdentifier(target))
     }
   }
 
@@ -253,7 +253,7 @@ extension NSManagedObject {
     let coordinator = context.persistentStoreCoordinator
     object.become(key, key.isTemporary ? nil : coordinator?.binding(number: key.store))
     if key.isTemporary {
-      context.inserted.noteKey(of: object)
+      context.unsaved.noteKey(of: object)
     } else {
       context.registry.insert(object)
     }

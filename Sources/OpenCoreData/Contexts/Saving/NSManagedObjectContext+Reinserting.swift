@@ -7,36 +7,25 @@ extension NSManagedObjectContext {
   /// An object that was never read here has no values to write, so its deletion is accepted.
   func reinsert(_ object: NSManagedObject) throws {
     guard object.snapshot != nil else { return acceptDeletion(of: object) }
-    updated.remove(object)
-    object.state.remove(.updated)
-    object.state.insert(.inserted)
+    // Before anything is changed: where it cannot be read, the update stays pending.
+    let gone = try deletedMembers(of: object)
+    unsaved.reinsert(object)
     if object.isFault, let snapshot = object.snapshot { object.take(snapshot) }
     // If only a to-many changed, the snapshot has the values.
     if object.ownValues.isEmpty, let snapshot = object.snapshot {
       object.ownValues = snapshot.values
     }
     object.snapshot = nil
-    try restoreLinks(of: object)
-    inserted.append(object)
-    reinserted.append(object)
+    restoreLinks(of: object, without: gone)
     noteState(of: object)
   }
 
-  /// Inserts links to all known members, because the rows of the join table were deleted with the
-  /// row.
-  ///
-  /// Members that were deleted too are left out. A to-one on the other side keeps the value in the
-  /// store.
-  private func restoreLinks(of object: NSManagedObject) throws {
+  /// The members of an object's relationships that another context has deleted too.
+  private func deletedMembers(of object: NSManagedObject) throws -> Set<ObjectIdentifier> {
     var linked: [NSManagedObject] = []
-    let links = object.template.toManys
     object.forEachToMany { storage in
-      let link = links[Int(storage.index)]
-      if storage.isLoaded, !link.hasInverse || link.slot.inverseIsToMany {
-        linked += storage.members.items.filter { !$0.key.isTemporary }
-      } else {
-        storage.unload()
-      }
+      guard keepsMembers(storage, of: object) else { return }
+      linked += storage.members.items.filter { !$0.key.isTemporary }
     }
     var gone: Set<ObjectIdentifier> = []
     for (binding, members) in groupedByBinding(linked) {
@@ -47,12 +36,26 @@ extension NSManagedObjectContext {
         gone.insert(ObjectIdentifier(member))
       }
     }
+    return gone
+  }
+
+  /// Inserts links to all known members but those that are gone, because the rows of the join table were
+  /// deleted with the row.
+  ///
+  /// A to-one on the other side keeps the value in the store.
+  private func restoreLinks(of object: NSManagedObject, without gone: Set<ObjectIdentifier>) {
     object.forEachToMany { storage in
-      guard storage.isLoaded else { return }
+      guard keepsMembers(storage, of: object) else { return storage.unload() }
       storage.forget(gone)
       storage.becomeNew()
       object.changedToManys.insert(Int(storage.index))
     }
+  }
+
+  /// Whether the object's own row, or its links, have the members of a relationship.
+  private func keepsMembers(_ storage: ToManyStorage, of object: NSManagedObject) -> Bool {
+    let link = object.template.toManys[Int(storage.index)]
+    return storage.isLoaded && (!link.hasInverse || link.slot.inverseIsToMany)
   }
 
   /// Clears the to-ones of objects that are written again whose destinations were deleted too, and

@@ -1,3 +1,4 @@
+import Effects
 import Foundation
 
 extension NSManagedObjectContext {
@@ -20,7 +21,8 @@ extension NSManagedObjectContext {
     defer { sets = nil }
     processPendingChanges()
     try raiseReadFailure()
-    guard hasChanges || !conflictChecks.isEmpty else { return }
+    checkInvariants(unsaved.brokenInvariants(of: self))
+    guard hasChanges || !unsaved.conflictChecks.isEmpty else { return }
     isSaving = true
     defer { isSaving = false }
     // SQLite could not restart the log after this save if the turn still read an earlier state.
@@ -39,7 +41,10 @@ extension NSManagedObjectContext {
   private func announceSave() throws {
     for _ in 0..<Self.willSaveLimit {
       var isDirty = false
-      for objects in [inserted.objects, updated.objects, deleted.objects] {
+      for objects in [
+        unsaved.inserted.objects, unsaved.updated.objects,
+        unsaved.deleted.objects,
+      ] {
         for object in objects where object.state.contains(.needsWillSave) {
           object.state.remove(.needsWillSave)
           isDirty = true
@@ -79,12 +84,12 @@ extension NSManagedObjectContext {
         }
       }
     }
-    for object in deleted.objects where !object.state.contains(.vanished) {
+    for object in unsaved.deleted.objects where !object.state.contains(.vanished) {
       collect { try object.validateForDelete() }
     }
-    for object in inserted.objects { collect { try object.validateForInsert() } }
+    for object in unsaved.inserted.objects { collect { try object.validateForInsert() } }
     try readUnreadOwners()
-    for object in updated.objects where object.hasValuesToValidate(isChild: isChild) {
+    for object in unsaved.updated.objects where object.hasValuesToValidate(isChild: isChild) {
       collect { try object.validateForUpdate() }
     }
     processPendingChanges()
@@ -95,7 +100,9 @@ extension NSManagedObjectContext {
 
   /// Reads the rows of faults that are needed to validate changes of their inverses.
   private func readUnreadOwners() throws {
-    let owners = updated.objects.filter { $0.state.contains(.fault) && $0.isCheckedAsFault }
+    let owners = unsaved.updated.objects.filter {
+      $0.state.contains(.fault) && $0.isCheckedAsFault
+    }
     if !owners.isEmpty { try attachRows(to: owners, isSaving: true) }
   }
 
@@ -105,11 +112,14 @@ extension NSManagedObjectContext {
     let coordinator = try requireCoordinator()
     var stores = coordinator.persistentStores
     var attempts = 0
-    let limit = Self.conflictLimit + inserted.count + updated.count
+    let limit = Self.conflictLimit + unsaved.inserted.count + unsaved.updated.count
     while true {
       do {
-        try obtainKeys(for: inserted.objects, coordinator)
-        try attachRows(to: updated.objects + deleted.objects, isSaving: true)
+        try obtainKeys(for: unsaved.inserted.objects, coordinator)
+        try attachRows(
+          to: unsaved.updated.objects + unsaved.deleted.objects,
+          isSaving: true
+        )
         let plans = try savePlans(coordinator)
         try raiseReadFailure()
         return try commit(plans, coordinator)
@@ -142,7 +152,7 @@ extension NSManagedObjectContext {
     let fresh = objects.filter { $0.key.isTemporary }
     for (template, objects) in grouped(fresh) {
       var groups: [(binding: StoreBinding, objects: [NSManagedObject])] = []
-      if assignments.isEmpty, let first = objects.first {
+      if unsaved.assignments.isEmpty, let first = objects.first {
         groups = [(try store(for: first, coordinator), objects)]
       }
       for object in groups.isEmpty ? objects : [] {
@@ -170,7 +180,7 @@ extension NSManagedObjectContext {
     for object: NSManagedObject,
     _ coordinator: NSPersistentStoreCoordinator
   ) throws -> StoreBinding {
-    if let assigned = assignments[ObjectIdentifier(object)] { return assigned }
+    if let assigned = unsaved.assignments[ObjectIdentifier(object)] { return assigned }
     if let binding = coordinator.binding(forInsertionOf: object.template.layout.entity) {
       return binding
     }
@@ -251,17 +261,7 @@ extension NSManagedObjectContext {
 
   /// Empties the lists of pending changes after a save.
   func clearSavedChanges() -> ChangedObjects {
-    var changes = ChangedObjects()
-    changes.inserted = inserted.objects
-    changes.updated = updated.objects
-    changes.deleted = deleted.objects
-    inserted.removeAll()
-    updated.removeAll()
-    deleted.removeAll()
-    assignments = [:]
-    conflictChecks = []
-    reinserted = []
-    deletedByCascade = []
+    let changes = unsaved.takeSaved()
     undoRecorder?.forgetImages()
     for object in changes.inserted { clean(object) }
     for object in changes.updated { clean(object) }

@@ -304,21 +304,21 @@ extension NSManagedObjectContext {
       if let last = plans.last, last.binding === binding { return last }
       if let known = plans.first(where: { $0.binding === binding }) { return known }
       let made = SavePlan(binding: binding, author: author, contextName: contextName)
-      made.reserveCapacity(inserted: inserted.count, updated: updated.count)
+      made.reserveCapacity(inserted: unsaved.inserted.count, updated: unsaved.updated.count)
       plans.append(made)
       return made
     }
-    let again = Set(reinserted.map { ObjectIdentifier($0) })
-    for object in inserted.objects {
+    let again = Set(unsaved.reinserted.map { ObjectIdentifier($0) })
+    for object in unsaved.inserted.objects {
       let isAgain = !again.isEmpty && again.contains(ObjectIdentifier(object))
       try plan(object).insert(object, again: isAgain)
     }
-    for object in updated.objects { try plan(object).update(object) }
-    for object in deleted.objects
+    for object in unsaved.updated.objects { try plan(object).update(object) }
+    for object in unsaved.deleted.objects
     where !object.state.contains(.vanished) && !object.state.contains(.inserted) {
       try plan(object).delete(object)
     }
-    for object in conflictChecks
+    for object in unsaved.conflictChecks
     where object.context === self && !object.isPending && object.binding != nil {
       try plan(object).check(object)
     }

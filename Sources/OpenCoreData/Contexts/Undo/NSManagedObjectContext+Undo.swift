@@ -14,9 +14,6 @@ extension NSManagedObjectContext {
     if object.ownValues.isEmpty { object.ownValues = object.template.defaults }
     object.snapshot = nil
     object.state.remove([.vanished, .propagated, .prefetched, .fault])
-    object.state.insert(
-      isChecked ? [.inserted, .needsWillSave, .guarded] : [.inserted, .needsWillSave]
-    )
     for slot in object.ownValues.indices { object.changed.insert(slot) }
     for (index, storage) in object.toManyStorages.enumerated() {
       guard let storage else { continue }
@@ -25,7 +22,10 @@ extension NSManagedObjectContext {
     }
     if !object.key.isTemporary { registry.insert(object) }
     if retainsRegisteredObjects { retainedObjects[object.key] = object }
-    inserted.append(object)
+    unsaved.insert(
+      object,
+      marks: isChecked ? [.needsWillSave, .guarded] : .needsWillSave
+    )
     touch(object, .touchedInsert)
     noteState(of: object)
     scheduleTurn()
@@ -40,7 +40,7 @@ extension NSManagedObjectContext {
     moveToDeleted(object)
     // Its relationships are undone by their own actions.
     object.state.insert(.propagated)
-    if isCascaded { deletedByCascade.insert(ObjectIdentifier(object)) }
+    if isCascaded { unsaved.deletedByCascade.insert(ObjectIdentifier(object)) }
     scheduleTurn()
   }
 

@@ -43,7 +43,7 @@ final class UndoRecorder {
     self.manager = manager
     self.context = context
     identifier = ObjectIdentifier(context)
-    let changed = context.inserted.objects + context.updated.objects
+    let changed = context.unsaved.inserted.objects + context.unsaved.updated.objects
     for object in changed { images[ObjectIdentifier(object)] = Image(object) }
     // A checkpoint ends the current step: changes before and after it are in different groups.
     observer = NotificationCenter.default.addObserver(
@@ -136,7 +136,7 @@ final class UndoRecorder {
         // The values are loaded before the row is deleted.
         object.fireIfFault()
         step.deleted.append(object)
-        if context.deletedByCascade.contains(ObjectIdentifier(object)) {
+        if context.unsaved.deletedByCascade.contains(ObjectIdentifier(object)) {
           step.cascaded.insert(ObjectIdentifier(object))
         }
       } else if isNew {
