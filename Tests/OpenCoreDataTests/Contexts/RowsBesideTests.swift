@@ -14,6 +14,7 @@ struct RowsBesideTests {
     let note = ModelParts.entity("Note", [ModelParts.text("title") { $0.isOptional = true }])
     ModelParts.relate(note, "tag", toMany: false, tag, "notes", toMany: true)
     tag.properties += [ModelParts.derived("total", .integer64AttributeType, "notes.@count")]
+    note.managedObjectClassName = NSStringFromClass(AnnouncedNote.self)
     for entity in [tag, note] {
       for property in entity.properties { property.isOptional = true }
     }
@@ -73,6 +74,39 @@ struct RowsBesideTests {
         try context.save()
         #expect(note.value(forKey: "tag") == nil)
       }
+    }
+  }
+
+  @Test("Changes that an object of the save makes in didSave() do not hide the rows")
+  func changesInDidSave() throws {
+    let (first, second) = (context(merges: false), context(merges: true))
+    first.mergePolicy = NSMergePolicy.mergeByPropertyObjectTrump
+    let (tag, notes) = try first.performAndWait {
+      let tag = first.insert("Tag")
+      let notes = (0..<3).map { _ in first.insert("Note", ["title": "a"]) }
+      try first.save()
+      return (tag.objectID, notes.map(\.objectID))
+    }
+    let tagged = try second.performAndWait {
+      let note = second.object(with: notes[0])
+      note.setValue(second.object(with: tag), forKey: "tag")
+      try second.save()
+      return note
+    }
+    try first.performAndWait {
+      let saved = try #require(first.object(with: notes[1]) as? AnnouncedNote)
+      saved.onDidSave = { note in
+        note.onDidSave = nil
+        for other in [note, first.object(with: notes[2])] { other.setValue("c", forKey: "title") }
+      }
+      saved.setValue("b", forKey: "title")
+      first.delete(first.object(with: tag))
+      try first.save()
+    }
+    try second.performAndWait {
+      tagged.setValue("d", forKey: "title")
+      try second.save()
+      #expect(tagged.value(forKey: "tag") == nil)
     }
   }
 

@@ -66,6 +66,37 @@ struct SaveAnnouncementTests {
     }
   }
 
+  @Test(
+    "A deleted object that is read, changed or deleted again in didSave() leaves no change",
+    arguments: ["read", "change", "delete"]
+  )
+  func deleted(action: String) throws {
+    let note = try context.performAndWait {
+      let note = AnnouncedNote(context: context)
+      try context.save()
+      return note.objectID
+    }
+    let other = library.context()
+    try other.performAndWait {
+      let gone = try #require(other.object(with: note) as? AnnouncedNote)
+      gone.onDidSave = { note in
+        switch action {
+        case "read": _ = note.value(forKey: "text")
+        case "change": note.setValue("b", forKey: "text")
+        default: other.delete(note)
+        }
+      }
+      other.delete(gone)
+      try other.save()
+      #expect(gone.managedObjectContext == nil)
+      #expect(other.brokenInvariants().isEmpty)
+      #expect(other.updatedObjects.isEmpty && other.deletedObjects.isEmpty)
+      _ = AnnouncedNote(context: other)
+      try other.save()
+      #expect(!other.hasChanges)
+    }
+  }
+
   @Test("A change, a deletion and an insertion in didSave() belong to the next save")
   func changes() throws {
     try context.performAndWait {

@@ -283,6 +283,40 @@ struct SeveralStoresTests {
     }
   }
 
+  @Test("What a handler of an incomplete save deletes is in one list of changes")
+  func incompleteAndDeleted() throws {
+    let folder = try StoreFolder()
+    let coordinator = NSPersistentStoreCoordinator(managedObjectModel: ItemModel.make())
+    _ = try addJSONStore(coordinator, "Items", folder.url.appendingPathComponent("items.json"))
+    let notes = try addJSONStore(
+      coordinator,
+      "Notes",
+      folder.url.appendingPathComponent("notes.json")
+    )
+    let context = NSManagedObjectContext(.privateQueue)
+    context.persistentStoreCoordinator = coordinator
+    try context.performAndWait {
+      let saved = ItemModel.insert("Note", code: "s", into: context)
+      try context.save()
+      saved.setValue(7, forKey: "count")
+      ItemModel.insert(code: "i", into: context)
+      let made = ItemModel.insert("Note", code: "n", into: context)
+      notes.fails = true
+      let token = NotificationCenter.default.addObserver(
+        forName: .NSManagedObjectContextDidSave,
+        object: context,
+        queue: nil
+      ) { _ in for note in [saved, made] { context.delete(note) } }
+      #expect(throws: CocoaError.self) { try context.save() }
+      NotificationCenter.default.removeObserver(token)
+      #expect(context.brokenInvariants().isEmpty)
+      notes.fails = false
+      try context.save()
+      #expect(!context.hasChanges)
+      try #expect(ItemModel.items(context, "Note").isEmpty)
+    }
+  }
+
   @Test("A conflict check that an incomplete save omitted is made by the next one")
   func incompleteCheck() throws {
     let folder = try StoreFolder()

@@ -29,7 +29,7 @@ extension NSManagedObjectContext {
       try parent.map { parent in
         try parent.performForChild { try parent.matchCount(plan, bindings) }
       } ?? bindings.reduce(0) { try $0 + storedCount(plan, $1, limited: false) }
-    let pending = unsaved(plan)
+    let pending = pendingChanges(plan)
     guard !pending.isEmpty else { return below }
     let removed = pending.hasDeletions ? unsaved.deleted.objects.filter(plan.covers) : []
     let replaced = Set((pending.updated + removed).map(\.key))

@@ -137,7 +137,7 @@ extension NSManagedObjectContext {
     processChangesForFetch()
     if let parent { return try objects(plan, from: parent) }
     let bindings = try requireCoordinator().bindings(of: plan.entity).filter(plan.isAffected)
-    let pending = unsaved(plan)
+    let pending = pendingChanges(plan)
     if bindings.count == 1, pending.isEmpty {
       return try stored(plan, bindings[0], limited: true)
     }
@@ -244,7 +244,7 @@ extension NSManagedObjectContext {
     var needsSorting: Bool { !inserted.isEmpty || !updated.isEmpty }
   }
 
-  func unsaved(_ plan: FetchPlan) -> PendingChanges {
+  func pendingChanges(_ plan: FetchPlan) -> PendingChanges {
     var pending = PendingChanges()
     pending.hasDeletions = unsaved.deleted.objects.contains(where: plan.covers)
     guard plan.includesPendingChanges else {
@@ -258,7 +258,7 @@ extension NSManagedObjectContext {
   }
 
   /// Whether there are pending changes that can alter the result of a fetch.
-  func hasPendingChanges(_ plan: FetchPlan) -> Bool { !unsaved(plan).isEmpty }
+  func hasPendingChanges(_ plan: FetchPlan) -> Bool { !pendingChanges(plan).isEmpty }
 
   private func merged(
     _ stored: [NSManagedObject],
@@ -290,7 +290,7 @@ extension NSManagedObjectContext {
     processChangesForFetch()
     var plan = plan
     let bindings = try requireCoordinator().bindings(of: plan.entity).filter(plan.isAffected)
-    guard parent == nil, bindings.count == 1, unsaved(plan).isEmpty,
+    guard parent == nil, bindings.count == 1, pendingChanges(plan).isEmpty,
       let store = rows(of: bindings[0]), !bindings[0].leavesToGraph(plan.rowFetch(.references))
     else {
       plan.includesPropertyValues = !plan.sortDescriptors.isEmpty

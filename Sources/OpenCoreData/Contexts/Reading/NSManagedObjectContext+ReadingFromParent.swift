@@ -109,6 +109,6 @@ extension NSManagedObjectContext {
 
   private func childChanges(_ plan: FetchPlan) -> [NSManagedObject] {
     guard plan.includesPendingChanges else { return [] }
-    return (unsaved.objects).filter(plan.covers)
+    return unsaved.objects.filter(plan.covers)
   }
 }

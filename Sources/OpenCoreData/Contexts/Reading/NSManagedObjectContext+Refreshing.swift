@@ -51,6 +51,8 @@ extension NSManagedObjectContext {
 
   private func dropChanges() {
     processPendingChanges()
+    let former = unsaved
+    defer { withExtendedLifetime(former) {} }
     let changes = unsaved.discardAll()
     let gone = changes.deleted
     readFailure = nil
@@ -110,6 +112,8 @@ extension NSManagedObjectContext {
     requireLane()
     releaseGeneration()
     let objects = registry.objects + unsaved.objects
+    let former = unsaved
+    defer { withExtendedLifetime(former) {} }
     _ = unsaved.discardAll()
     touched = []
     readFailure = nil

@@ -51,14 +51,14 @@ extension NSManagedObjectContext {
     )
     guard object.context === self, !object.state.contains(.deleted) else {
       // What a delete rule has deleted, the app wants deleted as well.
-      unsaved.deletedByCascade.remove(ObjectIdentifier(object))
+      unsaved.noteChosenDeletion(of: object)
       return
     }
     object.prepareForDeletion()
     // A subclass may have removed the object from the context in between.
     guard object.context === self, !object.state.contains(.deleted) else { return }
     moveToDeleted(object)
-    unsaved.deletedByCascade.remove(ObjectIdentifier(object))
+    unsaved.noteChosenDeletion(of: object)
     unsaved.unpropagated.append(object)
     if !propagatesDeletesAtEndOfEvent, !isProcessing { propagateDeletions() }
     scheduleTurn()
@@ -209,7 +209,7 @@ extension NSManagedObjectContext {
     if !incrementalRows.isEmpty { noteUnregistered(object) }
     registry.remove(object.key)
     retainedObjects[object.key] = nil
-    unsaved.assignments[ObjectIdentifier(object)] = nil
+    unsaved.forget(object)
     undoRecorder?.forgetImage(of: object)
     object.context = nil
     object.state.remove([

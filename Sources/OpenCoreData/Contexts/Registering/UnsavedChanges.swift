@@ -17,7 +17,9 @@ struct UnsavedChanges {
   /// The objects that a revoked deletion had removed from fetched results or cleared a reference of.
   var revoked: [NSManagedObject] = []
   /// Inserted objects whose rows another context deleted and this save writes again.
-  var reinserted: [NSManagedObject] = []
+  private(set) var reinserted: [NSManagedObject] = []
+  /// The number of reinserted objects whose destinations were restored.
+  private var restoredCount = 0
   /// The stores that the app chose for new objects.
   var assignments: [ObjectIdentifier: StoreBinding] = [:]
   /// Objects that the app wants compared with the store at the next save.
@@ -61,9 +63,23 @@ struct UnsavedChanges {
   mutating func undelete(_ object: NSManagedObject) {
     deleted.remove(object)
     object.state.remove([.deleted, .propagated, .touchedDelete, .vanished])
-    deletedByCascade.remove(ObjectIdentifier(object))
-    unpropagated.removeAll { $0 === object }
-    dropDeletionFailure()
+    noteChosenDeletion(of: object)
+    removeUnpropagated(object)
+  }
+
+  /// Called when the app deletes an object, or a policy keeps it: it counts no longer as deleted by a rule.
+  mutating func noteChosenDeletion(of object: NSManagedObject) {
+    if !deletedByCascade.isEmpty { deletedByCascade.remove(ObjectIdentifier(object)) }
+  }
+
+  /// Takes an object out that leaves the context; its marks are the caller's to remove.
+  mutating func forget(_ object: NSManagedObject) {
+    // It is in one list at most: the others compare the object at its index.
+    inserted.remove(object)
+    updated.remove(object)
+    deleted.remove(object)
+    if !assignments.isEmpty { assignments[ObjectIdentifier(object)] = nil }
+    removeUnpropagated(object)
   }
 
   /// Discards an update.
@@ -99,22 +115,32 @@ struct UnsavedChanges {
     inserted.object(temporary: key)
   }
 
+  /// The reinserted objects whose destinations are to be restored yet.
+  var unrestored: ArraySlice<NSManagedObject> { reinserted[restoredCount...] }
+
+  /// Called once the destinations of all reinserted objects are restored.
+  mutating func noteRestored() { restoredCount = reinserted.count }
+
   // MARK: Delete rules
 
   /// Takes the deleted objects whose rules are to be applied next.
   mutating func takeUnpropagated() -> [NSManagedObject] {
-    defer { unpropagated = [] }
+    defer {
+      unpropagated = []
+      deletionFailure = nil
+    }
     return unpropagated
   }
 
   /// Keeps deleted objects whose rules could not be applied.
   mutating func keepUnpropagated(_ objects: [NSManagedObject], _ failure: ReadFailure?) {
     unpropagated = objects
-    deletionFailure = failure
-    dropDeletionFailure()
+    deletionFailure = objects.isEmpty ? nil : failure
   }
 
-  private mutating func dropDeletionFailure() {
+  private mutating func removeUnpropagated(_ object: NSManagedObject) {
+    guard !unpropagated.isEmpty else { return }
+    unpropagated.removeAll { $0 === object }
     if unpropagated.isEmpty { deletionFailure = nil }
   }
 
@@ -149,6 +175,7 @@ struct UnsavedChanges {
     assignments = [:]
     conflictChecks = []
     reinserted = []
+    restoredCount = 0
     deletedByCascade = []
   }
 
@@ -166,19 +193,33 @@ struct UnsavedChanges {
     for object in taken.inserted.objects {
       taken.assignments[ObjectIdentifier(object)] = assignments[ObjectIdentifier(object)]
     }
+    for object in taken.deleted.objects where deletedByCascade.contains(ObjectIdentifier(object)) {
+      taken.deletedByCascade.insert(ObjectIdentifier(object))
+    }
     taken.reinserted = reinserted.filter(waits)
+    taken.restoredCount = taken.reinserted.count
     taken.conflictChecks = conflictChecks.filter(waits)
     return taken
   }
 
-  /// Adds what ``take(where:)`` has taken out. Handlers of the save's notifications may have added other objects,
-  /// and have chosen other stores.
+  /// Adds what ``take(where:)`` has taken out, except objects that handlers of the save's notifications have moved
+  /// to another list, or have removed from the context, as their marks show.
   mutating func restore(_ taken: UnsavedChanges) {
-    for object in taken.inserted.objects { inserted.append(object) }
-    for object in taken.updated.objects { updated.append(object) }
-    for object in taken.deleted.objects { deleted.append(object) }
+    for object in taken.inserted.objects
+    where object.state.contains(.inserted) && !object.state.contains(.deleted) {
+      inserted.append(object)
+    }
+    for object in taken.updated.objects where object.state.contains(.updated) {
+      updated.append(object)
+    }
+    for object in taken.deleted.objects where object.state.contains(.deleted) {
+      deleted.append(object)
+    }
     assignments.merge(taken.assignments) { chosenSince, _ in chosenSince }
-    reinserted += taken.reinserted
+    deletedByCascade.formUnion(taken.deletedByCascade)
+    let again = taken.reinserted.filter { $0.state.contains(.inserted) }
+    reinserted.insert(contentsOf: again, at: 0)
+    restoredCount += again.count
     conflictChecks += taken.conflictChecks
   }
 }

@@ -30,13 +30,11 @@ extension NSManagedObjectContext {
       )
     }
     rows(of: binding)?.forget(error.conflicts.map(\.reference))
-    let known = unsaved.reinserted.count
     try policy.resolve(mergeConflicts: conflicts)
     for conflict in conflicts { settle(conflict) }
     let gone = conflicts.map(\.sourceObject).filter { $0.state.contains(.vanished) }
     if !gone.isEmpty { try nullifyAndValidate(gone) }
-    try restoreDestinations(of: unsaved.reinserted[known...])
-    for object in unsaved.reinserted[known...] { try object.validateForInsert() }
+    try restoreReinserted()
     try propagateResolvedDeletions()
   }
 

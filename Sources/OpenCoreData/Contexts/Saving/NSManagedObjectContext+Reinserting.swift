@@ -58,12 +58,21 @@ extension NSManagedObjectContext {
     return storage.isLoaded && (!link.hasInverse || link.slot.inverseIsToMany)
   }
 
+  /// Restores the destinations of objects that are written again, also of those for which an earlier save failed
+  /// to.
+  func restoreReinserted() throws {
+    guard !unsaved.unrestored.isEmpty else { return }
+    try restoreDestinations(of: unsaved.unrestored)
+    for object in unsaved.unrestored { try object.validateForInsert() }
+    unsaved.noteRestored()
+  }
+
   /// Clears the to-ones of objects that are written again whose destinations were deleted too, and
   /// makes both sides of each one-to-one agree.
   ///
   /// The deletion has cleared a partner's side of a one-to-one: it is set again, unless the partner
   /// has got another object since, which keeps it.
-  func restoreDestinations(of objects: ArraySlice<NSManagedObject>) throws {
+  private func restoreDestinations(of objects: ArraySlice<NSManagedObject>) throws {
     var destinations: [ObjectIdentifier: NSManagedObject] = [:]
     for object in objects {
       for index in object.template.toOnes.indices {

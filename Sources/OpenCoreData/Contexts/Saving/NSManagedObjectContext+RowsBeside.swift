@@ -7,9 +7,7 @@ import Foundation
 extension NSManagedObjectContext {
   func rowsBeside(_ plan: SavePlan, _ commit: RowCommit) -> [RowReference] {
     let (inserted, updated) = (plan.changes.inserted, plan.changes.updated)
-    guard commit.rows.count > unsaved.inserted.count + unsaved.updated.count else {
-      return []
-    }
+    guard commit.rows.count > inserted.count + updated.count else { return [] }
     let own = Set(inserted.map(\.reference) + updated.map(\.reference))
     return commit.rows.map(\.reference).filter { !own.contains($0) }
   }

@@ -115,6 +115,7 @@ extension NSManagedObjectContext {
     let limit = Self.conflictLimit + unsaved.inserted.count + unsaved.updated.count
     while true {
       do {
+        try restoreReinserted()
         try obtainKeys(for: unsaved.inserted.objects, coordinator)
         try attachRows(
           to: unsaved.updated.objects + unsaved.deleted.objects,
@@ -261,6 +262,9 @@ extension NSManagedObjectContext {
 
   /// Empties the lists of pending changes after a save.
   func clearSavedChanges() -> ChangedObjects {
+    // Released after the access: the deinitializer of an object may ask the context.
+    let former = unsaved
+    defer { withExtendedLifetime(former) {} }
     let changes = unsaved.takeSaved()
     undoRecorder?.forgetImages()
     for object in changes.inserted { clean(object) }
