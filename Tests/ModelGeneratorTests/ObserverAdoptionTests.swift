@@ -133,7 +133,7 @@ struct ObserverAdoptionTests {
   @Test(
     "A selector whose method the file does not decide is left",
     arguments: [
-      // Of two other types, of which either can be the superclass.
+      // Either of the two other types can be the superclass.
       "class B { func a() {} }\nclass C { func a(_ note: Notification) {} }\nclass A: B {\n",
       "class A {\nfunc a() {}\nfunc a(_ note: Notification) {}\n",
       "class A {\nstatic func a() {}\n",

@@ -1,5 +1,8 @@
+import CloudKitWebServices
 import Foundation
 import Testing
+
+@testable import WatershedCommands
 
 /// `create` and `update` read what `records get` and `query` print, for every type of field.
 @Suite("Records as JSON")
@@ -8,6 +11,13 @@ struct RecordInputTests {
     "--container-id", "iCloud.a", "--environment", "development", "--database-type", "private",
     "--user", "demo",
   ]
+
+  @Test("Each member of a record is read, ignored or refused")
+  func members() {
+    let known = [RecordInput.accepted, RecordInput.ignored, RecordInput.sharing]
+    #expect(known.reduce(into: []) { $0.formUnion($1) } == Set(RecordMember.allCases))
+    #expect(known.map(\.count).reduce(0, +) == RecordMember.allCases.count)
+  }
 
   /// A server's folder and a function that runs `records` on it.
   private struct World {

@@ -75,7 +75,7 @@ extension CloudKitService {
     )
     let trace =
       endpoint.rules.isRead
-      ? .unaudited(.reads)
+      ? .unaudited(.looksUp)
       : auditLog.record(
         "record.modify",
         by: call,

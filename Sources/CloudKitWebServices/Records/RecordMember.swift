@@ -1,10 +1,11 @@
 /// The members that a record has on the wire.
 ///
-/// `RecordDictionary`, the reader and the writer each spell them; tests compare each with this list.
+/// They are the coding keys of `RecordDictionary`. The fast reader and writer spell them too; tests compare both with
+/// this list.
 package enum RecordMember: String, CodingKey, CaseIterable {
   case recordName, recordType, recordChangeTag, fields, zoneID, created, modified, deleted
   case parent, share, shortGUID, createShortGUID, pluginFields
-  // Of shares
+  // The members that shares alone have.
   case forRecord, publicPermission, participants, owner
   case requesters, blocked, denyAccessRequests
   case currentUserParticipant, stableUrl, displayedHostname

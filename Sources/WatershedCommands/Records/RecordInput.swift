@@ -18,17 +18,22 @@ struct RecordInput {
   var zone = ZoneID.defaultZone
   var fields: [String: FieldInput]
 
-  /// The keys of a whole record; the server sets those in the second line.
-  private static let keys: Set<String> = Set(
-    RecordMember.allCases.filter { !sharing.contains($0) }.map(\.rawValue) + ["schema"]
-  )
+  /// The members of a whole record that are read.
+  static let accepted: Set<RecordMember> = [
+    .recordName, .recordType, .recordChangeTag, .fields, .parent, .shortGUID, .zoneID,
+  ]
+
+  /// The members that the server sets, which a printed record has.
+  static let ignored: Set<RecordMember> = [.created, .modified, .deleted, .pluginFields]
 
   /// The members about sharing, which is not copied with a record.
-  private static let sharing: Set<RecordMember> = Set(
+  static let sharing: Set<RecordMember> = Set(
     RecordMember.ofShares + [
       .share, .createShortGUID, .currentUserParticipant, .stableUrl, .displayedHostname,
     ]
   )
+
+  private static let keys = Set(accepted.union(ignored).map(\.rawValue) + ["schema"])
 
   /// Parses JSON.
   init(_ data: Data) throws {

@@ -186,6 +186,8 @@ struct AuditTrace: Sendable {
   enum Unaudited {
     /// It changes nothing, and returns no data of a user.
     case reads
+    /// It changes nothing, and returns data of users, as the log of the calls itself and records do.
+    case looksUp
     /// It continues a call that has a line.
     case continues
     /// It does what the server does by itself.
