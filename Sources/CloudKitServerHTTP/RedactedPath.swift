@@ -1,4 +1,5 @@
 import CloudKitServer
+import CloudKitWebServices
 
 /// A request's path for logs: without tokens, capabilities and codes.
 package enum RedactedPath {
@@ -9,15 +10,15 @@ package enum RedactedPath {
   ]
 
   package static func text(_ path: String) -> String {
-    let halves = path.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
+    let halves = path.split(ascii: "?", maxSplits: 1, omittingEmptySubsequences: false)
     var shown = String(halves.first ?? "")
     if let count = Route(path: path).rules.shownParts {
-      let parts = shown.split(separator: "/")
+      let parts = shown.split(ascii: "/")
       if parts.count > count { shown = "/" + parts.prefix(count).joined(separator: "/") + "/…" }
     }
     guard halves.count == 2 else { return shown }
-    let items = halves[1].split(separator: "&").map { item -> String in
-      let name = item.prefix { $0 != "=" }
+    let items = halves[1].split(ascii: "&").map { item -> String in
+      let name = item.prefix(before: "=")
       return harmless.contains(name) ? String(item) : "\(name)=…"
     }
     return shown + "?" + items.joined(separator: "&")

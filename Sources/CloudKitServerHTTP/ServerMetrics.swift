@@ -143,7 +143,7 @@ package final class ServerMetrics: Sendable {
     guard let text = try? String(contentsOfFile: "/proc/self/statm", encoding: .utf8) else {
       return nil
     }
-    let pages = text.split(separator: " ").dropFirst().first.flatMap { Int($0) }
+    let pages = text.split(ascii: " ").dropFirst().first.flatMap { Int($0) }
     return pages.map { $0 * Int(sysconf(Int32(_SC_PAGESIZE))) }
   }
 }

@@ -1,10 +1,11 @@
 import CloudKitServer
+import CloudKitWebServices
 import Foundation
 
 /// The proxies whose `X-Forwarded-For` header is trusted.
 ///
 /// Any client can send `X-Forwarded-For`; the client's address is the last one in it that is not
-/// itself a trusted proxy.
+/// itself a trusted proxy. What is no address was not appended by a proxy: it and all before it are the client's.
 package struct TrustedProxies: Hashable, Sendable {
   private var networks: [Network]
 
@@ -30,12 +31,16 @@ package struct TrustedProxies: Hashable, Sendable {
   /// The client's address, from the peer's and the header of proxies.
   func client(peer: String?, forwardedFor: String?) -> String? {
     guard let peer, contains(peer), let forwardedFor else { return peer }
-    let seen = forwardedFor.split(separator: ",").map {
+    // Only proxies: the farthest one is the client, for example of a health check.
+    var client = peer
+    for part in forwardedFor.split(ascii: ",").reversed() {
       // Some proxies add the client's port, which differs for each connection.
-      SenderAddress.withoutPort($0.trimmingCharacters(in: .whitespaces))
+      let address = SenderAddress.withoutPort(part.trimmingCharacters(in: .whitespaces))
+      guard SenderAddress(address)?.isAddress == true else { break }
+      client = address
+      if !contains(address) { break }
     }
-    // If all addresses are proxies', the farthest one is the client, for example of a health check.
-    return seen.last { !contains($0) } ?? seen.first ?? peer
+    return client
   }
 }
 
@@ -45,7 +50,7 @@ private struct Network: Hashable, Sendable {
   var length: Int
 
   init?(_ text: String) {
-    let halves = text.split(separator: "/", maxSplits: 1).map(String.init)
+    let halves = text.split(ascii: "/", maxSplits: 1).map(String.init)
     guard let first = halves.first, let bytes = Self.bytes(first) else { return nil }
     var length = bytes.count * 8
     if halves.count == 2 {

@@ -23,15 +23,15 @@ package enum EmailAddress {
   package static func objection(to text: String) -> String? {
     let refusal = "This is not an e-mail address."
     guard text.utf8.count <= 254 else { return "An e-mail address has at most 254 bytes." }
-    let parts = text.split(separator: "@", omittingEmptySubsequences: false)
+    let parts = text.split(ascii: "@", omittingEmptySubsequences: false)
     guard parts.count == 2, (1...64).contains(parts[0].utf8.count), !parts[1].isEmpty,
       PersonName.objection(to: text) == nil
     else { return refusal }
-    let atoms = parts[0].split(separator: ".", omittingEmptySubsequences: false)
+    let atoms = parts[0].split(ascii: ".", omittingEmptySubsequences: false)
     guard atoms.allSatisfy({ !$0.isEmpty && $0.unicodeScalars.allSatisfy(isOfAtom) }) else {
       return refusal
     }
-    let labels = parts[1].split(separator: ".", omittingEmptySubsequences: false)
+    let labels = parts[1].split(ascii: ".", omittingEmptySubsequences: false)
     guard labels.allSatisfy(isLabel) else { return refusal }
     return nil
   }

@@ -9,7 +9,7 @@ enum ByteRange: Hashable {
   init(_ header: String?, size: Int64) {
     self = .whole
     guard let header, let text = Self.single(header) else { return }
-    let ends = text.split(separator: "-", maxSplits: 1, omittingEmptySubsequences: false)
+    let ends = text.split(ascii: "-", maxSplits: 1, omittingEmptySubsequences: false)
     guard ends.count == 2 else { return }
     if ends[0].isEmpty {
       guard let count = Self.number(ends[1]) else { return }
@@ -30,7 +30,7 @@ enum ByteRange: Hashable {
   private static func single(_ header: String) -> Substring? {
     guard header.lowercased().hasPrefix("bytes=") else { return nil }
     let text = header.dropFirst("bytes=".count)
-    guard !text.contains(",") else { return nil }
+    guard !text.contains(ascii: ",") else { return nil }
     return Substring(text.filter { $0 != " " && $0 != "\t" })
   }
 

@@ -31,7 +31,7 @@ struct MultipartFile: Sendable {
   /// Returns nil if the content type is no form, or has no boundary.
   init?(contentType: String?) {
     guard let contentType else { return nil }
-    let parts = contentType.split(separator: ";").map { $0.trimmingCharacters(in: .whitespaces) }
+    let parts = contentType.split(ascii: ";").map { $0.trimmingCharacters(in: .whitespaces) }
     guard parts.first?.lowercased() == "multipart/form-data",
       let parameter = parts.dropFirst().first(where: { $0.lowercased().hasPrefix("boundary=") })
     else { return nil }

@@ -172,7 +172,7 @@ package struct BackupFolder: Sendable {
     case CloudKitService.databaseFileName where configuration.database != nil: return
     case CloudKitService.keyFileName: target = configuration.keyFile ?? target
     default:
-      let parts = file.path.split(separator: "/")
+      let parts = file.path.split(ascii: "/")
       if let store = configuration.assetStore, parts.count == 4, let id = Int64(parts[1]) {
         let place = AssetPlace(PartitionID(rawValue: id), String(parts[3]))
         return try await upload(source, to: store, place)

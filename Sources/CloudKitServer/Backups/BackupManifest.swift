@@ -15,8 +15,9 @@ package struct BackupManifest: Codable, Hashable, Sendable {
 
     /// Whether the path stays inside its folder.
     package var isInside: Bool {
-      let parts = path.split(separator: "/", omittingEmptySubsequences: false)
-      return !parts.contains { $0.isEmpty || $0 == "." || $0 == ".." } && !path.contains("\0")
+      let parts = path.split(ascii: "/", omittingEmptySubsequences: false)
+      return !parts.contains { $0.isEmpty || $0 == "." || $0 == ".." }
+        && !path.contains(ascii: "\0")
     }
   }
 

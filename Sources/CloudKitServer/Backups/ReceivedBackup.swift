@@ -150,7 +150,7 @@ package struct ReceivedBackup {
         length > digits.count + 1, length <= rest.count
       else { throw damaged }
       let line = rest.prefix(length).dropFirst(digits.count + 1).dropLast()
-      let parts = String(decoding: line, as: UTF8.self).split(separator: "=", maxSplits: 1)
+      let parts = String(decoding: line, as: UTF8.self).split(ascii: "=", maxSplits: 1)
       guard parts.count == 2 else { throw damaged }
       found[String(parts[0])] = String(parts[1])
       rest = rest.dropFirst(length)

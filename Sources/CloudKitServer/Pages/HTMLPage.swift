@@ -69,9 +69,22 @@ package struct HTMLPage {
     )
   }
 
-  /// Escapes a text for elements and quoted attributes.
+  /// Escapes a text for elements and quoted attributes, of HTML and of XML.
+  ///
+  /// By scalars, as browsers read them: `replacing` compares `Character`s, and does not find a sign that the next or the
+  /// previous scalar is joined to.
   package static func escape(_ text: String) -> String {
-    text.replacing("&", with: "&amp;").replacing("<", with: "&lt;").replacing(">", with: "&gt;")
-      .replacing("\"", with: "&quot;").replacing("'", with: "&#39;")
+    var escaped = String.UnicodeScalarView()
+    for scalar in text.unicodeScalars {
+      switch scalar {
+      case "&": escaped.append(contentsOf: "&amp;".unicodeScalars)
+      case "<": escaped.append(contentsOf: "&lt;".unicodeScalars)
+      case ">": escaped.append(contentsOf: "&gt;".unicodeScalars)
+      case "\"": escaped.append(contentsOf: "&quot;".unicodeScalars)
+      case "'": escaped.append(contentsOf: "&#39;".unicodeScalars)
+      default: escaped.append(scalar)
+      }
+    }
+    return String(escaped)
   }
 }

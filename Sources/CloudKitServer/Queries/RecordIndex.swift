@@ -20,7 +20,7 @@ enum RecordIndex: Hashable, Sendable {
   init(name: String) {
     if name.hasPrefix(Self.wordsPrefix), name.hasSuffix(")") {
       let fields = name.dropFirst(Self.wordsPrefix.count).dropLast()
-      self = .words(fields.split(separator: ",").map(String.init))
+      self = .words(fields.split(ascii: ",").map(String.init))
     } else {
       self = .values(name)
     }

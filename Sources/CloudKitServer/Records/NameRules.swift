@@ -21,7 +21,7 @@ enum NameRules {
   /// Apple's have letters, digits, dots and hyphens; other printable characters are harmless. A
   /// name is used in paths, on pages and in logs.
   static func isContainerName(_ name: String, _ limits: ServiceLimits) -> Bool {
-    !name.isEmpty && name.utf8.count <= limits.nameLength && !name.contains("/")
+    !name.isEmpty && name.utf8.count <= limits.nameLength && !name.contains(ascii: "/")
       && name.unicodeScalars.allSatisfy { !PersonName.isHidden($0) }
   }
 

@@ -8,9 +8,9 @@ package struct RequestTarget: Sendable {
   var query: [String: String]
 
   package init(_ text: String) {
-    let halves = text.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
+    let halves = text.split(ascii: "?", maxSplits: 1, omittingEmptySubsequences: false)
     path = halves.first.map(String.init) ?? ""
-    parts = path.split(separator: "/").map { Self.unescape($0) }
+    parts = path.split(ascii: "/").map { Self.unescape($0) }
     query = halves.count > 1 ? Self.form(String(halves[1])) : [:]
   }
 
@@ -24,8 +24,8 @@ package struct RequestTarget: Sendable {
   /// beyond the limit are ignored.
   static func form(_ text: String, plusIsSpace: Bool = false) -> [String: String] {
     var items: [String: String] = [:]
-    for item in text.split(separator: "&", maxSplits: itemLimit).prefix(itemLimit) {
-      let halves = item.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+    for item in text.split(ascii: "&", maxSplits: itemLimit).prefix(itemLimit) {
+      let halves = item.split(ascii: "=", maxSplits: 1, omittingEmptySubsequences: false)
       let value = halves.count > 1 ? String(halves[1]) : ""
       let name = unescape(halves[0])
       if items[name] == nil {

@@ -65,7 +65,7 @@ package enum Route: Hashable, Sendable {
 
   /// Reads a path with or without a query.
   package init(path: String) {
-    self.init(RequestTarget(String(path.prefix { $0 != "?" })))
+    self.init(RequestTarget(String(path.prefix(before: "?"))))
   }
 }
 

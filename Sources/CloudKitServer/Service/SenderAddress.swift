@@ -1,3 +1,4 @@
+import CloudKitWebServices
 import Foundation
 
 /// The network of a request's sender, which one sender cannot change.
@@ -14,7 +15,7 @@ package struct SenderAddress: Hashable, Sendable {
   let text: String
 
   /// The address in messages for other tools; a text that is no address is not shown.
-  var shown: String { network == "unknown" ? "an unknown address" : Self.withoutPort(text) }
+  var shown: String { network == Self.unknown ? "an unknown address" : Self.withoutPort(text) }
 
   /// Whether the site contains more than this network.
   var isPartOfSite: Bool { site != network }
@@ -24,18 +25,34 @@ package struct SenderAddress: Hashable, Sendable {
   package init?(_ text: String?) {
     guard let text, !text.isEmpty else { return nil }
     self.text = String(text.prefix(64))
-    network = Self.network(of: Self.withoutPort(text)) ?? "unknown"
+    network = Self.network(of: Self.withoutPort(text)) ?? Self.unknown
     // 64 bits are sixteen digits.
     site = network.count == 16 ? String(network.prefix(12)) : network
   }
 
-  /// The address in `[::1]:443`, `192.0.2.1:443`, or a plain address.
-  package static func withoutPort(_ text: some StringProtocol) -> String {
-    if text.hasPrefix("[") {
-      return String(text.dropFirst().prefix { $0 != "]" })
+  /// Whether the text is an address.
+  package var isAddress: Bool { network != Self.unknown }
+
+  private static let unknown = "unknown"
+
+  /// The address in `[::1]:443`, `192.0.2.1:443`, or a plain address; any other text as it is.
+  package static func withoutPort(_ text: String) -> String {
+    let bytes = Array(text.utf8)[...]
+    if bytes.first == UInt8(ascii: "[") {
+      let address = bytes.dropFirst().prefix { $0 != UInt8(ascii: "]") }
+      let rest = bytes[address.endIndex...].dropFirst()
+      guard rest.isEmpty || isPort(rest) else { return text }
+      return String(decoding: address, as: UTF8.self)
     }
-    let colons = text.utf8.count { $0 == UInt8(ascii: ":") }
-    return colons == 1 ? String(text.prefix { $0 != ":" }) : String(text)
+    let address = bytes.prefix { $0 != UInt8(ascii: ":") }
+    guard isPort(bytes[address.endIndex...]) else { return text }
+    return String(decoding: address, as: UTF8.self)
+  }
+
+  /// Whether bytes are a colon and digits.
+  private static func isPort(_ bytes: ArraySlice<UInt8>) -> Bool {
+    bytes.first == UInt8(ascii: ":")
+      && bytes.dropFirst().allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
   }
 
   private static func network(of text: String) -> String? {
@@ -46,7 +63,7 @@ package struct SenderAddress: Hashable, Sendable {
       return withUnsafeBytes(of: &four) { Data($0).hexadecimal }
     }
     var six = in6_addr()
-    let plain = String(text.prefix { $0 != "%" })
+    let plain = String(text.prefix(before: "%"))
     guard inet_pton(AF_INET6, plain, &six) == 1 else { return nil }
     let bytes = withUnsafeBytes(of: &six) { Data($0) }
     // An IPv4-mapped address is treated as the IPv4 address.

@@ -13,7 +13,7 @@ struct EndedZone: Hashable, Sendable {
 
   /// Nil for the name of no such entry.
   init?(_ key: DirectoryEntry.Key) {
-    let numbers = key.name.split(separator: "/").compactMap { Int64($0) }
+    let numbers = key.name.split(ascii: "/").compactMap { Int64($0) }
     guard key.kind == .endedZone, numbers.count == 2 else { return nil }
     self.init(ZoneNumber(numbers[1]), in: PartitionID(rawValue: numbers[0]))
   }

@@ -19,7 +19,7 @@ package struct EventStream: Sendable {
     self.hub = hub
     self.token = token
     let beginning = hub.beginStream(token)
-    let parts = (lastEventID ?? "").split(separator: "-")
+    let parts = (lastEventID ?? "").split(ascii: "-")
     if parts.count == 2, parts[0] == hub.run, let number = Int64(parts[1]), number >= 0 {
       position = number
       isFromAnotherRun = false

@@ -53,7 +53,7 @@ struct OpenIDKeys: Sendable {
 
   /// The claims of a token, after its signature was verified.
   func verify(_ token: String) async throws(Failure) -> OpenIDClaims {
-    let parts = token.split(separator: ".", omittingEmptySubsequences: false)
+    let parts = token.split(ascii: ".", omittingEmptySubsequences: false)
     guard parts.count == 3, let data = Self.bytes(parts[0]),
       let header = try? JSONDecoder().decode(Header.self, from: data), header.crit == nil
     else { throw .malformed }

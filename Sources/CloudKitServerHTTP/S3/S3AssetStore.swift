@@ -303,7 +303,7 @@ private final class S3Upload: AssetUpload, @unchecked Sendable {
     if !buffer.isEmpty { try await send(buffer) }
     buffer = Data()
     let parts = tags.enumerated().map { index, tag in
-      "<Part><PartNumber>\(index + 1)</PartNumber><ETag>\(XMLValues.escape(tag))</ETag></Part>"
+      "<Part><PartNumber>\(index + 1)</PartNumber><ETag>\(HTMLPage.escape(tag))</ETag></Part>"
     }
     let body = "<CompleteMultipartUpload>\(parts.joined())</CompleteMultipartUpload>"
     let answer = try await store.text(
@@ -339,11 +339,6 @@ enum XMLValues {
   }
 
   static func first(_ name: String, in text: String) -> String? { all(name, in: text).first }
-
-  static func escape(_ text: String) -> String {
-    text.replacing("&", with: "&amp;").replacing("<", with: "&lt;").replacing(">", with: "&gt;")
-      .replacing("\"", with: "&quot;")
-  }
 
   private static func unescape(_ text: Substring) -> String {
     String(text).replacing("&quot;", with: "\"").replacing("&lt;", with: "<")

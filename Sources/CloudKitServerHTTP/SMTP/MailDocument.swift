@@ -8,7 +8,7 @@ struct MailDocument {
   private let text: String
 
   init(_ message: MailMessage, from: String, name: String) {
-    let domain = from.split(separator: "@").last.map(String.init) ?? "localhost"
+    let domain = from.split(ascii: "@").last.map(String.init) ?? "localhost"
     headers = [
       ("Date", Self.date(message.date)),
       ("From", "\(Self.phrase(name, after: 6)) <\(from)>"),
@@ -27,7 +27,7 @@ struct MailDocument {
   var bytes: Data {
     var lines = headers.map { "\($0.name): \($0.value)" }
     lines.append("")
-    lines += text.split(separator: "\n", omittingEmptySubsequences: false)
+    lines += text.split(ascii: "\n", omittingEmptySubsequences: false)
       .map { Self.quotedPrintable(String($0)) }
     return Data((lines.joined(separator: "\r\n") + "\r\n").utf8)
   }

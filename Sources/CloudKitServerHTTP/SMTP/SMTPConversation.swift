@@ -133,7 +133,7 @@ struct SMTPConversation: Sendable {
 
   private mutating func read(extensions lines: some Sequence<String>) {
     for line in lines {
-      let words = line.split(separator: " ", maxSplits: 1)
+      let words = line.split(ascii: " ", maxSplits: 1)
       guard let name = words.first?.uppercased() else { continue }
       extensions[name] = words.count > 1 ? words[1].uppercased() : ""
     }
@@ -148,7 +148,7 @@ struct SMTPConversation: Sendable {
       return .send("STARTTLS")
     }
     guard credentials != nil else { return try beginMail() }
-    let methods = Set((extensions["AUTH"] ?? "").split(separator: " "))
+    let methods = Set((extensions["AUTH"] ?? "").split(ascii: " "))
     if methods.contains("PLAIN") {
       step = .plain
       return .send("AUTH PLAIN \(plainAnswer)")

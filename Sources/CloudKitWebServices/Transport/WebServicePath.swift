@@ -41,7 +41,7 @@ package struct WebServicePath: Hashable, Sendable {
 
   /// Parses `/database/1/…` and `/device/1/…`; nil if the path has another form.
   package init?(path: String) {
-    let parts = path.split(separator: "/", omittingEmptySubsequences: true).map { part in
+    let parts = path.split(ascii: "/").map { part in
       let isEscaped = part.utf8.contains(UInt8(ascii: "%"))
       return isEscaped ? part.removingPercentEncoding ?? String(part) : String(part)
     }

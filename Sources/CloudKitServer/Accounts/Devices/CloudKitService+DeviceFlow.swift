@@ -91,7 +91,7 @@ extension CloudKitService {
     _ form: [String: String],
     from sender: SenderAddress?
   ) async throws -> WebServiceResponse {
-    let halves = (form["device_code"] ?? "").split(separator: ".", maxSplits: 1).map(String.init)
+    let halves = (form["device_code"] ?? "").split(ascii: ".", maxSplits: 1).map(String.init)
     guard halves.count == 2 else { return try refusal("invalid_grant", "unknown device code") }
     let key = DeviceAuthorization.key(halves[0])
     let digest = TokenDigest.of(halves[1])

@@ -99,7 +99,7 @@ extension SessionService {
       .authenticationFailed,
       "the refresh token has expired or was revoked"
     )
-    let halves = refreshToken.split(separator: ".", maxSplits: 1).map(String.init)
+    let halves = refreshToken.split(ascii: ".", maxSplits: 1).map(String.init)
     guard halves.count == 2 else { throw refused }
     let (id, digest) = (halves[0], TokenDigest.of(halves[1]))
     let secret = effects.randomness.bytes(32).base64URL

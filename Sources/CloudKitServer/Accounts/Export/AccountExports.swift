@@ -154,7 +154,7 @@ final class AccountExports: Sendable {
 
   /// The name of the file that an address of this server leads to; nil for another address.
   func fileName(ofDownload url: String) -> String? {
-    let seal = url.split(separator: "/").last.map(String.init) ?? ""
+    let seal = url.split(ascii: "/").last.map(String.init) ?? ""
     return signer.open(seal, as: DownloadPermit.self, for: .download)?.file
   }
 }

@@ -57,6 +57,8 @@ struct AccountPage {
   var refusal: String?
   var offersToStaySignedIn = false
   var tokenTransfer: TokenTransfer?
+  /// Whether its form may only be sent to this server; not where an issuer's page may follow.
+  var keepsForm = false
   /// Links to other pages: the URLs and labels.
   var links: [(address: String, text: String)] = []
 
@@ -72,6 +74,7 @@ struct AccountPage {
       """
     )
     if tokenTransfer != nil { page.nonce = nonce }
+    page.keepsForms = keepsForm
     return page.response(status: status)
   }
 
@@ -149,10 +152,14 @@ struct AccountPage {
       """
   }
 
-  /// A text as a JavaScript literal; inside a script element the characters "</" would end it.
+  /// A text as a JavaScript literal; inside a script element the bytes of "</" would end it.
   private static func literal(_ value: String) -> String {
     let data = (try? WireCoding.encode(value)) ?? Data("null".utf8)
-    return String(decoding: data, as: UTF8.self).replacing("<", with: "\\u003C")
+    let sign = UInt8(ascii: "<")
+    return String(
+      decoding: data.flatMap { $0 == sign ? Array("\\u003C".utf8) : [$0] },
+      as: UTF8.self
+    )
   }
 
   private func escape(_ text: String) -> String { HTMLPage.escape(text) }

@@ -119,7 +119,7 @@ extension CloudKitService {
     let call: RefreshCall = try body(of: request)
     let sender = SenderAddress(request.clientAddress)
     _ = try await sessions.refresh(call.refreshToken, from: sender)
-    let grant = try await sessions.revokeDevice(String(call.refreshToken.prefix { $0 != "." }))
+    let grant = try await sessions.revokeDevice(String(call.refreshToken.prefix(before: ".")))
     auditLog.record(
       "sign-out.device",
       by: try storage.userName(of: grant.account),

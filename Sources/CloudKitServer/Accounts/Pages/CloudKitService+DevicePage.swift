@@ -95,6 +95,7 @@ extension CloudKitService {
     page.message = "You are \(account.userName). " + (page.message ?? "")
     page.fields = [page.fields[0], try ticketField(for: account, attempt)]
     page.otherButton = nil
+    page.keepsForm = true
     page.action = Route.Section.activate.path
     return page.response(nonce: nonce)
   }
@@ -135,7 +136,8 @@ extension CloudKitService {
       title: Self.activationTitle,
       message: message,
       fields: [AccountPage.Field(name: Self.userCode, label: "The code that the device shows")],
-      button: "Continue"
+      button: "Continue",
+      keepsForm: true
     )
   }
 
@@ -144,7 +146,8 @@ extension CloudKitService {
     _ waiting: DeviceAuthorization,
     userName: String
   ) -> AccountPage {
-    AccountPage(
+    let offer = identityOffer("Allow")
+    return AccountPage(
       title: Self.activationTitle,
       subject: waiting.container,
       message: """
@@ -159,8 +162,9 @@ extension CloudKitService {
         )
       ] + AccountPage.Field.credentials(user: userName),
       button: "Allow",
-      otherButton: identityOffer("Allow"),
-      refusal: "Deny"
+      otherButton: offer,
+      refusal: "Deny",
+      keepsForm: offer == nil
     )
   }
 }

@@ -50,7 +50,7 @@ extension CloudKitService {
       environment: .both,
       origin: .ofHandover
     )
-    guard let apiToken = known, !container.isEmpty, !container.contains("/"),
+    guard let apiToken = known, NameRules.isContainerName(container, limits),
       admission.admits(apiToken), (state?.utf8.count ?? 0) <= Self.stateLimit
     else {
       return AccountPage(title: "Sign in", message: "This sign-in link is not valid.")
@@ -149,7 +149,8 @@ extension CloudKitService {
   /// Before a password is typed, shows that the requesting page may not have a token, and posts the
   /// error to that page.
   ///
-  /// The origin comes from a request: it is escaped as text in the page, and as data in the script.
+  /// The origin comes from a request: it is text of an element, which the script reads, and no part of the script's
+  /// own element.
   private func refusal(of origin: String, container: String) -> WebServiceResponse {
     let nonce = nonce
     let shown = HTMLPage.escape(origin)
@@ -157,10 +158,10 @@ extension CloudKitService {
       heading: "Sign in",
       """
       <p class="quiet">to use <strong>\(HTMLPage.escape(container))</strong></p>
-      <p class="message" role="alert">Pages of \(shown) may not sign users in with this app's API \
-      token. The app's developer creates a token that names this origin.</p>
-      <script nonce="\(nonce)" data-origin="\(shown)">
-      const origin = document.currentScript.dataset.origin;
+      <p class="message" role="alert">Pages of <span id="origin">\(shown)</span> may not sign users in \
+      with this app's API token. The app's developer creates a token that names this origin.</p>
+      <script nonce="\(nonce)">
+      const origin = document.getElementById("origin").textContent;
       if (window.opener) {
         window.opener.postMessage(
           {errorMessage: "The API token is not for pages of " + origin + "."}, origin);

@@ -49,7 +49,7 @@ package struct PasswordRule: Hashable, Sendable {
     let (password, name) = (password.lowercased(), userName.lowercased())
     guard password.count >= 4 else { return false }
     return password == name || password == String(name.reversed())
-      || password == String(name.prefix { $0 != "@" })
+      || password == String(name.prefix(before: "@"))
   }
 
   /// Whether it is a listed word, also with digits or marks after it, one character or a short

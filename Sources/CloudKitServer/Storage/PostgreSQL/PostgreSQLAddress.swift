@@ -9,7 +9,7 @@ package enum PostgreSQLAddress {
   package static func isUnverified(_ url: String) -> Bool {
     guard let parts = URLComponents(string: url) else { return false }
     guard option("sslmode", in: parts) != "verify-full" else { return false }
-    let hosts = (option("host", in: parts) ?? parts.host ?? "").split(separator: ",")
+    let hosts = (option("host", in: parts) ?? parts.host ?? "").split(ascii: ",")
     // No host, or a path, is a Unix socket of this machine.
     return hosts.contains { !$0.hasPrefix("/") && !LoopbackHost.contains(String($0)) }
   }

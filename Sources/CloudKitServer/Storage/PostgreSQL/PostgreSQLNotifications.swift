@@ -138,7 +138,7 @@ final class PostgreSQLNotifications: Sendable {
         pool.noteLoss()
         return []
       }
-      let parts = payloads.map { $0.split(separator: " ") }
+      let parts = payloads.map { $0.split(ascii: " ") }
       return Set(
         parts.filter { $0.count == 2 && $0[0] != sender }
           .compactMap { StorageEvent(rawValue: String($0[1])) }

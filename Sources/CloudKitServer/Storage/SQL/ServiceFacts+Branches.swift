@@ -60,7 +60,7 @@ extension ServiceFacts {
   var branches: [String] {
     get throws {
       guard let names = try self["branches"] else { return [] }
-      return String(decoding: names, as: UTF8.self).split(separator: "\n").map(String.init)
+      return String(decoding: names, as: UTF8.self).split(ascii: "\n").map(String.init)
     }
   }
 
