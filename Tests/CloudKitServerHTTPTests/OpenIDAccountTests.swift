@@ -97,6 +97,46 @@ struct OpenIDAccountTests {
     }
   }
 
+  @Test(
+    "A name at the issuer that is an address makes no account of that address",
+    arguments: ["given_name", "name"]
+  )
+  func addressAsName(claim: String) async throws {
+    try await withIssuer(registration: .open) { issuer, cloud in
+      issuer.behave {
+        $0.claims = ["sub": "person-9", "email": "mallory@example.org", "email_verified": false]
+        $0.claims[claim] = "victim@example.org"
+      }
+      let isSignedIn = try await TestBrowser.signsIn(cloud)
+      #expect(isSignedIn)
+      let account = try #require(
+        try cloud.service.accounts.descriptions().first { $0.userName != TestCloud.userName }
+      )
+      #expect(account.userName == "victim")
+      #expect(account.emailAddress == nil)
+    }
+  }
+
+  @Test("Names at the issuer that no page could show are not taken")
+  func longNames() async throws {
+    try await withIssuer(registration: .open) { issuer, cloud in
+      issuer.behave {
+        $0.claims = [
+          "sub": "person-9", "preferred_username": "grace",
+          "family_name": "Hop\u{202E}per",
+        ]
+        $0.claims["given_name"] = .text(String(repeating: "G", count: 10_000))
+      }
+      let isSignedIn = try await TestBrowser.signsIn(cloud)
+      #expect(isSignedIn)
+      let account = try #require(
+        try cloud.service.accounts.descriptions().first { $0.userName == "grace" }
+      )
+      #expect(account.givenName == nil)
+      #expect(account.familyName == nil)
+    }
+  }
+
   @Test("Claims that only the userinfo endpoint has are requested there")
   func userInformation() async throws {
     try await withIssuer(registration: .open) { issuer, cloud in

@@ -96,16 +96,18 @@ extension CloudKitService {
     let userName =
       try names.first { try !accounts.has(named: $0) }
       ?? "person-\(effects.randomness.bytes(6).hexadecimal)"
+    let address = identity.emailAddress.flatMap {
+      EmailAddress.objection(to: $0) == nil ? $0 : nil
+    }
     let id = try await accounts.create(
       userName: userName,
       // A random password, so that the account is only accessible through the other service.
       password: effects.randomness.bytes(32).base64URL,
-      givenName: identity.givenName,
-      familyName: identity.familyName,
-      emailAddress: identity.emailAddress.flatMap {
-        EmailAddress.objection(to: $0) == nil ? $0 : nil
-      },
+      givenName: identity.givenName.flatMap(shownName),
+      familyName: identity.familyName.flatMap(shownName),
+      emailAddress: address,
       isAdministrator: found?.invitation.isAdministrator ?? false,
+      hasUnverifiedAddress: address == nil,
       identity: identity,
       using: found?.entry,
       from: nil
@@ -115,6 +117,12 @@ extension CloudKitService {
       throw AdministrationError(description: "The account was removed again.")
     }
     return account
+  }
+
+  /// A name that pages can show; nil for one that is too long or has hidden characters.
+  private func shownName(_ name: String) -> String? {
+    name.utf8.count <= 4 * limits.nameLength && name.count <= limits.nameLength
+      && PersonName.objection(to: name) == nil ? name : nil
   }
 }
 
@@ -136,11 +144,12 @@ extension ExternalIdentity {
   /// The names that a new account could have, in order of preference.
   fileprivate func userNames(limit: Int) -> [String] {
     // Only a verified address may be used as a name that looks like one: other users are found by
-    // it.
-    let preferred = userName.map { $0 == emailAddress ? $0 : String($0.prefix { $0 != "@" }) }
-    let names = [preferred, emailAddress, givenName].compactMap(\.self)
-      .filter { !$0.isEmpty && $0.count <= limit - 4 && PersonName.objection(to: $0) == nil }
+    // it. Some issuers give an address that they did not verify as the name.
+    let names = [userName, emailAddress, givenName].compactMap(\.self)
+      .map { $0 == emailAddress ? $0 : String($0.prefix(before: "@")) }
+      .filter { !$0.isEmpty && $0.utf8.count <= 4 * limit && $0.count <= limit - 4 }
+      .filter { PersonName.objection(to: $0) == nil }
     guard let first = names.first else { return [] }
-    return names + (2...99).map { "\(first.prefix { $0 != "@" })-\($0)" }
+    return names + (2...99).map { "\(first.prefix(before: "@"))-\($0)" }
   }
 }
