@@ -95,12 +95,14 @@ package final class AccountService: Sendable {
   /// The same, for a user with the session `keeping`, or with the reset link `link`.
   ///
   /// The session and its device stay signed in, and an address that the user entered is not
-  /// verified. The transaction uses the link up.
+  /// verified. The transaction uses the link up. It throws if the account was given another password, or was
+  /// disabled, since the user's was verified for the account `proven`.
   func change(
     _ userName: String,
     _ changes: AccountChanges,
     from sender: SenderAddress?,
     keeping session: StoredSession? = nil,
+    expecting proven: StoredAccount? = nil,
     using link: DirectoryEntry? = nil
   ) async throws {
     let id = try storage.account(named: userName).id
@@ -137,6 +139,7 @@ package final class AccountService: Sendable {
           state.hasUnverifiedAddress = session != nil ? true : nil
         }
         var batch = WriteBatch()
+        if let proven { try batch.expectOpen(proven, snapshot) }
         batch.accounts = [account]
         if let link {
           guard try snapshot.entry(link.key)?.revision == link.revision else {
@@ -191,7 +194,8 @@ package final class AccountService: Sendable {
   func delete(
     _ userName: String,
     purgesNow: Bool = false,
-    from sender: SenderAddress?
+    from sender: SenderAddress?,
+    expecting proven: StoredAccount? = nil
   ) async throws {
     let account = try storage.account(named: userName)
     let time = now
@@ -203,6 +207,7 @@ package final class AccountService: Sendable {
         state.deletedAt = before.deletedAt ?? time
         state.isDisabled = true
         var batch = WriteBatch()
+        if let proven { try batch.expectOpen(proven, snapshot) }
         batch.expectedEntries[AccountState.key(account.id)] = .some(revision)
         batch.savedEntries = [try state.entry(account.id, revision: (revision ?? 0) + 1)]
         try self.sessions.endAll(of: account.id, snapshot, in: &batch)

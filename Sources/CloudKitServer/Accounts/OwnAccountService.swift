@@ -105,7 +105,14 @@ final class OwnAccountService: Sendable {
   // MARK: Changes
 
   /// Throws without the account's password: a token alone changes nothing that would outlast it.
-  func prove(_ own: OwnAccount, _ password: String, code: String?) async throws {
+  ///
+  /// Returns the account that the password was verified for. Hashing takes a while, so that what follows
+  /// expects that account: another password may have been set since.
+  func prove(
+    _ own: OwnAccount,
+    _ password: String,
+    code: String?
+  ) async throws -> StoredAccount {
     let proven = try await passwords.check(
       userName: own.account.userName,
       password: password,
@@ -116,6 +123,7 @@ final class OwnAccountService: Sendable {
     guard proven.id == own.account.id else {
       throw ErrorDictionary(.authenticationFailed, "wrong user name or password")
     }
+    return proven
   }
 
   /// Sets another password; every other session ends.
@@ -126,12 +134,13 @@ final class OwnAccountService: Sendable {
     code: String? = nil
   ) async throws {
     try passwords.checkNew(next, userName: own.account.userName)
-    try await prove(own, password, code: code)
+    let proven = try await prove(own, password, code: code)
     try await accounts.change(
       own.account.userName,
       AccountChanges(password: next),
       from: own.sender,
-      keeping: own.session
+      keeping: own.session,
+      expecting: proven
     )
     auditLog.record(
       "account.password",
@@ -153,7 +162,7 @@ final class OwnAccountService: Sendable {
     code: String? = nil
   ) async throws {
     try accounts.checkEmailAddress(address)
-    try await prove(own, password, code: code)
+    let proven = try await prove(own, password, code: code)
     let verified =
       !mails.isOn || address.isEmpty
       ? nil : try storage.read { try $0.verifiedAddress(of: own.account) }
@@ -164,7 +173,8 @@ final class OwnAccountService: Sendable {
           own.account.userName,
           AccountChanges(emailAddress: address),
           from: own.sender,
-          keeping: own.session
+          keeping: own.session,
+          expecting: proven
         )
       }
       if !address.isEmpty { try await accounts.beginVerification(of: address, for: own.account) }
@@ -188,8 +198,9 @@ final class OwnAccountService: Sendable {
   }
 
   func delete(_ own: OwnAccount, password: String) async throws {
-    if !own.isProvenElsewhere { try await prove(own, password, code: nil) }
-    try await delete(own.account, from: own.sender)
+    let proven =
+      own.isProvenElsewhere ? own.account : try await prove(own, password, code: nil)
+    try await delete(proven, from: own.sender)
   }
 
   func beginSecondFactor(
@@ -197,13 +208,12 @@ final class OwnAccountService: Sendable {
     password: String,
     code: String? = nil
   ) async throws -> SecondFactorOffer {
-    try await prove(own, password, code: code)
-    return try await secondFactors.begin(of: own.account)
+    try await secondFactors.begin(of: prove(own, password, code: code))
   }
 
   func removeSecondFactor(of own: OwnAccount, password: String, code: String?) async throws {
-    try await prove(own, password, code: code)
-    guard try await secondFactors.remove(of: own.account, from: own.sender) else {
+    let proven = try await prove(own, password, code: code)
+    guard try await secondFactors.remove(of: proven, isProven: true, from: own.sender) else {
       throw AdministrationError(description: "The account has no second factor.")
     }
     auditLog.record(
@@ -219,13 +229,13 @@ final class OwnAccountService: Sendable {
     password: String,
     code: String?
   ) async throws -> [String] {
-    try await prove(own, password, code: code)
-    return try await secondFactors.renewRecoveryCodes(of: own.account, from: own.sender)
+    let proven = try await prove(own, password, code: code)
+    return try await secondFactors.renewRecoveryCodes(of: proven, from: own.sender)
   }
 
   /// Deletes an account whose user has just authenticated.
   func delete(_ account: StoredAccount, from sender: SenderAddress?) async throws {
-    try await accounts.delete(account.userName, from: sender)
+    try await accounts.delete(account.userName, from: sender, expecting: account)
     auditLog.record("account.delete", by: account.userName, about: account.userName, from: sender)
   }
 }

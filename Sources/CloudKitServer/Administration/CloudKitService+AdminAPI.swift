@@ -130,7 +130,7 @@ extension CloudKitService {
     try await write { [storage] in
       try storage.read { snapshot in
         var batch = WriteBatch()
-        try self.sessions.expectOpen(account, snapshot, in: &batch)
+        try batch.expectOpen(account, snapshot)
         batch.sessions = [session]
         return (batch, ())
       }

@@ -145,6 +145,74 @@ struct OvertakenAccountTests {
     #expect(signedIn.passwordHash == stored.passwordHash)
   }
 
+  /// What a password permits besides a sign-in.
+  enum Permitted: CaseIterable {
+    case password, address, secondFactor, export, deletion, consent
+  }
+
+  @Test(
+    "What a password permits does not happen if another server changes the password meanwhile",
+    arguments: Permitted.allCases
+  )
+  func changedPassword(action: Permitted) async throws {
+    let service = server.service
+    let token = try await service.signIn(userName: "ada", container: TestServer.container)
+    let own = try #require(try service.ownAccounts.account(ofToken: token, from: nil))
+    let asked = await server.send(
+      "POST",
+      "/account/device",
+      body: Data("client_id=\(server.apiToken)&scope=\(TestServer.container)".utf8)
+    )
+    let reply = try JSONSerialization.jsonObject(with: asked.body) as? [String: Any]
+    let code = try #require(reply?["user_code"] as? String)
+    let kinds: [DirectoryEntry.Kind] = [.accountState, .secondFactor, .accountExport, .deviceCode]
+    storage.interpose { [service] batch, storage in
+      guard batch.savedEntries.contains(where: { kinds.contains($0.key.kind) }) else {
+        return false
+      }
+      try storage.commit(Self.linking(service, storage))
+      return true
+    }
+    switch action {
+    case .password:
+      await #expect(throws: ErrorDictionary.self) {
+        try await service.ownAccounts.changePassword(of: own, from: "secret", to: "another")
+      }
+      #expect(await !opens("another"))
+    case .address:
+      await #expect(throws: ErrorDictionary.self) {
+        try await service.ownAccounts.changeAddress(
+          of: own,
+          to: "eve@example.com",
+          password: "secret"
+        )
+      }
+      let stored = try server.service.storage.account(named: "ada")
+      #expect(stored.emailAddress == "ada@example.com")
+    case .secondFactor:
+      await #expect(throws: ErrorDictionary.self) {
+        try await service.ownAccounts.beginSecondFactor(of: own, password: "secret")
+      }
+    case .export:
+      await #expect(throws: ErrorDictionary.self) {
+        try await service.exports.begin(of: own, password: "secret", code: nil)
+      }
+    case .deletion:
+      await #expect(throws: ErrorDictionary.self) {
+        try await service.ownAccounts.delete(own, password: "secret")
+      }
+      let (state, _) = try server.service.storage.read { try $0.state(of: account.id) }
+      #expect(state.deletedAt == nil)
+    case .consent:
+      let page = await server.send(
+        "POST",
+        "/activate",
+        body: Data("code=\(code)&user=ada&password=secret".utf8)
+      )
+      #expect(page.status == 401)
+    }
+  }
+
   /// The batch of another server that links the account to an issuer and takes its password away.
   private static func linking(
     _ service: CloudKitService,

@@ -150,6 +150,50 @@ struct SecondFactorTests {
     #expect(await world.signIn(code: world.code, from: "192.0.2.1").status == 200)
   }
 
+  @Test("A user token confirms no factor that is confirmed, and uses up no attempt of its owner")
+  func confirmingAgain() async throws {
+    let world = try await world()
+    let token = try await world.server.service.signIn(
+      userName: "ada",
+      container: TestServer.container
+    )
+    for _ in 0..<11 {
+      let reply = await world.server.send(
+        "POST",
+        "/account/confirm-second-factor?ckAPIToken=\(world.server.apiToken)&ckWebAuthToken="
+          + WebServicePath.escape(token),
+        body: Data(#"{"code":"000000"}"#.utf8)
+      )
+      #expect(reply.status == 400)
+    }
+    #expect(await world.signIn(code: world.code).status == 200)
+  }
+
+  @Test("Wrong codes for a factor that is not confirmed yet are counted by themselves")
+  func confirmingWrongly() async throws {
+    let server = try await TestServer()
+    _ = try await server.person()
+    let service = server.service
+    let account = try service.storage.account(named: "ada")
+    _ = try await service.secondFactors.begin(of: account)
+    func confirm() async throws {
+      _ = try await service.secondFactors.confirm(of: account, code: "00000x", from: nil)
+    }
+    for _ in 0..<10 {
+      await #expect { try await confirm() } throws: {
+        ($0 as? ErrorDictionary)?.serverErrorCode == .authenticationFailed
+      }
+    }
+    await #expect { try await confirm() } throws: {
+      ($0 as? ErrorDictionary)?.serverErrorCode == .throttled
+    }
+    // The attempts of sign-ins are counted elsewhere.
+    let attempt = SignInAttempt(codeOf: account, sender: nil, limits: service.limits)
+    for bucket in attempt.buckets {
+      #expect(try service.storage.read { try $0.entry(bucket.key) } == nil)
+    }
+  }
+
   @Test("Every page and call that takes a password requires the code too")
   func everyEntrance() async throws {
     let world = try await world()

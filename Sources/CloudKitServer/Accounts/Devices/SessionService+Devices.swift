@@ -41,7 +41,7 @@ extension SessionService {
     let hasEnded = try await writer.write { [storage] in
       try storage.read { snapshot in
         var batch = WriteBatch()
-        try self.expectOpen(account, snapshot, in: &batch)
+        try batch.expectOpen(account, snapshot)
         batch.sessions = [session]
         batch.savedEntries = [entry]
         try self.endSurplusGrants(of: account.id, snapshot, in: &batch)

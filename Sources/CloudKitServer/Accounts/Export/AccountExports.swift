@@ -63,7 +63,9 @@ final class AccountExports: Sendable {
     password: String,
     code: String?
   ) async throws -> AccountExportLink {
-    if !own.isProvenElsewhere { try await ownAccounts.prove(own, password, code: code) }
+    let proven =
+      own.isProvenElsewhere
+      ? own.account : try await ownAccounts.prove(own, password, code: code)
     let secret = effects.randomness.bytes(24).base64URL
     let expires = now + Int64(limits.exportLinkLifetime * 1000)
     let entry = DirectoryEntry(
@@ -73,6 +75,7 @@ final class AccountExports: Sendable {
     )
     try await writer.write { [storage] in
       var batch = WriteBatch()
+      try storage.read { try batch.expectOpen(proven, $0) }
       batch.savedEntries = [entry]
       // A new link revokes the account's previous one.
       batch.removedEntries = try storage.read {

@@ -63,7 +63,7 @@ extension CloudKitService {
     _ waiting: DeviceAuthorization,
     _ request: WebServiceRequest
   ) async throws -> WebServiceResponse {
-    try await answer(.allowed(account: account.id), to: code, owner: account.id)
+    try await answer(.allowed(account: account.id), to: code, by: account)
     auditLog.record(
       "device.allow",
       by: account.userName,
@@ -108,11 +108,12 @@ extension CloudKitService {
     return authorization.answer == .none ? authorization : nil
   }
 
-  /// Stores the decision; an entry with an owner ends with the owner's sessions.
+  /// Stores the decision; a consent ends with the sessions of its account, which is unchanged since it
+  /// was authenticated.
   private func answer(
     _ answer: DeviceAuthorization.Answer,
     to code: String,
-    owner: String = ""
+    by account: StoredAccount? = nil
   ) async throws {
     let key = DeviceAuthorization.key(code)
     let isDone = try await write { [storage] () -> (WriteBatch?, Bool) in
@@ -121,9 +122,10 @@ extension CloudKitService {
       guard authorization.answer == .none else { return (nil, false) }
       authorization.answer = answer
       var batch = WriteBatch()
+      if let account { try storage.read { try batch.expectOpen(account, $0) } }
       batch.expectedEntries[key] = .some(entry.revision)
       entry.revision += 1
-      entry.owner = owner
+      entry.owner = account?.id ?? ""
       entry.body = try WireCoding.encode(authorization)
       batch.savedEntries = [entry]
       return (batch, true)

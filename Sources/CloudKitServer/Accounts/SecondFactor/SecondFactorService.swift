@@ -71,6 +71,9 @@ final class SecondFactorService: Sendable {
   private static func purpose(_ account: String) -> String { "second factor \(account)" }
 
   /// Creates a secret for a user's app; no code is required until `confirm`.
+  ///
+  /// The account is as it was when its password was verified: one changed since gets none, and keeps
+  /// its factor and recovery codes.
   func begin(of account: StoredAccount) async throws -> SecondFactorOffer {
     let secret = effects.randomness.bytes(TimeCode.secretLength)
     let factor = SecondFactor(
@@ -88,6 +91,7 @@ final class SecondFactorService: Sendable {
         )
       }
       var batch = WriteBatch()
+      try storage.read { try batch.expectOpen(account, $0) }
       batch.expectedEntries[SecondFactor.key(account.id)] = .some(entry?.revision)
       batch.savedEntries = [
         try factor.entry(account.id, revision: (entry?.revision ?? 0) + 1, expires: expires)
@@ -108,10 +112,10 @@ final class SecondFactorService: Sendable {
     from sender: SenderAddress?
   ) async throws -> [String] {
     let (shown, digests) = SecondFactor.recovery(account.id, effects.randomness.bytes)
-    try await useCode(code, of: account, from: sender) { factor in
-      guard !factor.isConfirmed else {
-        throw AdministrationError(description: "The account has a second factor already.")
-      }
+    // Before the code counts as an attempt: a user token calls this without the password.
+    guard try !isOn(for: account.id) else { throw Self.isConfirmed }
+    try await useCode(code, of: account, isConfirmation: true, from: sender) { factor in
+      guard !factor.isConfirmed else { throw Self.isConfirmed }
       factor.isConfirmed = true
       factor.recovery = digests
     }
@@ -124,6 +128,10 @@ final class SecondFactorService: Sendable {
     mails.notify(account, of: .secondFactorAdded, from: sender)
     return shown
   }
+
+  private static let isConfirmed = AdministrationError(
+    description: "The account has a second factor already."
+  )
 
   /// Replaces the recovery codes, for a user who has just used both factors.
   func renewRecoveryCodes(
@@ -141,6 +149,7 @@ final class SecondFactorService: Sendable {
       var factor = known
       factor.recovery = digests
       var batch = WriteBatch()
+      try storage.read { try batch.expectOpen(account, $0) }
       batch.expectedEntries[SecondFactor.key(account.id)] = .some(revision)
       batch.savedEntries = [try factor.entry(account.id, revision: revision + 1)]
       return (batch, ())
@@ -155,18 +164,21 @@ final class SecondFactorService: Sendable {
     return shown
   }
 
-  /// Removes the factor, so that the password alone is enough.
+  /// Removes the factor, so that the password alone is enough; for an administrator, or for a user whose
+  /// password was verified, `isProven`.
   ///
   /// Returns false if there was none.
   @discardableResult
   func remove(
     of account: StoredAccount,
+    isProven: Bool = false,
     from sender: SenderAddress?
   ) async throws -> Bool {
     let key = SecondFactor.key(account.id)
     let isRemoved = try await writer.write { [storage] () -> (WriteBatch?, Bool) in
       guard let entry = try storage.read({ try $0.entry(key) }) else { return (nil, false) }
       var batch = WriteBatch()
+      if isProven { try storage.read { try batch.expectOpen(account, $0) } }
       batch.expectedEntries[key] = .some(entry.revision)
       batch.removedEntries = [key]
       return (batch, true)
@@ -206,10 +218,16 @@ final class SecondFactorService: Sendable {
   private func useCode(
     _ code: String,
     of account: StoredAccount,
+    isConfirmation: Bool = false,
     from sender: SenderAddress?,
     _ change: @escaping @Sendable (inout SecondFactor) throws -> Void
   ) async throws {
-    let attempt = SignInAttempt(codeOf: account, sender: sender, limits: limits)
+    let attempt = SignInAttempt(
+      codeOf: account,
+      isConfirmation: isConfirmation,
+      sender: sender,
+      limits: limits
+    )
     try await attempts.reserve(attempt)
     let time = now
     let use = try await writer.write { [storage, vault] () -> (WriteBatch?, CodeUse) in

@@ -48,7 +48,7 @@ package final class SessionService: Sendable {
     return try await writer.write { [storage] in
       try storage.read { snapshot in
         var batch = WriteBatch()
-        try self.expectOpen(account, snapshot, in: &batch)
+        try batch.expectOpen(account, snapshot)
         batch.sessions = [session]
         return (batch, token)
       }
@@ -60,25 +60,11 @@ package final class SessionService: Sendable {
     try await writer.write { [storage] in
       try storage.read { snapshot in
         var batch = WriteBatch()
-        try self.expectOpen(account, snapshot, in: &batch)
+        try batch.expectOpen(account, snapshot)
         batch.sessions = [session]
         return (batch, ())
       }
     }
-  }
-
-  /// Throws if the account was disabled, removed or given another password since it was read; also
-  /// by another server.
-  func expectOpen(
-    _ account: StoredAccount,
-    _ snapshot: any StorageSnapshot,
-    in batch: inout WriteBatch
-  ) throws {
-    let (state, revision) = try snapshot.state(of: account.id)
-    guard !state.isDisabled,
-      try snapshot.account(id: account.id)?.passwordHash == account.passwordHash
-    else { throw ErrorDictionary(.authenticationFailed, "the account may not sign in") }
-    batch.expectedEntries[AccountState.key(account.id)] = .some(revision)
   }
 
   /// Creates a user token and the session to store for it.

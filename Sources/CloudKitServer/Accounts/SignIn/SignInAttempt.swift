@@ -86,11 +86,19 @@ struct SignInAttempt: Sendable {
   }
 
   /// An attempt with a code after a right password; from all networks together.
-  init(codeOf account: StoredAccount, sender: SenderAddress?, limits: ServiceLimits) {
+  ///
+  /// A code that is to confirm a factor needs no password, and is counted by itself.
+  init(
+    codeOf account: StoredAccount,
+    isConfirmation: Bool = false,
+    sender: SenderAddress?,
+    limits: ServiceLimits
+  ) {
     self.sender = sender
+    let kind = isConfirmation ? "confirmation" : "code"
     buckets = [
       Bucket(
-        key: DirectoryEntry.Key(.signInCount, TokenDigest.of("code\0\(account.id)")),
+        key: DirectoryEntry.Key(.signInCount, TokenDigest.of("\(kind)\0\(account.id)")),
         limit: limits.failedCodes,
         sparesKnownNetworks: false,
         isClearedBySuccess: true,
