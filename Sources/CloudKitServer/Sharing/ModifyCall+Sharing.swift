@@ -39,13 +39,21 @@ extension ModifyCall {
     var wanted: Set<RecordKey> = []
     var isEdited = false
     var makesGUID = false
+    var sharedZones: Set<ZoneNumber> = []
     for operation in operations {
       guard let key = operation.key else { continue }
       if operation.record.createShortGUID == true { makesGUID = true }
       let isShare =
         operation.record.sharedRecordType == ShareDictionary.recordType
         || operation.record.sharing != nil || records.found[key]?.isShare == true
-      if isShare, !operation.type.isDelete { isEdited = true }
+      if isShare, !operation.type.isDelete {
+        isEdited = true
+        // A zone that is shared as a whole has no other share.
+        if records.found[key].map({ $0.isDeleted || !$0.isShare }) ?? true {
+          wanted.insert(RecordKey(zone: key.zone, name: ShareDictionary.zoneShareName))
+          if key.name == ShareDictionary.zoneShareName { sharedZones.insert(key.zone) }
+        }
+      }
       if let root = operation.record.sharing?.forRecord {
         wanted.insert(RecordKey(zone: key.zone, name: root.recordName))
       }
@@ -68,8 +76,12 @@ extension ModifyCall {
     guard isEdited || makesGUID else { return }
     input.owner = try parts.users.person(named: database.owner, context, snapshot)
     guard isEdited else { return }
-    for zone in Set(operations.compactMap(\.key?.zone)) where zone != .defaultZone {
-      input.shares[zone] = try snapshot.shareNames(in: id, zone: zone)
+    for zone in sharedZones where zone != .defaultZone {
+      input.shares[zone] = try snapshot.shareNames(
+        in: id,
+        zone: zone,
+        limit: hasLimits ? operations.count + parts.limits.recordsPerCascade + 1 : .max
+      )
     }
     try loadPeople(operations, records.found, &input, snapshot)
   }

@@ -154,22 +154,19 @@ extension ModifyPlanner {
   private mutating func newShare(_ request: ShareDictionary, _ key: RecordKey) throws -> ShareState
   {
     guard let owner = input.sharing.owner else { throw Self.denied }
-    let others =
-      (input.sharing.shares[key.zone] ?? []).filter {
-        deleted[RecordKey(zone: key.zone, name: $0)] == nil
-      } + saved.values.filter { $0.stored.isShare }.map(\.stored.key.name)
     let root: RecordKey?
     var guid: String?
     if key.name == ShareDictionary.zoneShareName {
       guard request.forRecord == nil else {
         throw ErrorDictionary(.badRequest, "the share of a zone has no 'forRecord'")
       }
-      guard others.isEmpty else {
+      guard !hasShares(in: key.zone) else {
         throw ErrorDictionary(.badRequest, "records of the zone are shared already, one by one")
       }
       root = nil
     } else {
-      guard !others.contains(ShareDictionary.zoneShareName) else {
+      let ofZone = RecordKey(zone: key.zone, name: ShareDictionary.zoneShareName)
+      guard current(ofZone)?.isShare != true else {
         throw ErrorDictionary(.badRequest, "the zone is shared already, as a whole")
       }
       guard let forRecord = request.forRecord else {
@@ -192,6 +189,14 @@ extension ModifyPlanner {
     // An ended share of this name still has its former participations.
     state.participations = try input.existing[key]?.decodedSharing()?.state?.participations ?? []
     return state
+  }
+
+  /// Whether records of a zone that is to be shared as a whole are shared.
+  private func hasShares(in zone: ZoneNumber) -> Bool {
+    let isStored = (input.sharing.shares[zone] ?? []).contains {
+      deleted[RecordKey(zone: zone, name: $0)] == nil
+    }
+    return isStored || saved.values.contains { $0.stored.isShare && $0.stored.key.zone == zone }
   }
 
   /// Checks the record that is to be shared and returns its short ID, if it has one.

@@ -12,7 +12,8 @@ struct SharingInput: Sendable {
   var childrenByKey: [RecordKey: LoadedChild] = [:]
   /// All records in a share that ends.
   var members: [RecordKey: [StoredDeparture]] = [:]
-  /// The names of the shares of a zone in which one is created.
+  /// The names of the shares of a zone that is shared as a whole, more than the request can delete if it has
+  /// as many.
   var shares: [ZoneNumber: [String]] = [:]
   /// The users with the contacts of invitations.
   var people: [LookupInfo: SharePerson] = [:]

@@ -189,8 +189,8 @@ package protocol StorageSnapshot {
   func activeIndexes(in id: PartitionID, types: [String]) throws -> [String: Set<String>]
   /// The existing records below any of the parents, at most as many as the limit.
   func children(in id: PartitionID, of parents: [RecordKey], limit: Int) throws -> [StoredChild]
-  /// The names of a zone's shares, without deleted ones.
-  func shareNames(in id: PartitionID, zone: ZoneNumber) throws -> [String]
+  /// The names of a zone's shares, without deleted ones, at most as many as the limit.
+  func shareNames(in id: PartitionID, zone: ZoneNumber, limit: Int) throws -> [String]
   /// Reads what is needed of a page of a zone's shares, by name, without deleted ones.
   func shares<Part>(
     in id: PartitionID,

@@ -51,6 +51,19 @@ struct RequestCostTests {
     #expect(alone?.zoneID == results[0].error?.zoneID)
   }
 
+  @Test("A save of a share lists no other shares of its zone")
+  func sharesOfZone() async throws {
+    let (owner, _, _, count) = try await joined(5)
+    try await owner.save(.create, "another")
+    count.reset()
+    let share = try await owner.share("another", "s5")
+    try await owner.updateShare(share, publicPermission: .readOnly)
+    #expect(count.shares == 0)
+    // Only for a zone that is shared as a whole.
+    await #expect(throws: ErrorDictionary.self) { try await owner.share(nil) }
+    #expect(count.shares == 6)
+  }
+
   @Test("Look-ups in many owners' zones read a user's links once")
   func lookupsOfOwners() async throws {
     let (_, guest, _, count) = try await joined(5)

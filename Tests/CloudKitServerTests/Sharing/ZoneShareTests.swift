@@ -80,5 +80,22 @@ struct ZoneShareTests {
     let tree = try await SharedTree()
     #expect(try await list(tree.owner, .private).map(\.share) == [nil])
     #expect(try await list(tree.guest, .shared).map(\.share) == [nil])
+    await #expect(throws: ErrorDictionary.self) { try await tree.owner.share(nil) }
+  }
+
+  @Test("A zone is shared as a whole by the request that deletes its last other share")
+  func replacingShares() async throws {
+    let tree = try await SharedTree()
+    let share = RecordDictionary(
+      recordName: ShareDictionary.zoneShareName,
+      recordType: ShareDictionary.recordType,
+      sharing: ShareDictionary()
+    )
+    let results = try await tree.owner.modify([
+      .make(.forceDelete, "share", recordType: nil),
+      RecordOperation(operationType: .create, record: share),
+    ])
+    for result in results { _ = try result.get() }
+    #expect(try await list(tree.owner, .private).map(\.share) != [nil])
   }
 }

@@ -8,7 +8,7 @@ import Synchronization
 final class ReadCount: Sendable {
   private struct Values {
     var (bytes, records, users, children, links) = (0, 0, 0, 0, 0)
-    var (asked, devices, reads) = (0, 0, 0)
+    var (asked, devices, reads, shares) = (0, 0, 0, 0)
   }
 
   private let values = Mutex(Values())
@@ -28,12 +28,16 @@ final class ReadCount: Sendable {
   var asked: Int { values.withLock { $0.asked } }
   /// Devices that were looked up.
   var devices: Int { values.withLock { $0.devices } }
+  /// Shares whose names were listed.
+  var shares: Int { values.withLock { $0.shares } }
   /// Transactions that read.
   var reads: Int { values.withLock { $0.reads } }
 
   func addAsked(_ number: Int) { values.withLock { $0.asked += number } }
 
   func addDevice() { values.withLock { $0.devices += 1 } }
+
+  func addShares(_ number: Int) { values.withLock { $0.shares += number } }
 
   func addRead() { values.withLock { $0.reads += 1 } }
 
@@ -143,8 +147,10 @@ struct CountingSnapshot: StorageSnapshot {
     count.addChildren(found.count)
     return found
   }
-  func shareNames(in id: PartitionID, zone: ZoneNumber) throws -> [String] {
-    try base.shareNames(in: id, zone: zone)
+  func shareNames(in id: PartitionID, zone: ZoneNumber, limit: Int) throws -> [String] {
+    let found = try base.shareNames(in: id, zone: zone, limit: limit)
+    count.addShares(found.count)
+    return found
   }
   func shares<Part>(
     in id: PartitionID,

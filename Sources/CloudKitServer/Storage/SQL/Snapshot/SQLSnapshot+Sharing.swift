@@ -51,13 +51,16 @@ extension SQLSnapshot {
     }
   }
 
-  func shareNames(in id: PartitionID, zone: ZoneNumber) throws -> [String] {
+  func shareNames(in id: PartitionID, zone: ZoneNumber, limit: Int) throws -> [String] {
     try connection.query(
       """
       SELECT name FROM records
-      WHERE partition = $1 AND type = $2 AND zone = $3 AND deleted = 0 ORDER BY name
+      WHERE partition = $1 AND type = $2 AND zone = $3 AND deleted = 0 ORDER BY name LIMIT $4
       """,
-      [partition(id), .text(ShareDictionary.recordType), .integer(zone.rawValue)]
+      [
+        partition(id), .text(ShareDictionary.recordType), .integer(zone.rawValue),
+        .integer(Int64(limit)),
+      ]
     ) { $0.text(0) }
   }
 
