@@ -21,7 +21,7 @@ struct ExposureTests {
     #expect(try configuration([:]).servedEnvironment == .development)
     for exposed in [
       ["HOST": "0.0.0.0"], ["PUBLIC_URL": "https://cloud.example.org"],
-      ["TRUSTED_PROXIES": "127.0.0.1"],
+      ["TRUSTED_PROXIES": "127.0.0.1"], ["ADMIN_LISTEN": "0.0.0.0:8081"],
     ] {
       #expect(try configuration(exposed).servedEnvironment == .production)
     }
@@ -39,6 +39,20 @@ struct ExposureTests {
     #expect(try problems(open).first?.hasPrefix("environment: ") == true)
     #expect(try problems(open.merging(["ALLOW_PUBLIC_DEVELOPMENT": "true"]) { $1 }).isEmpty)
     #expect(try problems(["HOST": "0.0.0.0"]).isEmpty)
+    let administration = ["ADMIN_LISTEN": "0.0.0.0:8081", "ENVIRONMENT": "development"]
+    #expect(try problems(administration).count == 1)
+  }
+
+  @Test(
+    "An address for administration that other machines reach without TLS is warned of",
+    arguments: [
+      ("127.0.0.1:8081", false), ("[::1]:8081", false), ("0.0.0.0:8081", true),
+      ("10.0.0.1:8081", true),
+    ]
+  )
+  func administration(address: String, isWarned: Bool) throws {
+    let warnings = try configuration(["ADMIN_LISTEN": address]).warnings
+    #expect(warnings.contains { $0.hasPrefix("adminListen: ") } == isWarned)
   }
 
   @Test(

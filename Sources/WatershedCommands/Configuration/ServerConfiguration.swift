@@ -198,6 +198,12 @@ extension ServerConfiguration {
       name: "openID",
       prefix: "OPENID",
       required: ["issuer", "clientID"],
+  /// Whether other machines reach the listener for administration, which serves everything else too.
+  private var isAdministrationOpen: Bool {
+    adminListen.flatMap { AdministrationListener($0) }
+      .map { !LoopbackHost.contains($0.host) } ?? false
+  }
+
       keys: [
         ("issuer", .text), ("clientID", .text), ("clientSecret", .text), ("name", .text),
         ("scopes", .list), ("linksByEmail", .flag), ("registration", .text),
@@ -223,6 +229,13 @@ extension ServerConfiguration {
 
   /// The configuration without its secrets.
   var redacted: ServerConfiguration {
+    if isAdministrationOpen, tlsCertificate == nil {
+      found.append(
+        "adminListen: \(adminListen ?? "") is open to other machines without TLS, also where a proxy has the "
+          + "public address: operators' tokens and passwords cross the network in clear text; use a "
+          + "loopback address and a tunnel, or name a certificate"
+      )
+    }
     var shown = self
     if s3 != nil { shown.s3?.secretKey = "…" }
     if openID?.clientSecret != nil { shown.openID?.clientSecret = "…" }
@@ -237,7 +250,9 @@ extension ServerConfiguration {
   private var isOpen: Bool { !LoopbackHost.contains(host) }
 
   /// Whether other machines reach the server, directly or through a proxy.
-  var isExposed: Bool { isOpen || publicURL != nil || !trustedProxies.isEmpty }
+  var isExposed: Bool {
+    isOpen || isAdministrationOpen || publicURL != nil || !trustedProxies.isEmpty
+  }
 
   /// The environment that is served.
   var servedEnvironment: ContainerEnvironment {
