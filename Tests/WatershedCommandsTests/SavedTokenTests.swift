@@ -1,6 +1,8 @@
 import Foundation
 import Testing
 
+@testable import WatershedCommands
+
 /// `watershed tokens save` and `forget`, and the commands that use saved tokens.
 @Suite("Tokens saved for later commands")
 struct SavedTokenTests {
@@ -86,6 +88,36 @@ struct SavedTokenTests {
       )
       #expect(forced.exitCode == 0)
     }
+  }
+
+  @Test("A token that was saved for a server is sent to no other")
+  func otherServer() async throws {
+    try await withTemporaryFolder { home in
+      _ = try await run("tokens", "save", "t", "--server", "https://a.example:443/", home: home)
+      let file = home.appendingPathComponent("watershed/tokens.json")
+      let saved = try JSONDecoder().decode(
+        [String: String].self,
+        from: try Data(contentsOf: file)
+      )
+      #expect(saved == ["management": "t", "managementServer": "https://a.example"])
+      // Nothing listens there: without a token no connection is attempted.
+      let other = try await run("users", "list", "--server", "http://127.0.0.1:1", home: home)
+      #expect(other.exitCode == 77)
+      #expect(other.errors.contains("[NO_TOKEN]"), "\(other.errors)")
+    }
+  }
+
+  @Test("The target of a copy inherits no token of another server")
+  func copies() throws {
+    let copy = try RecordsCommand.Copy.parse([
+      "--container-id", "c", "--server", "https://a.example", "--token", "t", "--user-token", "u",
+      "--to-server", "https://b.example", "--to-api-token", "k",
+    ])
+    let (server, database) = try copy.target.options(copy.server, copy.database)
+    #expect(server.server == "https://b.example")
+    #expect(server.givenToken == "")
+    #expect(database.userToken == "")
+    #expect(database.apiToken == "k")
   }
 
   @Test("A saved management token is used for a remote server, unless the command line has one")

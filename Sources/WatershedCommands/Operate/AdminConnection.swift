@@ -10,6 +10,8 @@ struct AdminConnection: Sendable {
   var token: String
   /// The token in the data folder of a server on this machine.
   var ownToken: String?
+  /// The server, for the tokens that are saved for it.
+  var server: URL?
 
   /// Calls an endpoint and reads the reply.
   func call<Reply: Decodable>(

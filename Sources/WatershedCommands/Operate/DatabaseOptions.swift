@@ -39,15 +39,17 @@ struct DatabaseOptions: ParsableArguments {
   ) async throws -> DatabaseConnection {
     var connection = connection
     var token = userToken ?? ProcessInfo.processInfo.environment["CLOUDKIT_USER_TOKEN"]
+    // The target of a copy has an empty one instead of the environment's, which is for the source.
+    if token?.isEmpty == true { token = nil }
     // These two are enough for any service that speaks CloudKit's web services; an administrator's
     // token is not sent to it.
-    if userToken != nil, apiToken != nil, user == nil { connection.token = "" }
+    if userToken?.isEmpty == false, apiToken != nil, user == nil { connection.token = "" }
     if token == nil, user == nil, try await !isAdministrator(connection) {
       // cktool's record verbs use the same flag for a user token.
       token = connection.token
       connection.token = connection.ownToken ?? ""
     }
-    if token == nil, user == nil { token = SavedTokens.read()[.user] }
+    if token == nil, user == nil { token = SavedTokens.read().token(.user, for: connection.server) }
     // Before the sign-in, which would create the container.
     if !makesContainer, !connection.token.isEmpty {
       try await connection.requireContainer(containerId)

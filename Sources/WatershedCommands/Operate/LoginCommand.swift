@@ -13,8 +13,8 @@ struct LoginCommand: AsyncParsableCommand {
     discussion: """
       watershed login ada --server https://cloud.example.org
 
-      The token is saved where `watershed tokens save` saves it; `watershed tokens forget --type \
-      management` deletes it.
+      The token is saved where `watershed tokens save` saves it, and is sent to this server only; \
+      `watershed tokens forget --type management` deletes it.
       """
   )
 
@@ -31,10 +31,14 @@ struct LoginCommand: AsyncParsableCommand {
     var code: String?
   }
 
-  private func signIn(_ password: String) async throws -> AdminSession {
+  private func signIn(_ password: String) async throws -> (session: AdminSession, server: URL?) {
     do {
-      return try await server.connect {
-        try await $0.call(.session(.start), Body(userName: name, password: password, code: code))
+      return try await server.connect { connection in
+        let session: AdminSession = try await connection.call(
+          .session(.start),
+          Body(userName: name, password: password, code: code)
+        )
+        return (session, connection.server)
       }
     } catch let error as ErrorDictionary where error.serverErrorCode == .authenticationFailed {
       var failure = CommandFailure(error, doing: "\(name) was not signed in")
@@ -47,12 +51,12 @@ struct LoginCommand: AsyncParsableCommand {
     try await perform("\(name) was not signed in") {
       guard let password = try PasswordPrompt.read(fromInput: passwordStdin), !password.isEmpty
       else { throw ValidationError("There is no password to sign in with.") }
-      let session = try await signIn(password)
+      let (session, place) = try await signIn(password)
       var saved = SavedTokens.read()
-      saved[.management] = session.token
+      saved.set(.management, session.token, for: place)
       try saved.write()
       try output.done(
-        "Signed in; commands with --server use the token from now on.",
+        "Signed in; commands with --server and this server use the token from now on.",
         ["userName": name]
       )
     }

@@ -13,20 +13,42 @@ struct SavedTokens: Codable, Hashable {
 
   private var management: String?
   private var user: String?
+  /// The origins of the servers that the tokens are for; nil: any server.
+  private var managementServer: String?
+  private var userServer: String?
 
-  subscript(kind: Kind) -> String? {
-    get {
-      switch kind {
-      case .management: management
-      case .user: user
-      }
+  func has(_ kind: Kind) -> Bool {
+    switch kind {
+    case .management: management != nil
+    case .user: user != nil
     }
-    set {
+  }
+
+  /// The token of a kind for a server; nil if none is saved, or one for another server.
+  func token(_ kind: Kind, for server: URL?) -> String? {
+    let (token, origin) =
       switch kind {
-      case .management: management = newValue
-      case .user: user = newValue
+      case .management: (management, managementServer)
+      case .user: (user, userServer)
       }
+    return origin == nil || origin == server.map(Self.origin) ? token : nil
+  }
+
+  mutating func set(_ kind: Kind, _ token: String?, for server: URL?) {
+    let origin = token == nil ? nil : server.map(Self.origin)
+    switch kind {
+    case .management: (management, managementServer) = (token, origin)
+    case .user: (user, userServer) = (token, origin)
     }
+  }
+
+  /// A server's scheme, host and port, without a port that the scheme implies.
+  private static func origin(of server: URL) -> String {
+    let scheme = server.scheme?.lowercased() ?? ""
+    let host = server.host?.lowercased() ?? ""
+    let implied = ["http": 80, "https": 443][scheme]
+    let port = server.port.flatMap { $0 == implied ? nil : ":\($0)" } ?? ""
+    return "\(scheme)://\(host.contains(":") ? "[\(host)]" : host)\(port)"
   }
 
   private static var file: URL {
@@ -88,6 +110,9 @@ extension TokensCommand {
       discussion: """
         A management token is used with --server, a user token for the databases of a user. A \
         token of the command line or of the environment takes precedence.
+
+        A token that is saved with --server, as `watershed login` does, is sent to that server only; \
+        without it, to any server that a command names.
         """,
       aliases: ["save-token"]
     )
@@ -96,6 +121,8 @@ extension TokensCommand {
     @Argument(help: "The token; without it the first line of the standard input.")
     var value: String?
     @Option(help: "management or user.") var type = SavedTokens.Kind.management
+    @Option(help: "The only server that the token is sent to; also WATERSHED_SERVER.")
+    var server: String?
     @Option(help: "file; there is no keychain.") private var method = TokenMethod.file
     @Flag(help: "Replace a saved one.") var force = false
 
@@ -108,7 +135,7 @@ extension TokensCommand {
     func run() async throws {
       try await perform("the token was not saved") {
         var saved = SavedTokens.read()
-        guard saved[type] == nil || force else {
+        guard !saved.has(type) || force else {
           throw CommandFailure(
             "TOKEN_EXISTS",
             what: "the token was not saved",
@@ -119,7 +146,7 @@ extension TokensCommand {
         }
         let token = (value ?? readLine() ?? "").trimmingCharacters(in: .whitespacesAndNewlines)
         guard !token.isEmpty else { throw ValidationError("There is no token to save.") }
-        saved[type] = token
+        saved.set(type, token, for: try ServerOptions.remote(server))
         try saved.write()
         try output.done("Kept.", ["type": type.rawValue])
       }
@@ -140,7 +167,7 @@ extension TokensCommand {
     func run() async throws {
       try await perform("the token was not deleted") {
         var saved = SavedTokens.read()
-        guard saved[type] != nil else {
+        guard saved.has(type) else {
           guard force else {
             throw CommandFailure(
               "NO_TOKEN",
@@ -151,7 +178,7 @@ extension TokensCommand {
           }
           return try output.done("None was saved.", ["type": type.rawValue])
         }
-        saved[type] = nil
+        saved.set(type, nil, for: nil)
         try saved.write()
         try output.done("Forgotten.", ["type": type.rawValue])
       }

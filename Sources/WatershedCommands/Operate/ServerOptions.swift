@@ -55,8 +55,14 @@ struct ServerOptions: ParsableArguments {
   /// command would change another server than the one that was named.
   func remote() throws -> URL? {
     let isLocal = folder != nil || database != nil || config != nil
-    let environment = isLocal ? nil : ProcessInfo.processInfo.environment["WATERSHED_SERVER"]
-    guard let server = server ?? environment else { return nil }
+    return isLocal && server == nil ? nil : try Self.remote(server)
+  }
+
+  /// The URL of an option, or of the environment's server without one.
+  static func remote(_ server: String?) throws -> URL? {
+    guard let server = server ?? ProcessInfo.processInfo.environment["WATERSHED_SERVER"] else {
+      return nil
+    }
     guard let url = URL(string: server), url.host != nil,
       ["http", "https"].contains(url.scheme?.lowercased())
     else {
@@ -97,7 +103,8 @@ struct ServerOptions: ParsableArguments {
       return try await body(
         AdminConnection(
           transport: HTTPTransport(baseURL: url),
-          token: givenToken ?? SavedTokens.read()[.management] ?? ""
+          token: givenToken ?? SavedTokens.read().token(.management, for: url) ?? "",
+          server: url
         )
       )
     }
@@ -110,7 +117,8 @@ struct ServerOptions: ParsableArguments {
           // Only the owner of the folder can have written the note.
           transport: HTTPTransport(baseURL: running.url, isLocal: true),
           token: givenToken ?? AdminTokenFile.read(in: place) ?? "",
-          ownToken: AdminTokenFile.read(in: place)
+          ownToken: AdminTokenFile.read(in: place),
+          server: running.url
         )
       )
     }
@@ -169,7 +177,8 @@ struct ServerOptions: ParsableArguments {
           AdminConnection(
             transport: InProcessTransport { await service.respond(to: $0) },
             token: self.token ?? token,
-            ownToken: token
+            ownToken: token,
+            server: URL(string: settings.clientURL)
           )
         )
       )

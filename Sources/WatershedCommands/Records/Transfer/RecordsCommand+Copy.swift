@@ -87,7 +87,8 @@ extension RecordsCommand {
         there.folder = toData
         there.config = toConfig
         there.database = nil
-        there.token = toToken
+        // Another server gets neither the source's token nor the environment's, which the source uses.
+        there.token = try toToken ?? toServer.flatMap(Self.savedToken)
       } else if let toToken {
         there.token = toToken
       }
@@ -99,6 +100,7 @@ extension RecordsCommand {
         target.user = toUser
         target.userToken = toUserToken
       }
+      if toServer != nil { target.userToken = toUserToken ?? "" }
       if toUserToken != nil || toContainerId != nil || toServer != nil || toData != nil
         || toConfig != nil || toEnvironment != nil
       {
@@ -106,6 +108,11 @@ extension RecordsCommand {
         target.apiToken = toApiToken
       }
       return (there, target)
+    }
+
+    /// The management token that is saved for a server; empty if there is none.
+    private static func savedToken(for server: String) throws -> String {
+      SavedTokens.read().token(.management, for: try ServerOptions.remote(server)) ?? ""
     }
   }
 }
