@@ -59,7 +59,8 @@ package struct HTMLPage {
         "content-security-policy":
           "default-src 'none'; style-src 'unsafe-inline';\(scripts)\(forms) base-uri 'none'; "
           + "frame-ancestors 'none'",
-        "referrer-policy": "no-referrer",
+        // Nothing for other sites; with `no-referrer` a form of our own would have the origin `null`.
+        "referrer-policy": "same-origin",
         "x-frame-options": "DENY",
         "x-content-type-options": "nosniff",
         "cross-origin-resource-policy": "same-origin",

@@ -87,6 +87,7 @@ extension StorageSnapshot {
   ) throws -> Set<String> {
     let key = RecordKey(zone: .defaultZone, name: user)
     guard let record = try records(in: id, keys: [key])[key], !record.isDeleted,
+      record.type == RecordTypeSchema.users.name,
       case .int64List(let numbers)? = try record.decodedFields()[RecordTypeSchema.rolesField]?
         .content
     else { return [] }

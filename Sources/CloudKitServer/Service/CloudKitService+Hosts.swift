@@ -46,14 +46,14 @@ extension CloudKitService {
   /// Whether a page of another site sent a form: it could sign a user in to an account of the
   /// attacker, who then reads what the user writes there.
   ///
-  /// Browsers send `Sec-Fetch-Site`; older ones send the page in `Origin`, which is `null` for our
-  /// own pages, since they send no referrer. Other programs send neither.
+  /// Browsers send `Sec-Fetch-Site`; older ones, and those on plain http, send the page in `Origin`. That is `null` for
+  /// a page that sends no referrer, which another site may have, and never for our own. Other programs send neither.
   func isForeignForm(_ request: WebServiceRequest) -> Bool {
     guard request.method == "POST" else { return false }
     if let site = request.headers["sec-fetch-site"]?.lowercased() {
       return site != "same-origin" && site != "none"
     }
-    guard let origin = request.headers["origin"], origin != "null" else { return false }
+    guard let origin = request.headers["origin"] else { return false }
     guard let page = URLComponents(string: origin)?.host?.lowercased() else { return true }
     let own = [request.headers["host"].map { "http://\($0)" }, baseURL]
     return !own.contains { $0.flatMap { URLComponents(string: $0)?.host?.lowercased() } == page }

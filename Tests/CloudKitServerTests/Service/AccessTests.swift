@@ -329,7 +329,7 @@ struct AccessTests {
     arguments: [
       (["origin": "https://evil.example"], 403), (["sec-fetch-site": "cross-site"], 403),
       (["sec-fetch-site": "same-site", "origin": "null"], 403),
-      (["sec-fetch-site": "same-origin", "origin": "null"], 200), (["origin": "null"], 200),
+      (["sec-fetch-site": "same-origin", "origin": "null"], 200), (["origin": "null"], 403),
       (["origin": "http://127.0.0.1:8080", "host": "127.0.0.1:8080"], 200), ([:], 200),
     ]
   )
