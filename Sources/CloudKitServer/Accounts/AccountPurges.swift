@@ -209,19 +209,21 @@ final class AccountPurges: Sendable {
   /// directory.
   private func forget(_ user: StoredUser) async throws {
     for environment in ContainerEnvironment.allCases {
-      let id = try storage.partition(
-        PartitionKey(
-          container: user.container,
-          environment: environment,
-          scope: .public,
-          owner: ""
-        )
+      let key = PartitionKey(
+        container: user.container,
+        environment: environment,
+        scope: .public,
+        owner: ""
       )
-      try await writer.write {
+      try await writer.write { [storage] in
+        // Nil in a container that is being deleted.
+        let id = try storage.knownPartition(key)
         var batch = WriteBatch(partition: id)
-        batch.erasedRecords = [RecordKey(zone: .defaultZone, name: user.recordName)]
-        batch.relinkedRecords = batch.erasedRecords
-        batch.forgottenUsers = [user.recordName]
+        if id != nil {
+          batch.erasedRecords = [RecordKey(zone: .defaultZone, name: user.recordName)]
+          batch.relinkedRecords = batch.erasedRecords
+          batch.forgottenUsers = [user.recordName]
+        }
         batch.forgottenLinks = [
           WriteBatch.ForgottenLinks(
             container: user.container,

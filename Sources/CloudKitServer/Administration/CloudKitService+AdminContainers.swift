@@ -11,11 +11,15 @@ extension CloudKitService {
     var container: String
     /// Counts only.
     var isDryRun: Bool?
+    /// Continues a deletion and begins none; one that has ended meanwhile is complete.
+    var continues: Bool?
   }
 
   /// Seconds of erasing before the reply: longer ones are continued by further calls, or by the
   /// maintenance.
   private static let erasingBeforeReply = 20.0
+  /// Seconds of counting for the line in the audit log.
+  private static let countingBeforeDeletion = 5.0
 
   func administerContainers(
     _ verb: AdminEndpoint.Containers,
@@ -53,7 +57,7 @@ extension CloudKitService {
           + "would create it again: name another one there (container) and restart the server first."
       )
     }
-    guard try containerErasures.isKnown(name) else {
+    guard try deleted.continues == true || containerErasures.isKnown(name) else {
       throw AdministrationError(description: "There is no container \(name).")
     }
     if deleted.isDryRun == true {
@@ -64,15 +68,29 @@ extension CloudKitService {
       )
     }
     var trace = AuditTrace.unaudited(.continues)
-    if try containers().contains(name) {
-      let contents = try await containerErasures.contents(of: name)
+    if try deleted.continues != true && containers().contains(name) {
+      // Files that cannot be listed prevent no deletion.
+      let contents = try? await containerErasures.contents(
+        of: name,
+        within: Self.countingBeforeDeletion
+      )
       try await containerErasures.begin(name)
-      trace = auditLog.record("container.delete", by: call, about: name, detail: contents.summary)
+      trace = auditLog.record(
+        "container.delete",
+        by: call,
+        about: name,
+        detail: contents?.summary ?? "contents not counted"
+      )
     }
     let deletion = ContainerDeletion(
       container: name,
       isComplete: try await containerErasures.erase(name, for: Self.erasingBeforeReply)
     )
     return try call.reply(deletion, trace)
+  }
+
+  /// Finishes the deletion of a container, if one has begun.
+  package func finishDeletion(of container: String) async throws {
+    _ = try await containerErasures.erase(container, for: .infinity)
   }
 }

@@ -34,8 +34,12 @@ final class ContainerErasures: Sendable {
     self.effects = effects
   }
 
-  /// Counts what a container holds.
-  func contents(of container: String) async throws -> ContainerContents {
+  /// Counts what a container holds; throws if that takes longer than a number of seconds.
+  func contents(
+    of container: String,
+    within seconds: Double = .infinity
+  ) async throws -> ContainerContents {
+    let end = effects.clock.uptime + seconds
     var found = ContainerContents()
     let owned = try storage.read { try Self.databases(of: container, $0) }
     (found.people, found.apiTokens, found.keys) = try storage.read { snapshot in
@@ -52,6 +56,7 @@ final class ContainerErasures: Sendable {
     }
     found.databases = owned.count
     for (key, id) in owned {
+      guard effects.clock.uptime < end else { throw CancellationError() }
       let users = RecordTypeSchema.users.name
       found.records += try storage.read { snapshot in
         try snapshot.recordCount(in: id, type: nil)
@@ -116,14 +121,15 @@ final class ContainerErasures: Sendable {
         }
       }
       guard let left else { return true }
+      // First: addresses of files are good as long as the grant that they were issued to.
+      while try await forgetUsers(of: container) {
+        guard effects.clock.uptime < end else { return false }
+      }
       for (key, id) in left {
         while try await thin(key, id) {
           guard effects.clock.uptime < end else { return false }
         }
         try await remove(key, id)
-        guard effects.clock.uptime < end else { return false }
-      }
-      while try await forgetUsers(of: container) {
         guard effects.clock.uptime < end else { return false }
       }
       // A request that began before may have created something since it was listed.

@@ -75,7 +75,10 @@ package struct WriteBatch: Sendable {
   package var removedShortGUIDs: [RemovedShortGUID] = []
   package var shareLinks: [StoredShareLink] = []
   package var schema: SchemaWrite?
+  /// A container that is opened, also again after it was deleted.
   package var container: String?
+  /// A container that must be open already, or never was: a request from before its deletion writes nothing for it.
+  package var requiredContainer: String?
   /// A container whose rows in the directory are removed, except those of its users and partitions.
   package var erasedContainer: String?
   /// Users of a container that is deleted; their accounts stay.
@@ -124,8 +127,17 @@ package struct WriteBatch: Sendable {
     !endedSessions.isEmpty || !removedAPITokens.isEmpty
   }
 
-  /// Whether it removes partitions or schemas, which servers cache.
-  var endsContainer: Bool { erasedContainer != nil || removesPartition }
+  /// Whether it ends a container, whose partitions and schemas servers cache.
+  ///
+  /// A removed partition alone is no reason: a commit to it fails, and looks it up again.
+  var endsContainer: Bool { erasedContainer != nil }
+
+  /// The containers that must not have been deleted: those of its credentials, too.
+  var requiredContainers: Set<String> {
+    Set(
+      sessions.map(\.container) + devices.map(\.container) + [requiredContainer].compactMap(\.self)
+    )
+  }
 
   /// The place of rows that are deleted in steps.
   package enum Thinning: Hashable, Sendable {

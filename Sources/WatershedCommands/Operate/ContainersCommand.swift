@@ -75,6 +75,7 @@ extension ContainersCommand {
     private struct Body: Encodable {
       var container: String
       var isDryRun: Bool
+      var continues: Bool
     }
 
     private struct Deleted: Encodable {
@@ -87,18 +88,18 @@ extension ContainersCommand {
         try await server.connect { connection in
           let trial: ContainerDeletion = try await connection.call(
             .containers(.delete),
-            Body(container: container, isDryRun: true)
+            Body(container: container, isDryRun: true, continues: false)
           )
           let contents = trial.contents ?? ContainerContents()
           let deed = "delete \(container): \(contents.summary)"
           guard try consent.isGiven(to: deed, output) else { return }
-          var isComplete = false
+          var (isBegun, isComplete) = (false, false)
           while !isComplete {
             let reply: ContainerDeletion = try await connection.call(
               .containers(.delete),
-              Body(container: container, isDryRun: false)
+              Body(container: container, isDryRun: false, continues: isBegun)
             )
-            isComplete = reply.isComplete
+            (isBegun, isComplete) = (true, reply.isComplete)
           }
           try output.done(
             "Deleted \(container): \(contents.summary).",

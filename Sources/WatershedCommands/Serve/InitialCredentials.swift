@@ -31,6 +31,8 @@ struct InitialCredentials: Hashable, Sendable {
     environment: ContainerEnvironment,
     style: BannerStyle
   ) async throws -> InitialCredentials {
+    // A deletion of this container that was interrupted: as long as it lasts, there is no token.
+    try await service.finishDeletion(of: container)
     var credentials = InitialCredentials(
       container: container,
       environment: environment,

@@ -1,5 +1,6 @@
 import CloudKitWebServices
 import Foundation
+import Synchronization
 import Testing
 import WatershedSQLite
 
@@ -212,6 +213,111 @@ struct ContainerDeletionTests {
     #expect(try partitions(on: admin.server).isEmpty)
   }
 
+  @Test("A sign-in that began before the deletion stores no session after it")
+  func lateSignIn() async throws {
+    let admin = try await administrator()
+    _ = try await fill(admin)
+    let service = admin.server.service
+    let account = try service.storage.account(named: "ada")
+    let (_, session) = try await service.sessions.make(
+      account: account.id,
+      container: TestServer.container,
+      isKept: true
+    )
+    _ = try await admin.call("containers/delete", Self.body)
+    await #expect(throws: ErrorDictionary.self) {
+      try await service.sessions.begin(session, of: account)
+    }
+    #expect(try service.storage.read { try $0.session(digest: session.digest) } == nil)
+    // A sign-in that begins now opens the container again.
+    let again = try await admin.server.person()
+    try await again.makeZone()
+  }
+
+  @Test("A request that was authenticated before the deletion does not open the container again")
+  func lateRequest() async throws {
+    let wrapped = Mutex<FlakyStorage?>(nil)
+    let server = try await TestServer(storage: { base in
+      let storage = FlakyStorage(base)
+      wrapped.withLock { $0 = storage }
+      return storage
+    })
+    let person = try await server.person()
+    let storage = try #require(wrapped.withLock { $0 })
+    storage.interpose { batch, storage in
+      guard batch.container == TestServer.container else { return false }
+      var erased = WriteBatch()
+      erased.erasedContainer = TestServer.container
+      erased.savedEntries = [
+        DirectoryEntry(ContainerErasing.key(TestServer.container), expires: .max - 1)
+      ]
+      try storage.commit(erased)
+      return true
+    }
+    let reply = await person.send(.listZones, Data("{}".utf8))
+    #expect(reply.status != 200)
+    #expect(try server.service.containers().isEmpty)
+  }
+
+  @Test("A continued deletion that has ended is complete, and begins no other")
+  func continued() async throws {
+    let admin = try await administrator()
+    let body = #"{"container":"\#(TestServer.container)","continues":true}"#
+    #expect(try await admin.call("containers/delete", body)["isComplete"] as? Bool == true)
+    let person = try await admin.server.person()
+    try await person.makeZone()
+    try await person.save(.create, "a")
+    #expect(try await admin.call("containers/delete", body)["isComplete"] as? Bool == true)
+    #expect(try await person.changes().names == ["a"])
+  }
+
+  @Test("Files that cannot be listed for the audit log prevent no deletion")
+  func unlistedFiles() async throws {
+    let store = UnlistedStore()
+    let server = try await TestServer(administratorToken: "operator's token", assetStore: store)
+    let admin = Administrator(server: server, token: "operator's token")
+    try await server.person().makeZone()
+    store.failures.withLock { $0 = 1 }
+    let reply = try await admin.call("containers/delete", Self.body)
+    #expect(reply["isComplete"] as? Bool == true)
+    let lines = try await server.service.auditLog.lines(AuditQuery(kind: "container")).lines
+    #expect(lines.first?.detail == "contents not counted")
+  }
+
+  @Test("An account is purged while one of its containers is being deleted")
+  func purge() async throws {
+    let admin = try await administrator { $0.rowsPerRemoval = 3 }
+    _ = try await fill(admin)
+    let service = admin.server.service
+    let account = try service.storage.account(named: "ada")
+    let users = try service.storage.read { try $0.users(account: account.id) }
+    try await service.containerErasures.begin(TestServer.container)
+    _ = try await service.containerErasures.erase(TestServer.container, for: .infinity)
+    // As long as a container is being deleted, its users may be there and its databases not.
+    var batch = WriteBatch()
+    batch.users = users.filter { $0.container == TestServer.container }
+    try service.storage.commit(batch)
+    try await service.accounts.delete("ada", purgesNow: true)
+    #expect(try !service.accounts.has(named: "ada"))
+  }
+
+  @Test("A server whose configuration names a container that is being deleted finishes that first")
+  func ownContainer() async throws {
+    let admin = try await administrator { $0.rowsPerRemoval = 3 }
+    _ = try await fill(admin)
+    let service = admin.server.service
+    try await service.containerErasures.begin(TestServer.container)
+    await #expect(throws: ErrorDictionary.self) {
+      try await service.apiTokens.token(opening: TestServer.container, environment: .development)
+    }
+    try await service.finishDeletion(of: TestServer.container)
+    _ = try await service.apiTokens.token(
+      opening: TestServer.container,
+      environment: .development
+    )
+    #expect(try service.containers().contains(TestServer.container))
+  }
+
   @Test("An unknown container and the configuration's own are not deleted")
   func refused() async throws {
     var configuration = ServiceConfiguration(administratorToken: "operator's token")
@@ -232,5 +338,20 @@ struct ContainerDeletionTests {
     #expect(try await delete("iCloud.none") == "There is no container iCloud.none.")
     #expect(try await delete("iCloud.own")?.contains("of this server's configuration") == true)
     await service.shutdown()
+  }
+}
+
+/// A store whose next listings of files fail.
+private final class UnlistedStore: ForwardingAssetStore {
+  let store = MemoryAssetStore { Date(timeIntervalSince1970: 1_700_000_000) }
+  let failures = Mutex(0)
+
+  func files(in partition: PartitionID) async throws -> [StoredAssetFile] {
+    let fails = failures.withLock { count in
+      defer { count = max(count - 1, 0) }
+      return count > 0
+    }
+    if fails { throw POSIXError(.EIO) }
+    return try await store.files(in: partition)
   }
 }

@@ -59,12 +59,13 @@ extension CloudKitService {
     )
   }
 
-  /// Registers a container when a user accesses it for the first time.
+  /// Registers a container when a user accesses it for the first time; one that was deleted meanwhile stays so.
   private func openContainer(_ container: String) async throws {
     guard !sessions.cache.knows(container: container) else { return }
     try await write {
       var batch = WriteBatch()
       batch.container = container
+      batch.requiredContainer = container
       return (batch, ())
     }
     sessions.cache.note(container: container)

@@ -1,10 +1,13 @@
 /// Containers that are opened, and those that are deleted.
 extension SQLCommit {
-  /// Throws for a container that is being deleted.
+  /// Throws for a container that is being deleted, and for credentials of one that was deleted a while ago.
   func checkContainer() throws {
-    guard let container = batch.container else { return }
-    guard try ContainerGate(session: session).state(of: container) != .erasing else {
+    let gate = ContainerGate(session: session)
+    if let container = batch.container, try gate.state(of: container) == .erasing {
       throw ContainerGate<Session>.refusal
+    }
+    for container in batch.requiredContainers.sorted() {
+      guard try gate.state(of: container) == .open else { throw ContainerGate<Session>.refusal }
     }
   }
 
@@ -46,6 +49,8 @@ extension SQLCommit {
   }
 
   private func erase(container: String) throws {
+    // First, since it waits for the transactions that hold the gate: what they wrote is deleted too.
+    try session.run("DELETE FROM containers WHERE container = $1", [.text(container)])
     let devices = try session.query(
       "SELECT token FROM devices WHERE container = $1",
       [.text(container)]
@@ -65,7 +70,7 @@ extension SQLCommit {
       )
     }
     for table in [
-      "containers", "sessions", "devices", "api_tokens", "schemas", "short_guids", "share_links",
+      "sessions", "devices", "api_tokens", "schemas", "short_guids", "share_links",
     ] {
       try session.run("DELETE FROM \(table) WHERE container = $1", [.text(container)])
     }
