@@ -100,6 +100,18 @@ struct S3Tests {
   }
 
   @Test(
+    "A file has no more parts than the protocol permits",
+    arguments: [0, 1, 8 << 20, 70 << 30, 79 << 30, 1 << 40, 4 << 40] as [Int64]
+  )
+  func parts(size: Int64) {
+    let part = Int64(S3AssetStore.partSize(ofFile: size))
+    #expect(part >= 8 << 20)
+    #expect((size + part - 1) / part <= 10_000)
+    // And no part is larger than an object may be without parts.
+    #expect(part < 5 << 30)
+  }
+
+  @Test(
     "A file is uploaded, whole or in parts, downloaded by ranges, listed and removed",
     .enabled(if: MotoServer.python != nil, "needs moto from PyPI: scripts/setup installs it"),
     arguments: [0, 5, 8 * 1_048_576, 8 * 1_048_576 + 1, 20 * 1_048_576]

@@ -1,5 +1,9 @@
+import CloudKitServer
+import Effects
 import Foundation
 import Testing
+
+@testable import WatershedCommands
 
 /// A server of the S3 protocol, moto from PyPI.
 private enum Moto {
@@ -94,9 +98,19 @@ struct BucketBackupTests {
       }
       let unknown = try await run(["backup", "create", "\(place)/first", "--data", data])
       #expect(unknown.errors.contains("[BAD_CONFIGURATION]"), "\(unknown.errors)")
+      for empty in ["s3://", "s3:///first"] {
+        let refused = try await run(["backup", "create", empty] + config)
+        #expect(refused.exitCode == 64, "\(refused.errors)")
+      }
       let adopted = try await run(["storage", "adopt", "--yes"] + config)
       #expect(adopted.exitCode == 0, "\(adopted.errors)")
+      // The time is noted when the backup is in the bucket.
+      let lost = try await run(["backup", "create", "s3://none/first"] + config)
+      #expect(lost.exitCode != 0)
+      let server = URL(fileURLWithPath: data)
+      #expect(LastBackup.time(in: server) == nil)
       let made = try await run(["backup", "create", "\(place)/first"] + config)
+      #expect(LastBackup.time(in: server) != nil)
       try #require(made.exitCode == 0, "\(made.errors)")
       #expect(try object(made.output)["path"] as? String == "\(place)/first")
       let again = try await run(["backup", "create", "\(place)/first"] + config)
@@ -122,6 +136,11 @@ struct BucketBackupTests {
       )
       #expect(none.exitCode == 1)
       #expect(none.errors.contains("no manifest"), "\(none.errors)")
+      let trial = try await run(
+        ["backup", "restore", newest, "--data", restored, "--dry-run"] + bucketConfig
+      )
+      #expect(trial.exitCode == 0, "\(trial.errors)")
+      #expect(!FileManager.default.fileExists(atPath: restored))
       let done = try await run(
         ["backup", "restore", newest, "--data", restored, "--yes"] + bucketConfig
       )
@@ -129,6 +148,37 @@ struct BucketBackupTests {
       let users = try await run(["users", "list", "--data", restored])
       #expect(users.exitCode == 0)
       #expect(users.output.contains("demo"), "\(users.output)")
+    }
+  }
+}
+
+@Suite("Temporary copies of backups")
+struct TemporaryBackupTests {
+  @Test("The copy that a killed command has left is removed, one in use and other folders are not")
+  func left() async throws {
+    try await withTemporaryFolder { place in
+      let manager = FileManager.default
+      func make(_ name: String, hasLock: Bool) throws -> String {
+        let folder = place.appendingPathComponent(name)
+        try manager.createDirectory(at: folder, withIntermediateDirectories: true)
+        let lock = folder.appendingPathComponent("lock").path
+        if hasLock { #expect(manager.createFile(atPath: lock, contents: nil)) }
+        return lock
+      }
+      _ = try make("watershed-backup-left", hasLock: true)
+      _ = try make("watershed-backup-begun.new", hasLock: true)
+      _ = try make("watershed-backup-other", hasLock: false)
+      _ = try make("another", hasLock: true)
+      let used = try make("watershed-backup-used", hasLock: true)
+      let lock = try #require(try FileLock.take(used))
+      TemporaryBackup.removeLeft(in: place)
+      #expect(
+        try manager.contentsOfDirectory(atPath: place.path).sorted() == [
+          "another", "watershed-backup-begun.new", "watershed-backup-other",
+          "watershed-backup-used",
+        ]
+      )
+      withExtendedLifetime(lock) {}
     }
   }
 }

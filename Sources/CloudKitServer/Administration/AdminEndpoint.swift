@@ -8,7 +8,7 @@ package enum AdminEndpoint: Hashable, Sendable {
 
   package enum Audit: String, CaseIterable, Sendable { case list }
 
-  package enum Backup: String, CaseIterable, Sendable { case create, stream }
+  package enum Backup: String, CaseIterable, Sendable { case confirm, create, stream }
 
   package enum Containers: String, CaseIterable, Sendable {
     case create, delete, list

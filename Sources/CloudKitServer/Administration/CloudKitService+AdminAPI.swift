@@ -53,6 +53,7 @@ extension CloudKitService {
     switch endpoint {
     case .assets(.check): return try call.reply(try await assets.check(), .unaudited(.reads))
     case .audit(.list): return try await listAudit(call)
+    case .backup(.confirm): return try confirmBackup(call)
     case .backup(.create): return try await createBackup(call)
     // A route of its own, since its reply is streamed.
     case .backup(.stream): throw ErrorDictionary.noHandler

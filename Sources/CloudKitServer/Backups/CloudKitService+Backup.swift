@@ -55,7 +55,6 @@ extension CloudKitService {
       sync()
       try manager.moveItem(at: partial, to: folder)
       try DurableFolder.synchronize(folder.deletingLastPathComponent())
-      noteBackup()
       return manifest
     } catch {
       // An incomplete backup must not be mistaken for a complete one.
@@ -139,8 +138,8 @@ extension CloudKitService {
   }
 
   func createBackup(_ call: AdminCall) async throws -> AdminReply {
-    let request: [String: String] = try call.read()
-    guard let path = request["path"], path.hasPrefix("/") else {
+    let request: BackupRequest = try call.read()
+    guard let path = request.path, path.hasPrefix("/") else {
       throw AdministrationError(description: "Name the backup's folder by its absolute path.")
     }
     // An administrator's password must not allow writing files of the machine.
@@ -149,6 +148,7 @@ extension CloudKitService {
     }
     do {
       let manifest = try await backUp(to: URL(fileURLWithPath: path, isDirectory: true))
+      if request.confirms != true { noteBackup() }
       return try call.reply(
         BackupSummary(manifest, path: path),
         auditLog.record("backup.create", by: call, about: path)
@@ -156,6 +156,21 @@ extension CloudKitService {
     } catch let error as BackupError {
       throw AdministrationError(description: error.description)
     }
+  }
+}
+
+/// The body of `backup/create` and `backup/stream`.
+package struct BackupRequest: Codable, Hashable, Sendable {
+  /// The folder that the server writes; absent for a stream.
+  package var path: String?
+  /// Whether the caller calls `backup/confirm` when the backup is checked and in its place.
+  ///
+  /// Otherwise the server notes the time when the last byte has left it.
+  package var confirms: Bool?
+
+  package init(path: String? = nil, confirms: Bool? = nil) {
+    self.path = path
+    self.confirms = confirms
   }
 }
 

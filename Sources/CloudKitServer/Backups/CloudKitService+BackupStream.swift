@@ -34,8 +34,7 @@ extension CloudKitService {
     guard request.method == "POST" else { throw ErrorDictionary.noHandler }
     let caller = try await administrator(request)
     guard caller.isOperator else { throw ErrorDictionary(.accessDenied, Self.backupRight) }
-    // The call has no members.
-    try await body { _ in }
+    let isConfirmed = try await Self.confirms(body)
     do {
       try await assets.bindStore()
     } catch let error as AssetStoreMismatch {
@@ -65,7 +64,7 @@ extension CloudKitService {
         defer { withExtendedLifetime(turn) {} }
         do {
           try await archive.write(to: sink)
-          archive.service.noteBackup()
+          if !isConfirmed { archive.service.noteBackup() }
         } catch {
           // The reply has begun: its end without a manifest is what the client reads of it.
           logger.error("the backup was not sent", metadata: ["error": "\(error)"])
@@ -73,6 +72,24 @@ extension CloudKitService {
         }
       }
     )
+  }
+
+  /// Whether the caller of a stream confirms the backup itself; a body that says nothing of it is ignored.
+  private static func confirms(_ body: BodySource) async throws -> Bool {
+    let limit = 1024
+    let received = Mutex(Data())
+    try await body { piece in
+      received.withLock { if $0.count < limit { $0.append(piece.prefix(limit)) } }
+    }
+    let data = received.withLock { $0 }
+    return (try? WireCoding.decode(BackupRequest.self, from: data))?.confirms == true
+  }
+
+  /// Admin call `backup/confirm`: a backup is complete where it will be kept.
+  func confirmBackup(_ call: AdminCall) throws -> AdminReply {
+    guard call.isOperator else { throw ErrorDictionary(.accessDenied, Self.backupRight) }
+    noteBackup()
+    return call.done(auditLog.record("backup.confirm", by: call, about: ""))
   }
 
   /// Why an administrator's session is refused: a backup holds the keys.

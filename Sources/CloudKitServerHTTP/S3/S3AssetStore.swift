@@ -47,6 +47,8 @@ package struct S3AssetStore: AssetStore {
   }
 
   static let partSize = 8 * 1_048_576
+  /// The most parts of one object in the protocol, less some: a file may have grown.
+  private static let partCount = 9000
   private static let silence = TimeAmount.seconds(60)
   /// The largest response in bytes; a page of a list has a thousand names.
   private static let largestAnswer = 4 * 1_048_576
@@ -102,7 +104,12 @@ package struct S3AssetStore: AssetStore {
     if !body.isEmpty || method == .PUT || method == .POST {
       request.body = .bytes(ByteBuffer(data: body))
     }
-    let response = try await HTTPClient.shared.execute(request, timeout: Self.silence)
+    // A minute for each eight megabytes that are sent.
+    let parts = max(1, (body.count + Self.partSize - 1) / Self.partSize)
+    let response = try await HTTPClient.shared.execute(
+      request,
+      timeout: .seconds(Self.silence.nanoseconds / 1_000_000_000 * Int64(parts))
+    )
     let status = Int(response.status.code)
     guard (200..<300).contains(status) || expected.contains(status) else {
       let text = try await response.body.collect(upTo: Self.largestAnswer)
@@ -128,7 +135,14 @@ package struct S3AssetStore: AssetStore {
   }
 
   /// Starts to write an object, which exists only after the upload is finished.
-  func begin(key: String) -> any AssetUpload { S3Upload(store: self, key: key) }
+  func begin(key: String, partSize: Int = Self.partSize) -> any AssetUpload {
+    S3Upload(store: self, key: key, partSize: partSize)
+  }
+
+  /// The size of parts by which a file of a size has no more of them than the protocol permits.
+  package static func partSize(ofFile size: Int64) -> Int {
+    max(partSize, Int((size + Int64(partCount) - 1) / Int64(partCount)))
+  }
 
   package func size(of place: AssetPlace) async throws -> Int64? {
     let response = try await send(.HEAD, key: key(place), expecting: [404])
@@ -217,11 +231,16 @@ package struct S3AssetStore: AssetStore {
 
   /// Aborts multipart uploads that were never finished.
   package func removeRemains(before date: Date) async throws {
+    try await removeRemains(before: date) { _ in true }
+  }
+
+  /// Aborts those to certain keys.
+  func removeRemains(before date: Date, to isKey: (String) -> Bool) async throws {
     let answer = try await text(
       try await send(.GET, query: [("uploads", ""), ("prefix", settings.prefix)])
     )
     for upload in XMLValues.all("Upload", in: answer) {
-      guard let key = XMLValues.first("Key", in: upload),
+      guard let key = XMLValues.first("Key", in: upload), isKey(key),
         let id = XMLValues.first("UploadId", in: upload),
         let begun = XMLValues.first("Initiated", in: upload).flatMap(Self.date), begun < date
       else { continue }
@@ -253,20 +272,22 @@ private final class S3Upload: AssetUpload, @unchecked Sendable {
   // Unchecked: one task uses an upload, one call at a time.
   private let store: S3AssetStore
   private let key: String
+  private let partSize: Int
   private var buffer = Data()
   private var uploadID: String?
   private var tags: [String] = []
 
-  init(store: S3AssetStore, key: String) {
+  init(store: S3AssetStore, key: String, partSize: Int) {
     self.store = store
     self.key = key
+    self.partSize = partSize
   }
 
   func write(_ data: Data) async throws {
     buffer.append(data)
-    while buffer.count > S3AssetStore.partSize {
-      let part = Data(buffer.prefix(S3AssetStore.partSize))
-      buffer = Data(buffer.dropFirst(S3AssetStore.partSize))
+    while buffer.count > partSize {
+      let part = Data(buffer.prefix(partSize))
+      buffer = Data(buffer.dropFirst(partSize))
       try await send(part)
     }
   }

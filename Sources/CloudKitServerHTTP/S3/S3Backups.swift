@@ -64,18 +64,39 @@ package struct S3Backups: Sendable {
 
   // MARK: Transfers
 
-  /// Uploads the backup of a folder; the manifest comes last and makes it complete.
-  package func upload(_ folder: URL, as name: String) async throws {
+  /// Throws if a backup of the name, or a part of one, is there; also if the bucket cannot be reached.
+  package func refuseTaken(_ name: String) async throws {
     guard try await keys(of: name).isEmpty else {
       throw BackupError(description: "The bucket has something named \(prefix)\(name) already.")
     }
+  }
+
+  /// Uploads the backup of a folder; the manifest comes last and makes it complete.
+  package func upload(_ folder: URL, as name: String) async throws {
+    try await refuseTaken(name)
     let files = try BackupFolder(folder).manifest().files.map(\.path)
     for path in files { try await upload(path, of: folder, as: name) }
     let present = Set(try await keys(of: name))
     guard files.allSatisfy({ present.contains("\(prefix)\(name)/\($0)") }) else {
       throw BackupError(description: "Files of \(name) were deleted from the bucket meanwhile.")
     }
-    try await upload(BackupManifest.fileName, of: folder, as: name)
+    try await complete(name, folder)
+  }
+
+  /// Uploads the manifest, unless another command has completed a backup of the name since.
+  private func complete(_ name: String, _ folder: URL) async throws {
+    let file = folder.appendingPathComponent(BackupManifest.fileName)
+    let response = try await store.send(
+      .PUT,
+      key: "\(prefix)\(name)/\(BackupManifest.fileName)",
+      headers: [("if-none-match", "*")],
+      body: try Data(contentsOf: file),
+      expecting: [409, 412]
+    )
+    _ = try await store.text(response)
+    guard (200..<300).contains(response.status.code) else {
+      throw BackupError(description: "Another command has written \(prefix)\(name) meanwhile.")
+    }
   }
 
   private func upload(_ path: String, of folder: URL, as name: String) async throws {
@@ -85,7 +106,9 @@ package struct S3Backups: Sendable {
   private func upload(_ file: URL, to key: String) async throws {
     let handle = try FileHandle(forReadingFrom: file)
     defer { try? handle.close() }
-    let upload = store.begin(key: key)
+    let size = try handle.seekToEnd()
+    try handle.seek(toOffset: 0)
+    let upload = store.begin(key: key, partSize: S3AssetStore.partSize(ofFile: Int64(size)))
     do {
       while let piece = try handle.read(upToCount: 1 << 20), !piece.isEmpty {
         try await upload.write(piece)
@@ -97,17 +120,22 @@ package struct S3Backups: Sendable {
     }
   }
 
-  /// Downloads a backup into an empty folder.
-  package func download(_ name: String, to folder: URL) async throws {
-    let manifest: BackupManifest
-    switch try await self.manifest(of: name) {
-    case .readable(let found): manifest = found
+  /// The manifest of a backup; throws if there is none.
+  @discardableResult
+  package func readManifest(of name: String) async throws -> BackupManifest {
+    switch try await manifest(of: name) {
+    case .readable(let found): return found
     case .unreadable: throw BackupError(description: "The manifest of \(name) is damaged.")
     case .missing:
       throw BackupError(
         description: "\(prefix)\(name) in the bucket is not a backup: it has no manifest."
       )
     }
+  }
+
+  /// Downloads a backup into an empty folder.
+  package func download(_ name: String, to folder: URL) async throws {
+    let manifest = try await readManifest(of: name)
     guard manifest.files.allSatisfy(\.isInside) else {
       throw BackupError(description: "The manifest of \(name) names files outside of the backup.")
     }
@@ -134,12 +162,17 @@ package struct S3Backups: Sendable {
         .GET,
         key: key,
         headers: [("range", "bytes=\(start)-\(min(start + part, size) - 1)")],
-        expecting: [404]
+        expecting: [404, 416]
       )
       guard response.status != .notFound else {
         _ = try await store.text(response)
         // Missing in the folder too: the check of the backup reports it.
         return try FileManager.default.removeItem(at: file)
+      }
+      guard response.status != .rangeNotSatisfiable else {
+        // The object is shorter than the manifest says, and so is the file: the check reports it.
+        _ = try await store.text(response)
+        return
       }
       for try await piece in response.body {
         try handle.write(contentsOf: Data(buffer: piece, byteTransferStrategy: .copy))
@@ -163,6 +196,14 @@ package struct S3Backups: Sendable {
   }
 
   // MARK: Deleting
+
+  /// Aborts uploads to backups of certain names that began before a date and were never finished.
+  package func abortUploads(before date: Date, of isName: (String) -> Bool) async throws {
+    try await store.removeRemains(before: date) { key in
+      guard key.hasPrefix(prefix) else { return false }
+      return isName(String(key.dropFirst(prefix.count).prefix(before: "/")))
+    }
+  }
 
   /// Deletes a backup, its manifest first: what an interruption leaves is no complete backup.
   package func delete(_ name: String) async throws {

@@ -11,10 +11,11 @@ struct BucketAddress: Hashable {
   /// Nil for the path of a folder.
   init?(_ text: String) {
     guard text.hasPrefix("s3://") else { return nil }
-    let all = text.dropFirst("s3://".count).split(separator: "/").map(String.init)
-    guard let bucket = all.first else { return nil }
-    self.bucket = bucket
-    parts = Array(all.dropFirst())
+    let all = text.dropFirst("s3://".count)
+      .split(separator: "/", omittingEmptySubsequences: false).map(String.init)
+    // Empty where a variable of a script is: refused, and not taken for a folder.
+    bucket = all.first ?? ""
+    parts = all.dropFirst().filter { !$0.isEmpty }
   }
 
   var text: String { (["s3:/", bucket] + parts).joined(separator: "/") }
@@ -39,6 +40,15 @@ struct BucketAddress: Hashable {
 extension ServerConfiguration {
   /// The backups at an address, with the endpoint and the keys of the bucket for assets.
   func backups(at place: BucketAddress) throws -> S3Backups {
+    guard !place.bucket.isEmpty else {
+      throw CommandFailure(
+        "BAD_ADDRESS",
+        what: "\(place.text) is no place for backups",
+        why: "it names no bucket",
+        next: "give an address such as s3://BUCKET/PREFIX",
+        exit: ExitCodes.usage
+      )
+    }
     guard let s3 else {
       throw CommandFailure(
         "BAD_CONFIGURATION",
@@ -90,22 +100,6 @@ extension ServerConfiguration.S3Settings {
   }
 }
 
-/// A folder of this process for a backup that comes from a bucket, or goes there; its owner's alone, since
-/// a backup holds the keys.
-enum TemporaryBackup {
-  static func use<Result>(_ body: (URL) async throws -> Result) async throws -> Result {
-    let parent = FileManager.default.temporaryDirectory
-      .appendingPathComponent("watershed-backup-\(UUID().uuidString)")
-    try FileManager.default.createDirectory(
-      at: parent,
-      withIntermediateDirectories: true,
-      attributes: [.posixPermissions: 0o700]
-    )
-    defer { try? FileManager.default.removeItem(at: parent) }
-    return try await body(parent.appendingPathComponent("backup"))
-  }
-}
-
 /// A backup by the path of its folder, or by its address in a bucket.
 struct BackupSource {
   private let place: String
@@ -114,6 +108,17 @@ struct BackupSource {
   init(_ place: String, config: String?) {
     self.place = place
     self.config = config
+  }
+
+  /// Throws if there is no backup; downloads nothing but the manifest.
+  func check() async throws {
+    guard let address = BucketAddress(place) else {
+      _ = try BackupFolder(URL(fileURLWithPath: place)).manifest()
+      return
+    }
+    let (parent, name) = try address.split()
+    let backups = try ConfigurationSource(file: config).load().backups(at: parent)
+    _ = try await backups.readManifest(of: name)
   }
 
   /// Runs the body with the backup's folder: its own, or a downloaded copy.
@@ -155,6 +160,8 @@ extension KeptBackups {
     let oldest = complete.suffix(count).first ?? ""
     let old = complete.dropLast(count).filter { $0 != made } + incomplete.filter { $0 < oldest }
     for name in old { try await backups.delete(name) }
+    // Parts of killed uploads are in no listing, and are paid for.
+    try await backups.abortUploads(before: now.addingTimeInterval(-86_400), of: isName)
     return old.map { place.appending($0).text }
   }
 }

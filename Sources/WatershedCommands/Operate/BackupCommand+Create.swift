@@ -66,7 +66,10 @@ extension BackupCommand {
         }
         let place = URL(fileURLWithPath: folder ?? path(in: parent ?? "")).standardizedFileURL
         let summary = try await receive(in: place)
-        let deleted = try keep.map { try KeptBackups(beside: place).delete(allBut: $0) }
+        let kept = KeptBackups(beside: place)
+        if keep != nil { try kept.check() }
+        await confirm()
+        let deleted = try keep.map { try kept.delete(allBut: $0) }
         try report(summary, at: summary.path, deleted)
       }
     }
@@ -79,9 +82,20 @@ extension BackupCommand {
         // The server is stopped: this process reads its data.
         return try await connection.call(
           .backup(.create),
-          ["path": place.path],
+          BackupRequest(path: place.path, confirms: true),
           as: BackupSummary.self
         )
+      }
+    }
+
+    /// Has the server note the time of the backup, which is complete and in its place: the metrics show it.
+    private func confirm() async {
+      do {
+        try await server.connect { connection in
+          _ = try await connection.call(.backup(.confirm))
+        }
+      } catch {
+        output.remark("The backup was made; the server did not note its time: \(error)")
       }
     }
 
@@ -90,6 +104,7 @@ extension BackupCommand {
       let (place, name) = try address.split()
       // Before anything is copied.
       let backups = try server.settings().backups(at: place)
+      try await backups.refuseTaken(name)
       let summary = try await TemporaryBackup.use { folder in
         let summary = try await receive(in: folder)
         let problems = try BackupFolder(folder).problems()
@@ -101,6 +116,7 @@ extension BackupCommand {
         try await backups.upload(folder, as: name)
         return summary
       }
+      await confirm()
       var deleted: [String]?
       if let keep {
         do {
@@ -146,10 +162,8 @@ struct KeptBackups {
     text.wholeMatch(of: /\d{4}-\d\d-\d\dT\d{6}Z/) != nil
   }
 
-  /// Deletes the oldest, if the newest is complete; returns their paths.
-  ///
-  /// Only folders with a name of this kind and a manifest are backups: all else stays.
-  func delete(allBut count: Int) throws -> [String] {
+  /// Throws if the newest is damaged.
+  func check() throws {
     let problems = try BackupFolder(newest).problems()
     guard problems.isEmpty else {
       throw BackupError(
@@ -158,6 +172,12 @@ struct KeptBackups {
           + problems.joined(separator: "; ")
       )
     }
+  }
+
+  /// Deletes the oldest, after the newest was checked; returns their paths.
+  ///
+  /// Only folders with a name of this kind and a manifest are backups: all else stays.
+  func delete(allBut count: Int) throws -> [String] {
     let names = try FileManager.default.contentsOfDirectory(atPath: parent.path)
     let backups = names.filter { name in
       let manifest = parent.appendingPathComponent(name)
@@ -182,7 +202,8 @@ extension AdminConnection {
   /// Writes the backup that the server sends; nil if the server is this process.
   func receiveBackup(in folder: URL) async throws -> BackupSummary? {
     try ReceivedBackup.check(folder)
-    guard let reply = try await transport.open(request(.backup(.stream))) else { return nil }
+    let body = try WireCoding.encode(BackupRequest(confirms: true))
+    guard let reply = try await transport.open(request(.backup(.stream), body)) else { return nil }
     try check(reply.response)
     var backup = try ReceivedBackup(to: folder)
     do {

@@ -82,15 +82,16 @@ struct BackupCommand: AsyncParsableCommand {
 
     func run() async throws {
       try await perform("the backup was not restored") {
-        try await BackupSource(folder, config: bucketConfig).open { try await restore($0) }
+        let source = BackupSource(folder, config: bucketConfig)
+        // Before anything is downloaded or created.
+        try await source.check()
+        let deed = "create the data folder \(data) from the backup"
+        guard try consent.isGiven(to: deed, output) else { return }
+        try await source.open { try await restore($0) }
       }
     }
 
     private func restore(_ backup: BackupFolder) async throws {
-      // Before anything is created.
-      _ = try backup.manifest()
-      let deed = "create the data folder \(data) from the backup"
-      guard try consent.isGiven(to: deed, output) else { return }
       var settings = try ConfigurationSource(file: config).load()
       if let database { settings.database = database }
       let held = try DataFolder(opening: data)
