@@ -83,7 +83,10 @@ package struct RequestQuery: Codable, Hashable, Sendable {
     self.limit = limit
   }
 
-  var size: Int { min(max(limit ?? 200, 1), 1000) }
+  /// The most requests of one page.
+  package static let largestPage = 1000
+
+  var size: Int { min(max(limit ?? 200, 1), Self.largestPage) }
 }
 
 /// A page of the log of requests, oldest first.

@@ -31,6 +31,8 @@ final class RequestLog: Sendable {
   }
 
   private let state = Mutex(State())
+  /// When administrators' reads were last recorded in the audit log; milliseconds since 1970.
+  private let reads = Mutex<[String: Int64]>([:])
   private let limit: Int
   private let byteLimit: Int
   /// Identifies the run of the process: numbers of another run are meaningless in this one.
@@ -55,6 +57,17 @@ final class RequestLog: Sendable {
       while state.count > limit || (state.bytes > byteLimit && state.count > 0) {
         state.removeFirst()
       }
+    }
+  }
+
+  /// Whether a reader has not read the log for an hour, which is noted.
+  func isFirstRead(by reader: String, at time: Int64) -> Bool {
+    let anHourAgo = time - 3_600_000
+    return reads.withLock { reads in
+      reads = reads.filter { $0.value > anHourAgo }
+      guard reads[reader] == nil else { return false }
+      reads[reader] = time
+      return true
     }
   }
 

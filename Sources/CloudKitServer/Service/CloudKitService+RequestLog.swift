@@ -68,9 +68,11 @@ extension CloudKitService {
       }
       return (page, names)
     }
-    // Once for a reader who follows the log.
+    // Once an hour for a reader who follows the log.
+    let reader = call.isOperator ? "" : call.by
+    let isLogged = requestLog.isFirstRead(by: reader, at: now) || query.after == nil
     let trace =
-      query.after == nil
+      isLogged
       ? auditLog.record("request.list", by: call, about: query.container ?? "")
       : .unaudited(.continues)
     return try call.reply(

@@ -36,7 +36,9 @@ struct LogsCommand: AsyncParsableCommand {
   @Flag(help: "Print further requests as they arrive, until interrupted.") var follow = false
 
   func validate() throws {
-    guard limit > 0 else { throw ValidationError("--limit has to be above zero.") }
+    guard (1...RequestQuery.largestPage).contains(limit) else {
+      throw ValidationError("--limit takes 1 to \(RequestQuery.largestPage).")
+    }
     if let since, AuditCommand.time(since, before: Date()) == nil {
       throw ValidationError(
         "--since takes 2026-11-22T10:00:00Z, 2026-11-22, 30m, 24h or 7d, and not \(since)."
@@ -90,8 +92,11 @@ struct LogsCommand: AsyncParsableCommand {
         titles: Self.titles
       )
     }
+    // The number of the last request of each server behind one address.
+    var known: [String: Int64] = [:]
     while true {
-      try write(page.requests)
+      try write(page.requests.filter { $0.number > known[page.log] ?? 0 })
+      known[page.log] = max(known[page.log] ?? 0, page.last)
       let isOther = query.log != nil && query.log != page.log
       (query.log, query.after, query.limit) = (page.log, page.last, nil)
       // Servers behind one address answer in turn, each with a log of its own.

@@ -112,6 +112,23 @@ struct RequestLogTests {
     #expect(kept.requests.map(\.number) == [5] || kept.requests.map(\.number) == [4, 5])
   }
 
+  @Test("Reading the log is recorded in the audit log, once an hour for a reader who follows it")
+  func audited() async throws {
+    let server = try await TestServer(administratorToken: "operator's token")
+    let admin = Administrator(server: server, token: "operator's token")
+    func lines() async throws -> Int {
+      try await server.service.auditLog.lines(AuditQuery(kind: "request")).lines.count
+    }
+    // A number that the caller has made up.
+    for _ in 0..<3 { _ = try await admin.call("requests/list", #"{"after":0}"#) }
+    #expect(try await lines() == 1)
+    server.clock.advance(seconds: 3601)
+    _ = try await admin.call("requests/list", #"{"after":1}"#)
+    #expect(try await lines() == 2)
+    _ = try await admin.call("requests/list", "{}")
+    #expect(try await lines() == 3)
+  }
+
   @Test("A reader continues after a number, and from the beginning of another log")
   func following() async throws {
     let admin = try await administrator()
