@@ -47,22 +47,22 @@ struct ConfigurationFile {
   /// Records the problems, and returns the valid values.
   private mutating func check(
     _ values: [String: Any],
-    _ keys: [(name: String, kind: ServerConfiguration.Kind)],
+    _ keys: [ServerConfiguration.Key],
     in section: String?
   ) -> [String: Any] {
     var good = values
     let prefix = section.map { $0 + "." } ?? ""
     for key in values.keys.sorted() {
-      guard let kind = keys.first(where: { $0.name == key })?.kind else {
+      guard let known = keys.first(where: { $0.name == key }) else {
         let guess = Self.nearest(to: key, keys.map(\.name)).map { "; did you mean '\($0)'?" } ?? ""
         problems.append("\(place(of: key)): there is no key '\(prefix)\(key)'\(guess)")
         good[key] = nil
         continue
       }
-      if let value = values[key], !kind.takes(value) {
-        problems.append("\(place(of: key)): \(prefix)\(key): \(kind.rawValue) is expected")
+      if let value = values[key], !known.kind.takes(value) {
+        problems.append("\(place(of: key)): \(prefix)\(key): \(known.kind.rawValue) is expected")
         good[key] = nil
-      } else if let word = values[key] as? String, let words = Self.words[key],
+      } else if let word = values[key] as? String, let words = known.words,
         !words.contains(word)
       {
         problems.append(
@@ -74,15 +74,6 @@ struct ConfigurationFile {
     }
     return good
   }
-
-  /// The valid texts of keys with a fixed set of values.
-  private static let words = [
-    "environment": ContainerEnvironment.allCases.map(\.rawValue),
-    "banner": BannerStyle.allCases.map(\.rawValue),
-    "discovery": DiscoveryPolicy.allCases.map(\.rawValue),
-    "registration": RegistrationPolicy.allCases.map(\.rawValue),
-    "security": SMTPSettings.Security.allCases.map(\.rawValue),
-  ]
 
   /// The known key with at most two letters missing, doubled, swapped or wrong.
   static func nearest(to key: String, _ known: [String]) -> String? {

@@ -49,7 +49,7 @@ struct ConfigurationSource {
         found.mistakes = error.problems
       }
     }
-    func take(_ key: String, _ kind: ServerConfiguration.Kind, _ name: String) -> Any? {
+    func take(_ kind: ServerConfiguration.Kind, _ name: String) -> Any? {
       guard let text = environment[name], !text.isEmpty else { return nil }
       do throws(Unreadable) {
         return try Self.value(text, kind, name)
@@ -58,15 +58,17 @@ struct ConfigurationSource {
         return nil
       }
     }
-    for (key, kind) in ServerConfiguration.keys where kind != .object {
-      if let value = take(key, kind, ServerConfiguration.variable(key)) { values[key] = value }
+    for key in ServerConfiguration.keys where key.kind != .object {
+      if let value = take(key.kind, ServerConfiguration.variable(key.name)) {
+        values[key.name] = value
+      }
     }
     for section in ServerConfiguration.sections
     where values[section.name] == nil || values[section.name] is [String: Any] {
       var object = values[section.name] as? [String: Any] ?? [:]
-      for (key, kind) in section.keys {
-        let name = ServerConfiguration.variable(key, in: section.prefix)
-        if let value = take(key, kind, name) { object[key] = value }
+      for key in section.keys {
+        let name = ServerConfiguration.variable(key.name, in: section.prefix)
+        if let value = take(key.kind, name) { object[key.name] = value }
       }
       guard !object.isEmpty || values[section.name] != nil else { continue }
       let missing = section.required.filter { object[$0] == nil }

@@ -15,18 +15,18 @@ extension ServerConfiguration {
     return "\(scheme)://\(name.contains(":") ? "[\(name)]" : name):\(port)"
   }
 
-  /// The service's configuration.
+  /// The service's configuration: what the table of keys sets, and what follows from several keys.
   func apply(
     to configuration: inout ServiceConfiguration,
     token: String,
     _ logger: Logger
   ) throws {
+    var http = CloudKitHTTPServer.Configuration()
+    for key in Self.table { key.apply(self, &configuration, &http) }
     configuration.administratorToken = token
     configuration.renewAdministratorToken = { [dataURL] in try AdminTokenFile.renew(in: dataURL) }
     configuration.ownContainer = container
-    configuration.allowsUnindexedQueriesInDevelopment = allowUnindexedQueries
     configuration.allowedHosts = allowedHosts.map { $0.lowercased() }
-    configuration.registration = registration
     configuration.discovery =
       discovery ?? (servedEnvironment == .production ? .consent : .everyone)
     configuration.assetURL = assetURL.map { $0.hasSuffix("/") ? String($0.dropLast()) : $0 }
@@ -36,12 +36,8 @@ extension ServerConfiguration {
     configuration.mailSender = try smtp.map {
       try SMTPMailer($0.settings(publicURL: publicURL))
     }
-    configuration.limits.requestsPerSecond = rateLimit
     // A burst of zero would refuse every request, so null means the default.
     configuration.limits.requestBurst = rateBurst ?? ServerConfiguration().rateBurst ?? 500
-    configuration.limits.userQuota = userQuota
-    configuration.limits.publicQuota = publicQuota
-    configuration.limits.publicUserQuota = publicUserQuota
     if let assetLimit { configuration.limits.assetSize = assetLimit }
     if let s3 {
       configuration.assetStore = try S3AssetStore(
@@ -64,13 +60,12 @@ extension ServerConfiguration {
       tls = CloudKitHTTPServer.TLS(certificatePath: tlsCertificate, keyPath: tlsKey)
     }
     var http = CloudKitHTTPServer.Configuration(
-      host: host,
-      port: port,
       tls: tls,
       trustedProxies: TrustedProxies(trustedProxies) ?? .none,
-      showsMetrics: publicMetrics,
       administration: adminListen.flatMap { AdministrationListener($0) }
     )
+    var service = ServiceConfiguration()
+    for key in Self.table { key.apply(self, &service, &http) }
     http.version = WatershedCommand.configuration.version
     return http
   }

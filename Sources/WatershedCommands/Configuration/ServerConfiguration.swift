@@ -148,30 +148,38 @@ extension ServerConfiguration {
     case object = "an object"
   }
 
-  /// Every key of the file, with the kind of its value.
-  static let keys: [(name: String, kind: Kind)] = [
-    ("data", .text), ("database", .text), ("host", .text), ("port", .wholeNumber),
-    ("container", .text),
-    ("environment", .text), ("allowPublicDevelopment", .flag), ("publicURL", .text),
-    ("assetURL", .text), ("tlsCertificate", .text),
-    ("tlsKey", .text), ("trustedProxies", .list), ("allowedHosts", .list),
-    ("registration", .text), ("discovery", .text), ("allowUnindexedQueries", .flag),
-    ("rateLimit", .number),
-    ("rateBurst", .number), ("userQuota", .wholeNumber), ("publicQuota", .wholeNumber),
-    ("publicUserQuota", .wholeNumber),
-    ("assetLimit", .wholeNumber), ("keyFile", .text), ("publicMetrics", .flag),
-    ("adminListen", .text), ("banner", .text),
-    ("logLevel", .text), ("logFormat", .text), ("s3", .object), ("openID", .object),
-    ("smtp", .object),
-  ]
+  /// A key of the file.
+  struct Key: Hashable, Sendable {
+    var name: String
+    var kind: Kind
+    /// The valid texts; nil for any.
+    var words: [String]?
+  }
+
+  /// Every key of the file.
+  static var keys: [Key] { table.map(\.description) }
 
   /// A key whose value is an object.
-  struct Section {
+  struct Section: Sendable {
     var name: String
+    var type: any ConfigurationSection.Type
     var prefix: String
     /// The keys that are required in it.
     var required: [String]
-    var keys: [(name: String, kind: Kind)]
+    var keys: [Key]
+
+    init<Value: ConfigurationSection>(
+      _ name: String,
+      _ type: Value.Type,
+      prefix: String,
+      required: [String]
+    ) {
+      self.name = name
+      self.type = type
+      self.prefix = prefix
+      self.required = required
+      keys = Value.table.map(\.description)
+    }
   }
 
   /// The environment variables of all keys.
@@ -182,72 +190,19 @@ extension ServerConfiguration {
       }
   }
 
-  /// The keys of objects; in the environment `WATERSHED_S3_BUCKET`, `WATERSHED_OPENID_ISSUER` and
-  /// so on.
-  static let sections: [Section] = [
-    Section(
-      name: "s3",
-      prefix: "S3",
-      required: ["endpoint", "bucket", "accessKey", "secretKey"],
-      keys: [
-        ("endpoint", .text), ("bucket", .text), ("region", .text), ("accessKey", .text),
-        ("secretKey", .text), ("prefix", .text), ("allowPlainHTTP", .flag),
-      ]
-    ),
-    Section(
-      name: "openID",
-      prefix: "OPENID",
-      required: ["issuer", "clientID"],
-  /// Whether other machines reach the listener for administration, which serves everything else too.
-  private var isAdministrationOpen: Bool {
-    adminListen.flatMap { AdministrationListener($0) }
-      .map { !LoopbackHost.contains($0.host) } ?? false
-  }
-
-      keys: [
-        ("issuer", .text), ("clientID", .text), ("clientSecret", .text), ("name", .text),
-        ("scopes", .list), ("linksByEmail", .flag), ("registration", .text),
-      ]
-    ),
-    Section(
-      name: "smtp",
-      prefix: "SMTP",
-      required: ["host", "from"],
-      keys: [
-        ("host", .text), ("port", .wholeNumber), ("security", .text), ("user", .text),
-        ("password", .text), ("passwordFile", .text), ("from", .text), ("name", .text),
-        ("certificateAuthority", .text),
-      ]
-    ),
-  ]
-
   /// The environment variable of a key.
   static func variable(_ key: String, in prefix: String = "") -> String {
     let words = key.replacing(/([a-z0-9])([A-Z])/) { "\($0.output.1)_\($0.output.2)" }
     return "WATERSHED_" + (prefix.isEmpty ? "" : prefix + "_") + words.uppercased()
   }
 
-  /// The configuration without its secrets.
-  var redacted: ServerConfiguration {
-    if isAdministrationOpen, tlsCertificate == nil {
-      found.append(
-        "adminListen: \(adminListen ?? "") is open to other machines without TLS, also where a proxy has the "
-          + "public address: operators' tokens and passwords cross the network in clear text; use a "
-          + "loopback address and a tunnel, or name a certificate"
-      )
-    }
-    var shown = self
-    if s3 != nil { shown.s3?.secretKey = "…" }
-    if openID?.clientSecret != nil { shown.openID?.clientSecret = "…" }
-    if smtp?.password != nil { shown.smtp?.password = "…" }
-    // The password in a PostgreSQL URL is between the user and the host, or in the query.
-    shown.database = database?
-      .replacing(/(:\/\/[^:@\/]*):[^@\/]*@/) { "\($0.output.1):…@" }
-      .replacing(/([?&](?:ssl)?password=)[^&]*/) { "\($0.output.1)…" }
-    return shown
-  }
-
   private var isOpen: Bool { !LoopbackHost.contains(host) }
+
+  /// Whether other machines reach the listener for administration, which serves everything else too.
+  private var isAdministrationOpen: Bool {
+    adminListen.flatMap { AdministrationListener($0) }
+      .map { !LoopbackHost.contains($0.host) } ?? false
+  }
 
   /// Whether other machines reach the server, directly or through a proxy.
   var isExposed: Bool {
@@ -272,6 +227,13 @@ extension ServerConfiguration {
       found.append(
         "host: \(host) is open to other machines without TLS; name a certificate, or the proxy that "
           + "terminates TLS in trustedProxies"
+      )
+    }
+    if isAdministrationOpen, tlsCertificate == nil {
+      found.append(
+        "adminListen: \(adminListen ?? "") is open to other machines without TLS, also where a proxy has the "
+          + "public address: operators' tokens and passwords cross the network in clear text; use a "
+          + "loopback address and a tunnel, or name a certificate"
       )
     }
     if isBehindUnnamedProxy {

@@ -20,11 +20,11 @@ struct ConfigurationPageTests {
   }
 
   /// The doc comments of a type's stored properties, by name.
-  private func meanings(of type: String, in file: String) throws -> [String: String] {
-    let text = try String(
-      contentsOf: Self.sources.appendingPathComponent(file),
-      encoding: .utf8
-    )
+  private func meanings(of type: String) throws -> [String: String] {
+    // The file of the type, or of the one that it is nested in.
+    let texts = try FileManager.default.contentsOfDirectory(atPath: Self.sources.path).sorted()
+      .map { try String(contentsOf: Self.sources.appendingPathComponent($0), encoding: .utf8) }
+    let text = try #require(texts.first { $0.contains("struct \(type):") })
     var found: [String: String] = [:]
     var comment: [String] = []
     var isInType = false
@@ -86,7 +86,7 @@ struct ConfigurationPageTests {
   private func rows() throws -> [Row] {
     let help = ServeCommand.helpMessage(columns: 200).split { $0.isWhitespace }
     let values = defaults(of: ServerConfiguration())
-    let meanings = try meanings(of: "ServerConfiguration", in: "ServerConfiguration.swift")
+    let meanings = try meanings(of: "ServerConfiguration")
     #expect(Set(values.keys) == Set(ServerConfiguration.keys.map(\.name)))
     var rows: [Row] = []
     for key in ServerConfiguration.keys {
@@ -123,25 +123,12 @@ struct ConfigurationPageTests {
     _ section: ServerConfiguration.Section,
     _ help: [Substring]
   ) throws -> [Row] {
-    let (type, file) =
-      switch section.name {
-      case "s3": ("S3Settings", "ServerConfiguration.swift")
-      case "smtp": ("SMTPSection", "SMTPSection.swift")
-      default: ("OpenIDSection", "OpenIDSection.swift")
-      }
-    let meanings = try meanings(of: type, in: file)
+    let meanings = try meanings(of: "\(section.type)")
     // With its required keys alone.
     let least = try JSONEncoder().encode(
       Dictionary(section.required.map { ($0, "") }, uniquingKeysWith: { $1 })
     )
-    let decoder = JSONDecoder()
-    let values =
-      switch section.name {
-      case "s3":
-        defaults(of: try decoder.decode(ServerConfiguration.S3Settings.self, from: least))
-      case "smtp": defaults(of: try decoder.decode(SMTPSection.self, from: least))
-      default: defaults(of: try decoder.decode(OpenIDSection.self, from: least))
-      }
+    let values = defaults(of: try JSONDecoder().decode(section.type, from: least))
     #expect(Set(values.keys) == Set(section.keys.map(\.name)))
     return section.keys.map { key in
       let variable = ServerConfiguration.variable(key.name, in: section.prefix)
@@ -168,6 +155,34 @@ struct ConfigurationPageTests {
         ])
       }
     try GeneratedPart.hold(lines.map { $0 + "\n" }.joined(), on: "Configuration.md")
+  }
+
+  @Test("Every key of every object is in its table, which says whether it is shown")
+  func tables() throws {
+    // The texts of all keys are different, so that a secret would be found wherever it is printed.
+    var configuration = ServerConfiguration()
+    configuration.s3 = try decoded()
+    configuration.openID = try decoded()
+    configuration.smtp = try decoded()
+    configuration.database = "postgresql://w:hush@db/w?sslpassword=hush"
+    let shown = String(decoding: try JSONEncoder().encode(configuration.redacted), as: UTF8.self)
+    for secret in ["secretKey", "clientSecret", "password"] {
+      #expect(!shown.contains("value of \(secret)\""), "\(secret)")
+    }
+    for key in ["bucket", "clientID", "passwordFile"] {
+      #expect(shown.contains("value of \(key)\""), "\(key)")
+    }
+    #expect(!shown.contains("hush"))
+    let words = ServerConfiguration.keys.first { $0.name == "registration" }?.words
+    #expect(words == ["closed", "invitation", "open"])
+  }
+
+  /// A section with a text for each of its keys that take any.
+  private func decoded<Section: ConfigurationSection>() throws -> Section {
+    let texts = Section.table.filter { $0.kind == .text && $0.words == nil }
+      .map { ($0.name, "value of \($0.name)") }
+    let data = try JSONEncoder().encode(Dictionary(uniqueKeysWithValues: texts))
+    return try JSONDecoder().decode(Section.self, from: data)
   }
 
   @Test("Every key has a description")
