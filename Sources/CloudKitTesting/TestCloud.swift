@@ -76,6 +76,25 @@ public final class TestCloud: Sendable {
     environment: CKContainerConfiguration.Environment = .development,
     faults: FaultPlan = FaultPlan()
   ) async throws -> CKContainer {
+    try await container(
+      for: person,
+      identifier: identifier,
+      device: device,
+      environment: environment,
+      faults: faults,
+      retries: .never
+    )
+  }
+
+  /// A connection whose requests are repeated after transient failures, as a policy says.
+  package func container(
+    for person: String = "ada",
+    identifier: String = TestCloud.defaultContainer,
+    device: String,
+    environment: CKContainerConfiguration.Environment = .development,
+    faults: FaultPlan,
+    retries: RetryPolicy
+  ) async throws -> CKContainer {
     let isNew = people.withLock { $0.insert(person).inserted }
     // A folder that is opened again already has its users.
     if isNew, try !service.accounts.has(named: person) {
@@ -102,7 +121,7 @@ public final class TestCloud: Sendable {
       ),
       effects: effects,
       clientIdentifier: device,
-      retries: .never
+      retries: retries
     )
   }
 }

@@ -50,4 +50,32 @@ struct RetryPolicyTests {
     #expect(asked("1e300") == 86_400)
     for text in ["inf", "-inf", "nan", "soon"] { #expect(asked(text) == nil, "\(text)") }
   }
+
+  @Test("An error after an attempt that may have been executed says so")
+  func repeatedRequest() async throws {
+    let service = ScriptedService()
+    let client = try service.container(retries: .interactive).client()
+    func modify() async -> CKError? {
+      do throws(CKError) {
+        let _: ZonesResponse = try await client.call(
+          .listZones,
+          scope: .private,
+          repeatable: true
+        )
+        return nil
+      } catch {
+        return error
+      }
+    }
+    service.answer { _ in throw TransportError(wasSent: true, reason: "The reply was lost.") }
+    service.answer("<html>", status: 413)
+    let repeated = await modify()
+    #expect(repeated?.code == .limitExceeded)
+    #expect(repeated?.isOfRepeatedRequest == true)
+    service.answer { _ in throw TransportError(wasSent: false, reason: "It is offline.") }
+    service.answer("<html>", status: 413)
+    #expect(await modify()?.isOfRepeatedRequest == false)
+    service.answer("<html>", status: 413)
+    #expect(await modify()?.isOfRepeatedRequest == false)
+  }
 }

@@ -66,6 +66,16 @@ struct ModifyCall: Sendable {
     }
   }
 
+  /// Whether a batch that was executed has a reply which its repetition gets.
+  var mayHaveReply: Bool { sequence != nil || context.caller.signature != nil }
+
+  /// The reply to a batch that was executed before.
+  func keptReply(_ snapshot: any StorageSnapshot) throws -> Data? {
+    var call = self
+    call.database = try parts.databases.target(of: namedZones, context, snapshot)
+    return try call.storedReply(snapshot)
+  }
+
   private enum Loaded {
     /// The batch was already executed; with its kept reply.
     case answered(Data)

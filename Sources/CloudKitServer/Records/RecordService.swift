@@ -78,7 +78,15 @@ final class RecordService: Sendable {
     let isSaving = request.operations.contains { !$0.operationType.isDelete }
     if isSaving {
       // Whether another person's database is full is for those alone who may see a zone of it.
-      if hasZones { try await quotas.check(context, id, adding: Int64(bodySize)) }
+      if hasZones {
+        do {
+          try await quotas.check(context, id, adding: Int64(bodySize))
+        } catch let full as ErrorDictionary {
+          // A batch that was executed may be what has filled the database: its repetition gets its reply.
+          guard call.mayHaveReply, let reply = try await keptReply(of: call) else { throw full }
+          return reply
+        }
+      }
       try rates.checkLinkedRows(context)
     }
     let outcome = try await erasing.after(context.container) {
@@ -95,6 +103,12 @@ final class RecordService: Sendable {
       delivery.announce(note)
     }
     return outcome.reply
+  }
+
+  private func keptReply(of call: ModifyCall) async throws -> Data? {
+    try await reads.run(for: call.context) { [storage] control in
+      try storage.read(control) { try call.keptReply($0) }
+    }
   }
 
   /// The database of zones that others share with the caller, and whether one of them is open to the

@@ -4,8 +4,8 @@ import Foundation
 extension CKDatabase {
   /// Saves and deletes records of one zone in one request, under the given preconditions.
   ///
-  /// Assets with files are uploaded first. The request is not retried here: if the reply is lost,
-  /// the error is transient, and the caller repeats the request with its sequence.
+  /// Assets with files are uploaded first. A request with a sequence is sent again after a transient failure; an error
+  /// then says that an earlier attempt may have been executed, and the caller repeats the request with its sequence.
   package func modify(
     _ modification: RecordModification
   ) async throws(CKError) -> RecordModificationResult {

@@ -14,6 +14,17 @@ extension CKError {
   /// itself failed: the code is the best one for an app, but the same request may succeed later.
   package var isInconclusive: Bool { userInfo[Self.inconclusiveKey] as? Bool == true }
 
+  /// The key that marks an error of a repeated request.
+  private static let repeatedKey = "EarlierAttemptMayHaveBeenExecuted"
+
+  /// Whether the request was sent before in the same call, and no reply showed whether that attempt was executed.
+  ///
+  /// The error is that of the last attempt, and may say that the service refuses what it has executed.
+  package var isOfRepeatedRequest: Bool { userInfo[Self.repeatedKey] as? Bool == true }
+
+  /// The error for a request that was sent before in the same call.
+  func ofRepeatedRequest() -> CKError { adding(Self.repeatedKey, true) }
+
   /// Whether the service itself failed, at a request or at an item of it.
   var isServiceFailure: Bool { serverErrorCode == ServerErrorCode.internalError.rawValue }
 

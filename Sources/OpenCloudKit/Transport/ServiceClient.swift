@@ -141,6 +141,7 @@ package final class ServiceClient: Sendable {
     _ body: () async throws(CKError) -> Output
   ) async throws(CKError) -> Output {
     var attempt = 1
+    var mayBeExecuted = false
     let start = effects.clock.uptime
     while true {
       do {
@@ -155,8 +156,10 @@ package final class ServiceClient: Sendable {
             error: error,
             jitter: jitter
           ), effects.clock.uptime + seconds - start < limits.resource
-        else { throw error }
+        else { throw mayBeExecuted ? error.ofRepeatedRequest() : error }
         attempt += 1
+        // What was not sent was not executed; a reply of something on the way does not say.
+        mayBeExecuted = mayBeExecuted || error.code != .networkUnavailable
         do {
           try await effects.clock.sleep(seconds: seconds)
         } catch {

@@ -145,4 +145,22 @@ struct KeptReplyTests {
     // A device that writes at least hourly is kept.
     #expect(try await isKept(person, "d\(3 + over)", 2))
   }
+
+  @Test("A repetition of the batch that filled a database gets its reply")
+  func filledDatabase() async throws {
+    let person = try await TestServer(limits: { $0.userQuota = 60_000 }).person().extended
+    try await person.makeZone()
+    let sequence = ClientSequence(device: "phone", sequence: 1, acknowledged: 0)
+    let text = String(repeating: "x", count: 80_000)
+    let operations = [RecordOperation.make(.create, "a", ["text": .string(text)])]
+    let first = try await person.modify(operations, sequence: sequence)
+    person.server.clock.advance(seconds: 61)
+    let failure = await #expect(throws: ErrorDictionary.self) {
+      _ = try await person.modify([.make(.create, "b")])
+    }
+    #expect(failure?.serverErrorCode == .quotaExceeded)
+    let again = try await person.modify(operations, sequence: sequence)
+    #expect(again[0].item?.recordChangeTag == first[0].item?.recordChangeTag)
+    #expect(again[0].error == nil)
+  }
 }
