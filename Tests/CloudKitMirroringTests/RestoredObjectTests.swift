@@ -146,4 +146,75 @@ struct RestoredObjectTests: SyncedPostTests {
       }
     }
   }
+
+  /// The post of a session as one that was restored after its deletion, in a batch that creates it.
+  private func batchOfRestored(_ session: MirrorSession, _ name: String) throws -> CloudBatch {
+    var record = try #require(try session.metadata.record(named: name))
+    record.tag = nil
+    record.stamps = RecordStamps()
+    record.base = FieldBag()
+    record.pending = .save
+    record.properties = ["title"]
+    try session.metadata.update(record)
+    return try #require(try session.assembleBatch(limits: .init()))
+  }
+
+  @Test(
+    "Another device's deletion of a restored object counts although its creation had no reply yet"
+  )
+  func deletedBeforeReply() async throws {
+    try await with { phone, names in
+      try phone.mirror.write(MirrorAuthor.importing) { session in
+        let batch = try batchOfRestored(session, names.post)
+        var effect = ImportEffect()
+        // The feed is read while the batch is open.
+        try session.noteDeletion(of: names.post)
+        _ = try session.applyGoneRecords(after: "", limit: 10, generation: 0, &effect)
+        #expect(try session.metadata.record(named: names.post) != nil)
+        let saved = CloudOutcome.saved(tag: "restored", stamps: RecordStamps())
+        let settled = try session.settle(batch, batch.operations.map { _ in saved }, fetched: [:])
+        #expect(settled.doubtful == [names.post])
+        _ = try session.applyGoneRecords(after: "", limit: 10, generation: 0, &effect)
+        #expect(try session.metadata.record(named: names.post) != nil)
+        // The look-up finds no record.
+        try session.metadata.forgetUnreadable(names.post)
+        _ = try session.applyGoneRecords(after: "", limit: 10, generation: 0, &effect)
+      }
+      #expect(try phone.titles() == [])
+    }
+  }
+
+  @Test("A restored object stays if the look-up after its reply finds it")
+  func ownTombstoneBeforeReply() async throws {
+    try await with { phone, names in
+      try phone.mirror.write(MirrorAuthor.importing) { session in
+        let agreed = try #require(try session.metadata.record(named: names.post))
+        let batch = try batchOfRestored(session, names.post)
+        var effect = ImportEffect()
+        try session.noteDeletion(of: names.post)
+        let saved = CloudOutcome.saved(tag: "other", stamps: RecordStamps())
+        _ = try session.settle(batch, batch.operations.map { _ in saved }, fetched: [:])
+        try session.apply(records: [sent(agreed)], generation: 0)
+        _ = try session.applyGoneRecords(after: "", limit: 10, generation: 0, &effect)
+        #expect(try !session.metadata.isGoneRecord(names.post))
+      }
+      #expect(try phone.titles() == ["a"])
+    }
+  }
+
+  @Test("A deletion that was listed before a restored object's batch failed is the former one")
+  func failedAfterTombstone() async throws {
+    try await with { phone, names in
+      try phone.mirror.write(MirrorAuthor.importing) { session in
+        let batch = try batchOfRestored(session, names.post)
+        var effect = ImportEffect()
+        try session.noteDeletion(of: names.post)
+        _ = try session.settle(batch, batch.operations.map { _ in .batchFailed }, fetched: [:])
+        _ = try session.applyGoneRecords(after: "", limit: 10, generation: 0, &effect)
+        let next = try #require(try session.assembleBatch(limits: .init()))
+        #expect(next.operations.contains { $0.name == names.post && $0.kind == .create })
+      }
+      #expect(try phone.titles() == ["a"])
+    }
+  }
 }

@@ -275,4 +275,20 @@ struct TombstoneTests: SyncedPostTests {
     #expect(kinds == [[.update, .update], [.update, .update], [.update, .delete]])
     try await phone.quit()
   }
+
+  @Test("An object whose new copy cannot be read outlives the deletion that an earlier page listed")
+  func returnedUnreadable() async throws {
+    try await with { phone, names in
+      try phone.mirror.write(MirrorAuthor.importing) { session in
+        try session.noteDeletion(of: names.post)
+        try session.park([names.post: "A file is missing."], generation: 0)
+        var effect = ImportEffect()
+        _ = try session.applyGoneRecords(after: "", limit: 10, generation: 0, &effect)
+        #expect(try session.metadata.record(named: names.post) != nil)
+        #expect(try session.metadata.isUnreadable(names.post))
+      }
+      #expect(try phone.titles() == ["a"])
+      #expect(try attachmentCount(phone) == 1)
+    }
+  }
 }

@@ -6,6 +6,8 @@ package struct BatchSettlement: Hashable, Sendable {
   package var merged: [String] = []
   /// Records that the server had and no longer has; the feed has the reason.
   package var vanished: [String] = []
+  /// Whether the server lacked what the batch was to delete; the feed has the reason.
+  package var hasVanishedDeletions = false
   /// Records of which the server has an older copy than the last agreed one: it may have been
   /// restored from a backup, which the feed shows.
   package var outdated: [String] = []
@@ -52,6 +54,7 @@ package struct BatchSettlement: Hashable, Sendable {
     total.deleted += part.deleted
     total.merged += part.merged
     total.vanished += part.vanished
+    total.hasVanishedDeletions = total.hasVanishedDeletions || part.hasVanishedDeletions
     total.outdated += part.outdated
     total.refused.merge(part.refused) { _, latest in latest }
     total.requeued += part.requeued

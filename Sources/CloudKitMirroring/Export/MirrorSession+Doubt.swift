@@ -106,4 +106,63 @@ extension MirrorSession {
     edge.generation = -1
     try metadata.update(edge)
   }
+
+  // MARK: Copies that cannot be read
+
+  /// Notes that the server may have executed operations of a batch that was sent before: it has other copies of
+  /// their records, which cannot be read now; `reasons` has the names of these.
+  package func noteDoubt(
+    about operations: some Sequence<CloudOperation>,
+    unread reasons: [String: String]
+  ) throws {
+    for operation in operations where !operation.isEdge {
+      guard let reason = reasons[operation.name] else { continue }
+      try metadata.keepUnreadable(operation.name, reason: reason)
+      switch operation.kind {
+      case .create: try noteDoubtfulCreation(operation)
+      case .update: try noteDoubtfulUpdate(operation, reason)
+      case .delete: break
+      }
+    }
+  }
+
+  private func noteDoubtfulUpdate(_ operation: CloudOperation, _ reason: String) throws {
+    guard var record = try metadata.record(named: operation.name), record.pending == .save,
+      record.sequence == nil, record.tag != nil, record.tag == operation.tag
+    else { return }
+    record.sentKind = .save
+    record.parked = reason
+    try metadata.update(record)
+  }
+
+  // MARK: Deletions
+
+  /// Remembers a deletion of what the server did not have.
+  ///
+  /// Where another device has deleted it, the feed lists that, and the name is forgotten. Where the server lost
+  /// it, or the zone was made again, other devices send it again.
+  func keepVanishedDeletion(_ name: String, _ result: inout BatchSettlement) throws {
+    try metadata.keepLostDeletion(name)
+    result.hasVanishedDeletions = true
+  }
+
+  /// Settles a deletion that the feed listed while an object that had been restored here was being created: it is
+  /// the one of before the restoration, or that of another device which had read the restored object.
+  func settleTombstone(
+    of record: RecordMetadata,
+    _ outcome: CloudOutcome,
+    _ result: inout BatchSettlement
+  ) throws {
+    guard try record.isBeingRestored && metadata.isGoneRecord(record.name) else { return }
+    if case .saved = outcome {
+      try metadata.keepUnreadable(
+        record.name,
+        reason: "Another device may have deleted it since this device restored it."
+      )
+      result.doubtful.append(record.name)
+    } else {
+      try metadata.forgetGoneRecord(record.name)
+      try linkWhatWaited(for: record.name)
+    }
+  }
 }

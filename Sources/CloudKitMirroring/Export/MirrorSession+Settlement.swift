@@ -120,6 +120,7 @@ extension MirrorSession {
     else {
       return
     }
+    try settleTombstone(of: record, outcome, &result)
     switch outcome {
     case .saved(let tag, let stamps):
       if let imported = record.tag, imported != operation.tag, imported != tag {
@@ -215,7 +216,9 @@ extension MirrorSession {
     _ operation: CloudOperation,
     _ result: inout BatchSettlement
   ) throws {
-    guard operation.kind != .delete else { return try settleDeleted(record, operation, &result) }
+    guard operation.kind != .delete else {
+      return try settleDeleted(record, operation, isVanished: true, &result)
+    }
     var record = record
     record.requeue()
     try metadata.update(record)
@@ -227,14 +230,20 @@ extension MirrorSession {
   }
 
   /// Removes a record from the metadata after the server deleted it for this store.
+  ///
+  /// `isVanished` says that the server had no record to delete.
   private func settleDeleted(
     _ record: RecordMetadata,
     _ operation: CloudOperation,
+    isVanished: Bool = false,
     _ result: inout BatchSettlement
   ) throws {
     result.deleted.append(record.name)
     try lookUpIfImported(record.name, record.tag, since: operation, &result)
-    guard record.pending == .save, record.key != nil else { return try metadata.remove(record) }
+    guard record.pending == .save, record.key != nil else {
+      if isVanished { try keepVanishedDeletion(record.name, &result) }
+      return try metadata.remove(record)
+    }
     // The object was restored from the recovery list while its deletion was being sent.
     var record = record
     record.noteDeletion()
@@ -320,6 +329,7 @@ extension MirrorSession {
         if edge.isLinked { try unlink(edge) }
         try metadata.remove(edge)
         try lookUpIfImported(edge.name, edge.tag, since: operation, &result)
+        if case .notFound = outcome { try keepVanishedDeletion(edge.name, &result) }
       }
       result.deleted.append(edge.name)
     case .conflict(let server), .exists(let server):

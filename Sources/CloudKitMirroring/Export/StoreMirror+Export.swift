@@ -269,6 +269,7 @@ extension StoreMirror {
   /// The operations whose results one write transaction records each: the files of the server's copies, which
   /// it merges, are in memory until it is committed.
   func parts(
+    if settled.hasVanishedDeletions { state.withLock { $0.wantsImport = true } }
     of batch: CloudBatch,
     _ copies: [CloudRecord?],
     _ fetched: [String: CloudRecord] = [:]

@@ -39,6 +39,9 @@ extension MirrorSession {
   package func park(_ unreadable: [String: String], generation: Int64) throws {
     for (name, reason) in unreadable.sorted(by: { $0.key < $1.key }) {
       try metadata.keepUnreadable(name, reason: reason)
+      // The record was created again after a deletion that an earlier page of the feed listed.
+      if try metadata.forgetGoneRecord(name) { try linkWhatWaited(for: name) }
+      try metadata.forgetGoneEdge(name)
       if var known = try metadata.record(named: name) {
         known.generation = generation
         try metadata.update(known)

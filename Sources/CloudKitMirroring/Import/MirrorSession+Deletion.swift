@@ -12,7 +12,8 @@ extension MirrorSession {
   package func noteDeletion(of name: String) throws {
     try metadata.forgetUnreadable(name)
     if let record = try metadata.record(named: name) {
-      if try isOnServer(record) { try metadata.keepGoneRecord(name) }
+      // Of an object that is being restored, the reply says which deletion it is.
+      if try record.isBeingRestored || isOnServer(record) { try metadata.keepGoneRecord(name) }
     } else if try metadata.edge(named: name) != nil {
       try metadata.keepGoneEdge(name)
     } else {
@@ -66,9 +67,13 @@ extension MirrorSession {
     let hasUnreadable = try !names.isEmpty && metadata.unreadableCount() > 0
     for name in names {
       // A cascade may have deleted it meanwhile.
-      if var record = try metadata.record(named: name), try isOnServer(record) {
+      let known = try metadata.record(named: name)
+      if known?.isBeingRestored == true { continue }
+      if var record = known, try isOnServer(record) {
+        // That of an object which is looked up waits for the result.
         if try hasUnreadable
-          && deletionTakes(record, where: { try metadata.isUnreadable($0.name) })
+          && (metadata.isUnreadable(name)
+            || deletionTakes(record, where: { try metadata.isUnreadable($0.name) }))
         {
           // A reading from the start does not take it for missing.
           record.generation = generation

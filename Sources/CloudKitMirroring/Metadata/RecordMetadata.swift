@@ -118,6 +118,15 @@ package struct RecordMetadata: ChangeMetadata, Hashable, Sendable {
   /// Whether the batch that was to create the record was abandoned without a reply.
   var isDoubtful: Bool { tag == nil && sequence == nil && sentKind == .save }
 
+  /// Whether the batch that was to update the record was abandoned without a reply, and the server's copy, which
+  /// would show whether it was executed, could not be read.
+  var hasDoubtfulUpdate: Bool { tag != nil && sequence == nil && sentKind == .save }
+
+  /// Whether an open batch creates the record again of an object that was restored here.
+  var isBeingRestored: Bool {
+    tag == nil && sequence != nil && sentKind == .save && base?.values.isEmpty == true
+  }
+
   /// Makes the sent properties pending again, because the batch failed.
   package mutating func requeue() {
     if pending == .nothing { pending = sentKind }
@@ -128,6 +137,7 @@ package struct RecordMetadata: ChangeMetadata, Hashable, Sendable {
   /// Marks the whole record for creation, because the server no longer has it.
   package mutating func resend(_ entity: EntityMapping, group: Int64) {
     if pending == .nothing { self.group = group }
+    if hasDoubtfulUpdate { sentKind = .nothing }
     tag = nil
     pending = .save
     properties = Set(entity.fieldProperties)
