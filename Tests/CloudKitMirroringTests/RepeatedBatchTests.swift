@@ -75,6 +75,96 @@ struct RepeatedBatchTests {
     }
   }
 
+  /// Look-ups find the records, and not their files.
+  private func hideCopies(_ phone: ScriptedDevice, afterTags: Bool) {
+    phone.cloud.onLookup { [cloud = phone.cloud] names in
+      let hidden = CloudLookup(
+        unreadable: .init(uniqueKeysWithValues: names.map { ($0, "No file.") })
+      )
+      guard afterTags else { return hidden }
+      cloud.onLookup { _ in hidden }
+      return nil
+    }
+  }
+
+  @Test(
+    "A value that is set back stays where the server's copy cannot be read when the batch is repeated",
+    arguments: [false, true]
+  )
+  func unreadableCopy(isRefused: Bool) async throws {
+    try await with { phone, pad in
+      try phone.save { _ = $0.make("Post", ["title": "before"]) }
+      try await phone.settle(with: pad)
+      try await phone.saveWithoutReply { context in
+        try context.first("Post", "title", "before").setValue("after", forKey: "title")
+      }
+      hideCopies(phone, afterTags: isRefused)
+      phone.cloud.onModify { [cloud = phone.cloud] batch in
+        cloud.onModify { _ in throw CloudFailure.busy(reason: "Not now.", retryAfter: 0) }
+        if isRefused { throw CloudFailure.tooLarge }
+        return batch.operations.map { _ in .conflict(nil) }
+      }
+      // The feed is not read.
+      await #expect(throws: (any Error).self) { try await phone.mirror.syncNow() }
+      try phone.save { try $0.first("Post", "title", "after").setValue("before", forKey: "title") }
+      await #expect(throws: (any Error).self) { try await phone.mirror.syncNow() }
+      phone.cloud.onLookup(nil)
+      phone.acceptAll()
+      try await phone.settle(with: pad)
+      #expect(try phone.titles() == ["before"])
+      #expect(try pad.titles() == ["before"])
+    }
+  }
+
+  @Test(
+    "An edit that an update in doubt replaces is kept where the server's copy could not be read"
+  )
+  func unreadableLaterEdit() async throws {
+    try await with { phone, pad in
+      try phone.save { _ = $0.make("Post", ["title": "v0"]) }
+      try await phone.settle(with: pad)
+      try await phone.saveWithoutReply { context in
+        try context.all("Post").first?.setValue("v1", forKey: "title")
+      }
+      try await pad.sync()
+      try pad.save { try $0.all("Post").first?.setValue("v2", forKey: "title") }
+      try await pad.sync()
+      hideCopies(phone, afterTags: false)
+      phone.cloud.onModify { batch in batch.operations.map { _ in .conflict(nil) } }
+      await #expect(throws: (any Error).self) { try await phone.mirror.syncNow() }
+      phone.cloud.onLookup(nil)
+      phone.acceptAll()
+      try await phone.settle(with: pad)
+      #expect(try phone.mirror.snapshot() == pad.snapshot())
+      let kept = try phone.mirror.read { try $0.recoveredEdits() }
+      let values = try Set(
+        phone.titles().map { MirrorValue.string($0) } + kept.compactMap { $0.fields["CD_title"] }
+      )
+      #expect(values.contains(.string("v2")))
+    }
+  }
+
+  @Test("Records that can never be looked up hold up no export")
+  func failingLookUp() async throws {
+    try await with { phone, pad in
+      try await phone.settle(with: pad)
+      try phone.mirror.write(MirrorAuthor.importing) { session in
+        try session.metadata.keepUnreadable("N", reason: "A file is missing.")
+      }
+      phone.cloud.onLookup { _ in throw CloudFailure.busy(reason: "It failed.", retryAfter: nil) }
+      await #expect(throws: (any Error).self) { try await phone.mirror.syncNow() }
+      phone.cloud.forgetCalls()
+      try phone.save { _ = $0.make("Post", ["title": "a"]) }
+      // The look-up is reported to each call that asks for one.
+      _ = try? await phone.mirror.syncNow()
+      _ = try? await phone.mirror.syncNow()
+      #expect(phone.cloud.calls.contains("lookup"))
+      #expect(phone.cloud.calls.contains("modify 1"))
+      try await pad.sync()
+      #expect(try pad.titles() == ["a"])
+    }
+  }
+
   @Test("The launches of another device do not displace the reply to a batch")
   func manyLaunches() async throws {
     let world = try await World(limits: { $0.sequenceDevices = 2 })

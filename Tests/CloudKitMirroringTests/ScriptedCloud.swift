@@ -173,6 +173,7 @@ final class ScriptedDevice: Sendable {
     pageLimit: Int = 200,
     pollInterval: Double = 86_400,
     isStarted: Bool = true,
+    retries: RetryPolicy = .never,
     refusing call: String? = nil,
     with failure: CloudFailure? = nil
   ) async throws {
@@ -188,7 +189,8 @@ final class ScriptedDevice: Sendable {
       ]
     )
     guard let store = coordinator.sqliteStore() else { throw CocoaError(.fileNoSuchFile) }
-    let cloud = ScriptedCloud(try await world.cloud.container(device: name, faults: faults))
+    let container = try await world.cloud.container(device: name, faults: faults, retries: retries)
+    let cloud = ScriptedCloud(container)
     if let call { cloud.refuse(call, with: failure) }
     mirror = try StoreMirror(
       store: store,

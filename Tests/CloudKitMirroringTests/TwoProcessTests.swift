@@ -3,6 +3,7 @@ import CloudKitTesting
 import Foundation
 import OpenCoreData
 import Testing
+import Synchronization
 
 @Suite("Two processes that mirror one file")
 struct TwoProcessTests {
@@ -81,3 +82,42 @@ struct TwoProcessTests {
     try await other.quit()
   }
 }
+
+  @Test("A batch that another process opens during an import is not taken for the settled one")
+  func otherOpenBatch() async throws {
+    let world = try await World()
+    let phone = try await ScriptedDevice("phone", in: world)
+    try phone.save { _ = $0.make("Post", ["title": "a"]) }
+    try await phone.sync()
+    let numbers = Mutex<[Int64]>([])
+    phone.cloud.onModify { batch in
+      numbers.withLock { $0.append(batch.sequence) }
+      throw CloudFailure.alreadySettled(reason: "Another process has settled it.")
+    }
+    // The other process settles the batch and opens the next one while this one imports.
+    phone.cloud.onZonePage { [cloud = phone.cloud, mirror = phone.mirror] _ in
+      guard !numbers.withLock({ $0.isEmpty }) else { return }
+      cloud.onZonePage(nil)
+      cloud.onModify { batch in
+        numbers.withLock { $0.append(batch.sequence) }
+        return nil
+      }
+      do {
+        try mirror.write(MirrorAuthor.exporting) { session in
+          let settled = try #require(try session.metadata.openBatch())
+          try session.replaceSettled(CloudBatch(encoded: settled.payload))
+          _ = try #require(try session.assembleBatch(limits: .init()))
+        }
+      } catch {
+        Issue.record(error)
+      }
+    }
+    try phone.save { try $0.first("Post", "title", "a").setValue("b", forKey: "title") }
+    // The first rounds fail.
+    for _ in 0..<3 { _ = try? await phone.mirror.syncNow() }
+    try await phone.sync()
+    let sent = numbers.withLock { $0 }
+    // The batch of the other process is repeated, and not made again.
+    #expect(sent.last == sent[0] + 1)
+    try await phone.quit()
+  }

@@ -87,6 +87,10 @@ extension CloudKitDatabase {
 
   static func failure(_ error: CKError) -> any Error {
     let reason = error.localizedDescription
+    // A page of something on the way, with any status, does not say what the service does with the request.
+    if error.isInconclusive {
+      return CloudFailure.busy(reason: reason, retryAfter: error.retryAfterSeconds)
+    }
     if error.isSequencePassed { return CloudFailure.alreadySettled(reason: reason) }
     switch error.code {
     case .networkUnavailable, .networkFailure, .serverResponseLost:

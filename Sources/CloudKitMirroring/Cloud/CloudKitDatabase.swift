@@ -206,8 +206,13 @@ package final class CloudKitDatabase: MirrorCloud {
         modification.deletes.append(.init(recordID: recordID, changeTag: operation.tag))
       }
     }
-    let result = try await translating { [modification] in
-      try await database.modify(modification)
+    let result: RecordModificationResult
+    do throws(CKError) {
+      result = try await database.modify(modification)
+    } catch {
+      let failure = Self.failure(error)
+      guard error.isOfRepeatedRequest, let failure = failure as? CloudFailure else { throw failure }
+      throw RepeatedRequestFailure(failure)
     }
     // A missing zone, and a full database that takes no file, are no errors of single records.
     let errors = result.saves.map(Self.error) + result.deletes.map(Self.error)

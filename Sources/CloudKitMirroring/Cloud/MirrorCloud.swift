@@ -22,6 +22,8 @@ package protocol MirrorCloud: Sendable {
     includesDeleted: Bool
   ) async throws -> CloudZoneChanges
   /// Saves and deletes as one atomic batch. A repeated sequence gets the server's kept reply.
+  ///
+  /// Throws a ``CloudFailure``, or a ``RepeatedRequestFailure`` where the request was sent more than once.
   func modify(
     _ zone: String,
     _ batch: CloudBatch

@@ -14,10 +14,12 @@ package struct PropertyMerge: Hashable, Sendable {
   /// Merges all properties that have fields.
   ///
   /// `pending` are the properties with edits that the server has not confirmed; `base` is the last
-  /// copy that both sides agreed on, nil where there was none.
+  /// copy that both sides agreed on, nil where there was none. `doubtful` are those of the pending properties of
+  /// which the server may have taken an earlier value of this device: one that was set back is edited.
   package init(
     properties: some Sequence<String>,
     pending: Set<String>,
+    doubtful: Set<String> = [],
     base: FieldBag?,
     server: FieldBag,
     local: FieldBag
@@ -25,7 +27,9 @@ package struct PropertyMerge: Hashable, Sendable {
     for property in properties {
       let isSame = local.agrees(with: server, on: property)
       guard !isSame else { continue }
-      guard pending.contains(property), isEdited(property, base, server, local) else {
+      guard pending.contains(property),
+        doubtful.contains(property) || isEdited(property, base, server, local)
+      else {
         fromServer.insert(property)
         continue
       }

@@ -150,6 +150,9 @@ extension MirrorSession {
     }
     let now = try serialize(row, entity, base: record.base)
     let changed: ChangedFields
+    if try record.hasDoubtfulUpdate && metadata.isUnreadable(record.name) {
+      return try waitForCopy(record)
+    }
     if record.tag != nil {
       changed = ChangedFields(
         updating: now,

@@ -111,7 +111,12 @@ extension StoreMirror {
   }
 
   /// Repeats a batch without a reply: the server returns its kept reply, or executes the batch now.
-  func resolveOpenBatch(_ total: inout BatchSettlement) async throws {
+  private func resolveOpenBatch(_ total: inout BatchSettlement) async throws {
+    if let stuck = try await repeatOpenBatches(&total) { throw stuck.failure }
+  }
+
+  /// Repeats batches without a reply; returns the one that the server does not take now.
+  private func repeatOpenBatches(_ total: inout BatchSettlement) async throws -> StuckBatch? {
     while let open = try read({ try $0.openBatch() }) {
       let batch = try CloudBatch(encoded: open.payload)
       journal.note(
@@ -120,28 +125,31 @@ extension StoreMirror {
         cause: "The reply to batch \(batch.sequence) was not received.",
         effect: "The same batch is sent again under its number."
       ) { $0.recordNames = batch.operations.map(\.name) }
-      _ = try await send(batch, isRepeat: true, &total)
+      do {
+        _ = try await send(batch, isRepeat: true, &total)
+      } catch let failure as CloudFailure {
+        return StuckBatch(sequence: batch.sequence, failure: failure)
+      }
     }
+    return nil
   }
 
   /// Resolves an open batch before an import; a batch that the server refuses now is postponed
   /// until after the import, which does not depend on it.
   ///
-  /// Returns why it was postponed.
-  func resolveOpenBatchBeforeImport() async throws -> CloudFailure? {
+  /// Returns the batch that was postponed.
+  func resolveOpenBatchBeforeImport() async throws -> StuckBatch? {
     var settled = BatchSettlement()
-    do {
-      try await resolveOpenBatch(&settled)
+    guard let stuck = try await repeatOpenBatches(&settled) else {
       noteVanished(settled.vanished)
       // No export event reports this error.
       _ = refusalError(settled)
       return nil
-    } catch let failure as CloudFailure {
-      switch failure {
-      // The import would fail alike. A connection that breaks may do so for this batch alone.
-      case .notAuthenticated, .accountChanged: throw failure
-      default: return failure
-      }
+    }
+    switch stuck.failure {
+    // The import would fail alike. A connection that breaks may do so for this batch alone.
+    case .notAuthenticated, .accountChanged: throw stuck.failure
+    default: return stuck
     }
   }
 
@@ -209,6 +217,8 @@ extension StoreMirror {
       outcomes = try await cloud.modify(options.zone, sent)
     } catch let failure as CloudFailure {
       return try await handle(failure, batch, isRepeat: isRepeat, &total)
+    } catch let repetition as RepeatedRequestFailure {
+      return try await handle(repetition.failure, batch, isRepeat: true, &total)
     }
     // A file that cannot be read fails its record, and so the batch, before a request asks for the kept reply.
     let isInDoubt = isRepeat && outcomes.allSatisfy { !$0.isConclusive }
@@ -220,6 +230,7 @@ extension StoreMirror {
       }
     }
     var fetched: [String: CloudRecord] = [:]
+    var unread: [String: String] = [:]
     if !missing.isEmpty {
       let found = try await cloud.lookup(options.zone, missing, keys: context.mapping.desiredKeys)
       for record in found.records { fetched[record.name] = record }
@@ -227,6 +238,7 @@ extension StoreMirror {
         // The server's copy cannot be read, so nothing can be merged with it.
         guard let reason = found.unreadable[operation.name] else { continue }
         outcomes[index] = .refused(reason: reason)
+        if isRepeat { unread[operation.name] = reason }
       }
     }
     let confirmed = state.withLock { $0.confirmed }
@@ -234,7 +246,7 @@ extension StoreMirror {
     for part in parts(of: batch, outcomes.map { $0.serverCopy }, fetched) {
       settled += try writeFolded(MirrorAuthor.importing) { session in
         if isInDoubt { return try session.settleInDoubt(batch, outcomes) }
-        return try session.settle(
+        let settled = try session.settle(
           batch,
           outcomes,
           part: part,
@@ -242,6 +254,8 @@ extension StoreMirror {
           confirmed: confirmed,
           isRepeat: isRepeat
         )
+        try session.noteDoubt(about: batch.operations[part], unread: unread)
+        return settled
       }
     }
     context.assets.remove(settled.files + fetched.values.flatMap(\.fields.files))
@@ -255,6 +269,7 @@ extension StoreMirror {
     noteOutdated(settled.outdated)
     noteDoubtful(settled.doubtful)
     noteMerged(settled.merged)
+    if settled.hasVanishedDeletions { state.withLock { $0.wantsImport = true } }
     if settled.mustWait {
       throw CloudFailure.busy(
         reason: "The server asked to retry later.",
@@ -269,7 +284,6 @@ extension StoreMirror {
   /// The operations whose results one write transaction records each: the files of the server's copies, which
   /// it merges, are in memory until it is committed.
   func parts(
-    if settled.hasVanishedDeletions { state.withLock { $0.wantsImport = true } }
     of batch: CloudBatch,
     _ copies: [CloudRecord?],
     _ fetched: [String: CloudRecord] = [:]

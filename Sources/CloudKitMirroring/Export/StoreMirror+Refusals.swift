@@ -38,8 +38,10 @@ extension StoreMirror {
 
   /// Notes that the server failed at the open batch, or that its connection broke, and that the server took
   /// the requests of the import after it: the batch is at fault then, and not the server as a whole.
-  func noteFailedBatch(_ failure: CloudFailure) throws {
-    guard Self.mayBeOfBatch(failure), let open = try read({ try $0.openBatch() }) else { return }
+  func noteFailedBatch(_ stuck: StuckBatch) throws {
+    guard Self.mayBeOfBatch(stuck.failure), let open = try read({ try $0.openBatch() }),
+      open.sequence == stuck.sequence
+    else { return }
     state.withLock { state in
       let known = state.failedBatch.flatMap { $0.sequence == open.sequence ? $0.count : nil } ?? 0
       state.failedBatch = (open.sequence, known + 1)
@@ -49,13 +51,19 @@ extension StoreMirror {
   /// Replaces a batch that another copy of the store has settled, after an import: deletions of its records were
   /// applied, and the server's copies of the others are their base.
   ///
-  /// Returns why the batch is still postponed.
-  func replaceSettledBatch(_ failure: CloudFailure) throws -> CloudFailure? {
-    guard case .alreadySettled = failure, let open = try read({ try $0.openBatch() }) else {
-      return failure
+  /// Returns the batch if it is still postponed. A batch that another process has opened meanwhile is not of
+  /// this failure.
+  func replaceSettledBatch(_ stuck: StuckBatch) throws -> StuckBatch? {
+    guard case .alreadySettled = stuck.failure else { return stuck }
+    let replaced: CloudBatch? = try writeFolded(MirrorAuthor.exporting) { session in
+      guard let open = try session.metadata.openBatch(), open.sequence == stuck.sequence else {
+        return nil
+      }
+      let batch = try CloudBatch(encoded: open.payload)
+      try session.replaceSettled(batch)
+      return batch
     }
-    let batch = try CloudBatch(encoded: open.payload)
-    try writeFolded(MirrorAuthor.exporting) { try $0.replaceSettled(batch) }
+    guard let batch = replaced else { return nil }
     context.assets.remove(batch.files)
     state.withLock { $0.wantsExport = true }
     journal.note(
@@ -191,6 +199,7 @@ extension StoreMirror {
     let tagged = try await cloud.lookup(options.zone, updates.map(\.name), keys: [])
     let names = tagged.records.filter(hasChanged).map(\.name)
     guard !names.isEmpty else { return false }
+    // Copies that cannot be read now show nothing more: their updates stay in doubt.
     let looked = try await cloud.lookup(options.zone, names, keys: context.mapping.desiredKeys)
     let found = Dictionary(
       looked.records.filter(hasChanged).map { ($0.name, $0) },
@@ -199,7 +208,9 @@ extension StoreMirror {
     var settled = BatchSettlement()
     for part in parts(of: batch, batch.operations.map { found[$0.name] }) {
       settled += try writeFolded(MirrorAuthor.importing) { session in
-        try session.abandonInDoubt(batch, found: found, part: part)
+        let abandoned = try session.abandonInDoubt(batch, found: found, part: part)
+        try session.noteDoubt(about: batch.operations[part], unread: looked.unreadable)
+        return abandoned
       }
     }
     context.assets.remove(settled.files + looked.records.flatMap(\.fields.files))

@@ -39,6 +39,9 @@ extension ImportDecision {
       // The store may be a backup that was restored, and the other edit later than this one.
       all.append(.init(.server, merge.conflicting, .editedBeforeOpening))
     }
+    if incoming.known.hasDoubtfulUpdate {
+      all.append(.init(.server, merge.conflicting, .editedWhileReplyWasLost))
+    }
     if incoming.known.isNeverSent {
       // Another device may have set it back.
       let followed = merge.stillPending.intersection(losses.followed)

@@ -32,6 +32,7 @@ package struct ImportDecision: Hashable, Sendable {
       pending: edits.union(lost).union(omitted).subtracting(local.missingFiles),
       base: mergeBase,
       server: record.fields,
+      doubtful: incoming.known.hasDoubtfulUpdate ? edits : [],
       local: local.fields
     )
     metadata = incoming.confirmed

@@ -6,8 +6,8 @@ import WatershedSQLite
 extension StoreMirror {
   /// Reads the changes of others and applies them.
   ///
-  /// Returns why a batch of this store was postponed, if the server does not accept it.
-  func runImport() async throws -> CloudFailure? {
+  /// Returns what was postponed.
+  func runImport() async throws -> ImportEnd {
     try await phase(.import, type: 1, cause: "Something may have changed at the server.") {
       log.detail(1, "Scheduling automated import with activity")
       var stuck = try await resolveOpenBatchBeforeImport()
@@ -20,7 +20,7 @@ extension StoreMirror {
           try $0.metadata.setMeta(.databaseToken, .blob(token))
         }
       }
-      try await importUnreadable(&total)
+      let failedLookUp = try await lookUpUnreadable(&total)
       if try read({ try $0.pendingCount() }) > 0 {
         // Merges and corrections are pending.
         state.withLock { $0.wantsExport = true }
@@ -36,10 +36,32 @@ extension StoreMirror {
       startListening()
       log.detail(2, "Finished importing changes")
       return PhaseEnd(
-        result: stuck,
+        result: ImportEnd(stuck: stuck?.failure, failedLookUp: failedLookUp),
         effect: "\(total.inserted) inserted, \(total.updated) updated, \(total.deleted) deleted.",
         problem: total.stoppedSweep.map(sweepError)
       )
+    }
+  }
+
+  /// Looks up unreadable records; returns why that failed.
+  ///
+  /// The failure may be of these records alone: it must not hold up exports.
+  private func lookUpUnreadable(_ total: inout ImportTotal) async throws -> CloudFailure? {
+    do {
+      try await importUnreadable(&total)
+      return nil
+    } catch let failure as CloudFailure {
+      switch failure {
+      case .notAuthenticated, .accountChanged, .zoneMissing: throw failure
+      default: break
+      }
+      journal.note(
+        .import,
+        .recordParked,
+        cause: MirrorErrorText.text(failure),
+        effect: "Incomplete records are requested again later; all else is imported and exported."
+      )
+      return failure
     }
   }
 
@@ -125,4 +147,12 @@ extension StoreMirror {
     )
     try Task.checkCancellation()
   }
+}
+
+/// What an import postponed.
+struct ImportEnd {
+  /// Why a batch of this store was postponed, if the server does not accept it.
+  var stuck: CloudFailure?
+  /// Why unreadable records could not be looked up.
+  var failedLookUp: CloudFailure?
 }

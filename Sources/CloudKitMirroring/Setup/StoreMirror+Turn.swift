@@ -107,9 +107,13 @@ extension StoreMirror {
       guard wantsImport || wantsExport else { return try planParkedRetry() }
       do {
         if wantsImport { try await saveSubscriptionIfDue() }
-        let stuck = try await wantsImport ? runImport() : nil
-        if let stuck { throw stuck }
+        let end = try await wantsImport ? runImport() : ImportEnd()
+        if let stuck = end.stuck { throw stuck }
         if wantsExport { try await runExport() }
+        if let failure = end.failedLookUp {
+          try planParkedRetry()
+          throw failure
+        }
       } catch {
         // The requested work is still to be done.
         state.withLock { state in
