@@ -22,12 +22,15 @@ extension Oracle {
 
   /// An object that is there must not have been deleted.
   private func auditLife(_ key: String, _ person: Int) {
+    let hasLostZone = personsWithDeletedZone.contains(person)
     let standing = (deletions[key] ?? []).filter { deletion in
-      guard !deletion.isVoid, let lost = serverLostSince else { return !deletion.isVoid }
+      guard !deletion.isVoid, deletion.mayBeUndone else { return !deletion.isVoid }
       // The backup has the deletion where another device knew of it before.
-      return firstSeenGone[key].map { $0 < lost } ?? false
+      guard !hasLostZone, let lost = serverLostSince, let gone = firstSeenGone[key] else {
+        return false
+      }
+      return gone < lost
     }
-    guard !personsWithDeletedZone.contains(person) else { return }
     expect(
       standing.isEmpty,
       .nothingResurrected,

@@ -28,15 +28,38 @@ extension Oracle {
     }
   }
 
-  /// The server was restored from its last backup.
-  func serverRestored(persons: Set<Int>) {
-    for person in persons.sorted() { lost(person, keeping: backedUp) }
+  /// The server was restored from its last backup; `begun` are the batches that each device has begun to send.
+  func serverRestored(persons: Set<Int>, begun: [Int: Int]) {
+    for person in persons.sorted() {
+      excuseDeletions(of: person, begun: begun)
+      lost(person, keeping: backedUp)
+    }
   }
 
-  /// The zone of a person was deleted.
-  func zoneDeleted(person: Int) {
+  /// The zone of a person was deleted; `begun` are the batches that each device has begun to send.
+  func zoneDeleted(person: Int, begun: [Int: Int]) {
     personsWithDeletedZone.insert(person)
+    excuseDeletions(of: person, begun: begun)
     lost(person, keeping: Held())
+  }
+
+  /// Devices that have not read a deletion undo it if its only trace was lost with the server's data.
+  ///
+  /// One whose device has begun no batch since was not sent: it must be sent, or remembered, after the loss.
+  private func excuseDeletions(of person: Int, begun: [Int: Int]) {
+    excuseDeletions { deletion in
+      personOf[deletion.device] == person && begun[deletion.device] ?? .max > deletion.batches
+    }
+  }
+
+  func excuseDeletions(ofDevice device: Int) { excuseDeletions { $0.device == device } }
+
+  private func excuseDeletions(where isMeant: (Deletion) -> Bool) {
+    for (key, all) in deletions {
+      for (number, deletion) in all.enumerated() where isMeant(deletion) {
+        deletions[key]?[number].mayBeUndone = true
+      }
+    }
   }
 
   /// The server lost all data of a person but what it holds: what no device has either is gone, whenever it was

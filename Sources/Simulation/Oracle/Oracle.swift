@@ -37,6 +37,10 @@ final class Oracle {
     var step: Int
     /// The writes of the object that the deleting device had seen.
     var seen: Set<Int>
+    /// The batches that the device had begun to send.
+    var batches = 0
+    /// The device may have sent it before the server lost data, so that only what was lost knew of it.
+    var mayBeUndone = false
     var isVoid = false
   }
 
@@ -164,7 +168,9 @@ final class Oracle {
       case .deleted(let key):
         let seen = (knowledge[device]?.seen ?? [:]).filter { $0.key.key == key }
           .reduce(into: Set<Int>()) { $0.formUnion($1.value) }
-        deletions[key, default: []].append(Deletion(device: device, step: step, seen: seen))
+        deletions[key, default: []].append(
+          Deletion(device: device, step: step, seen: seen, batches: batches)
+        )
       }
     }
   }
@@ -259,6 +265,8 @@ final class Oracle {
   /// The app was deleted with its data.
   func erased(_ device: Int, hadUnsentChanges: Bool) {
     erasures[device] = step
+    // What it remembers of deletions for devices that have not read since the loss is erased with it.
+    if mayHaveLostData(device) { excuseDeletions(ofDevice: device) }
     if hadUnsentChanges { void(device, since: 0) }
     knowledge[device] = Knowledge()
   }

@@ -130,7 +130,10 @@ final class SimulatedNetwork: @unchecked Sendable {
     case .failureAfterCommit:
       return WebServiceResponse(status: 502, headers: [:], body: Data("Bad gateway".utf8))
     case .garbled:
-      return WebServiceResponse(status: 200, headers: [:], body: Data("<html>".utf8))
+      // A request for changes of data may be refused by the page; what it says of others is not believed.
+      let status =
+        verb.hasPrefix("records/") ? Self.pageStatuses[number % Self.pageStatuses.count] : 200
+      return WebServiceResponse(status: status, headers: [:], body: Data("<html>".utf8))
     default: break
     }
     try await clock.sleep(seconds: fault == .replyDelayed ? long : back)
@@ -138,6 +141,9 @@ final class SimulatedNetwork: @unchecked Sendable {
     if verb == "changes/database" { link.lossesRead = max(link.lossesRead, losses) }
     return response
   }
+
+  /// The statuses of pages that something on the way answers with.
+  private static let pageStatuses = [200, 403, 200, 404, 200, 409]
 
   private func checkOnline(_ link: Link) throws {
     guard link.isOnline, !isOver else {

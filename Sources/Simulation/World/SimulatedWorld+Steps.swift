@@ -280,6 +280,11 @@ extension SimulatedWorld {
     }
   }
 
+  /// The batches that each device has begun to send.
+  private var begunBatches: [Int: Int] {
+    Dictionary(devices.map { ($0.index, $0.link.batchCount) }) { first, _ in first }
+  }
+
   private func restoreServer() async throws {
     guard server.backup != nil, let step = server.backupStep else { return }
     server.kill()
@@ -289,7 +294,7 @@ extension SimulatedWorld {
       device.link.lossCount += 1
     }
     oracle.serverLostSince = min(oracle.serverLostSince ?? step, step)
-    oracle.serverRestored(persons: Set(plan.devices))
+    oracle.serverRestored(persons: Set(plan.devices), begun: begunBatches)
     try await server.start()
     try await server.service?.beginNewIncarnation()
     for device in devices { try device.noteLoss() }
@@ -306,7 +311,7 @@ extension SimulatedWorld {
       observe(device)
       device.link.lossCount += 1
     }
-    oracle.zoneDeleted(person: person)
+    oracle.zoneDeleted(person: person, begun: begunBatches)
     let link = SimulatedNetwork.Link(device: -1, name: "web")
     link.isPerfect = true
     let effects = driver.effects(seed: SeedMixing.mix(plan.seed, "web", oracle.step))
