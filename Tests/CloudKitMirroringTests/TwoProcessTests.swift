@@ -1,9 +1,10 @@
 import CloudKitMirroring
 import CloudKitTesting
+import Effects
 import Foundation
 import OpenCoreData
-import Testing
 import Synchronization
+import Testing
 
 @Suite("Two processes that mirror one file")
 struct TwoProcessTests {
@@ -54,13 +55,14 @@ struct TwoProcessTests {
     try await phone.quit()
   }
 
-  @Test("A process that began a page before another one did applies no more of it")
+  @Test("A page that a process applies is taken by another one only after it has stopped")
   func begunPage() async throws {
     let world = try await World()
-    let app = try await ScriptedDevice("pad", in: world)
-    try await app.sync()
-    let other = try await ScriptedDevice("pad", in: world)
-    for device in [app, other] { await device.mirror.stopAndFinish() }
+    let clock = ManualClock()
+    var effects = Effects.live
+    effects.clock = clock
+    let app = try await ScriptedDevice("pad", in: world, effects: effects, isStarted: false)
+    let other = try await ScriptedDevice("pad", in: world, effects: effects, isStarted: false)
     let zone = try app.mirror.read { try $0.zone(MirrorNames.zone) }
     func claim(_ device: ScriptedDevice, isFirst: Bool) throws {
       try device.mirror.write(MirrorAuthor.importing) { session in
@@ -68,9 +70,16 @@ struct TwoProcessTests {
       }
     }
     try claim(app, isFirst: true)
-    try claim(app, isFirst: false)
+    for _ in 0..<3 {
+      clock.advance(seconds: 4)
+      #expect(throws: ClaimedPage.self) { try claim(other, isFirst: true) }
+      try claim(app, isFirst: false)
+    }
+    // It has ended, or takes too long.
+    clock.advance(seconds: 6)
     try claim(other, isFirst: true)
     #expect(throws: OutdatedPage.self) { try claim(app, isFirst: false) }
+    #expect(throws: ClaimedPage.self) { try claim(app, isFirst: true) }
     try claim(other, isFirst: false)
     try other.mirror.write(MirrorAuthor.importing) { session in
       var later = zone
@@ -81,7 +90,6 @@ struct TwoProcessTests {
     try await app.quit()
     try await other.quit()
   }
-}
 
   @Test("A batch that another process opens during an import is not taken for the settled one")
   func otherOpenBatch() async throws {
@@ -121,3 +129,4 @@ struct TwoProcessTests {
     #expect(sent.last == sent[0] + 1)
     try await phone.quit()
   }
+}

@@ -1,9 +1,14 @@
+import Foundation
+
 /// A page of a zone's feed is older than what another process that mirrors the same file has applied.
 package struct OutdatedPage: Error, Hashable, Sendable {}
 
+/// Another process that mirrors the same file is applying a page.
+package struct ClaimedPage: Error, Hashable, Sendable {}
+
 extension MirrorSession {
-  /// Throws if the zone's token or generation has changed since the page was requested, or if another process
-  /// has begun to apply a page meanwhile.
+  /// Throws where the zone is no longer as it was when a page after its token was asked for, where another process
+  /// is applying a page, or where it has begun to apply one since this process did.
   ///
   /// A page may have been fetched before changes that another process has applied: it would take rows, change
   /// tags and the token back. The token is stored with the last transaction of a page, so the device of the
@@ -13,15 +18,41 @@ extension MirrorSession {
     guard present.token == zone.token, present.generation == zone.generation else {
       throw OutdatedPage()
     }
+    let now = context.effects.now
+    if try metadata.text(.importingDevice) != context.device {
+      guard isFirst else { throw OutdatedPage() }
+      if try metadata.isImporting(otherThan: context.device, at: now) { throw ClaimedPage() }
+      try metadata.setMeta(.importingDevice, .text(context.device))
+    }
+    try metadata.setMeta(.importingTime, .integer(MirrorMetadata.milliseconds(now)))
     // From its first records on, the loss of the zone has something to forget.
     if !present.isSaved {
       var saved = present
       saved.isSaved = true
       try metadata.save(saved)
     }
-    let claimant = try metadata.text(.importingDevice)
-    guard claimant != context.device else { return }
-    guard isFirst else { throw OutdatedPage() }
-    try metadata.setMeta(.importingDevice, .text(context.device))
+  }
+
+  /// The page is applied: another process may apply the next one.
+  func endPage() throws { try metadata.setMeta(.importingTime, nil) }
+}
+
+extension MirrorMetadata {
+  /// The time in which a process that applies a page writes the next part of it: after that it may have ended.
+  private static let claimLifetime: Int64 = 5000
+
+  static func milliseconds(_ date: Date) -> Int64 {
+    Int64(date.timeIntervalSinceReferenceDate * 1000)
+  }
+
+  /// Whether another process is applying a page: two that took it from each other would both fetch it again and
+  /// again.
+  ///
+  /// A time to come is that of a clock that was wrong.
+  package func isImporting(otherThan device: String, at now: Date) throws -> Bool {
+    guard let claimant = try text(.importingDevice), claimant != device,
+      let time = try integer(.importingTime)
+    else { return false }
+    return (0..<Self.claimLifetime).contains(Self.milliseconds(now) - time)
   }
 }

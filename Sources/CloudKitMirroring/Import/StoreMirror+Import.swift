@@ -99,6 +99,7 @@ extension StoreMirror {
   private func importZone(_ total: inout ImportTotal) async throws {
     var losses = 0
     while true {
+      try await waitForOtherImport()
       let zone = try read { try $0.zone(options.zone) }
       let page: CloudZoneChanges
       do {
@@ -128,10 +129,24 @@ extension StoreMirror {
         } catch is OutdatedPage {
           try dropOutdated()
           continue
+        } catch is ClaimedPage {
+          continue
         }
       }
       guard page.isMoreComing else { return }
       try Task.checkCancellation()
+    }
+  }
+
+  /// The time in seconds after which it is asked again whether another process applies a page.
+  private static let claimPause = 0.5
+
+  /// Waits while another process that mirrors the file applies a page.
+  private func waitForOtherImport() async throws {
+    while try read({ try $0.isImporting(otherThan: context.device, at: effects.now) }) {
+      // What waits for the end of the feed waits still.
+      state.withLock { $0.settlesOneToOnes = true }
+      try await effects.clock.sleep(seconds: Self.claimPause)
     }
   }
 

@@ -106,6 +106,7 @@ extension StoreMirror {
       }
     }
     if !page.isMoreComing { try session.metadata.forgetRemovedEdges() }
+    try session.endPage()
     zone.token = page.token
     zone.isSaved = true
     try session.metadata.save(zone)

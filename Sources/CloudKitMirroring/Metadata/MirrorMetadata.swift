@@ -187,6 +187,8 @@ package struct MirrorMetadata {
     case settledDevice
     /// The device, as of batches, that last began to apply a page of the zone's feed.
     case importingDevice
+    /// When that device last applied a part of a page that it has not ended yet, in milliseconds since 2001.
+    case importingTime
     /// The database's change token.
     case databaseToken
     /// The version hashes of the model that the last import used.
