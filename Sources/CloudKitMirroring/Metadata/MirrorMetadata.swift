@@ -197,6 +197,8 @@ package struct MirrorMetadata {
     case scanPosition
     /// Set once the first scan is complete.
     case scanFinished
+    /// Set while a scan that a gap of the history has requested is not complete.
+    case scansGap
     /// The change token that the zone had before it began to be read from the start: it shows whether the
     /// server has the same zone still.
     case tokenBeforeRereading

@@ -83,9 +83,13 @@ extension MirrorSession {
 
   /// Requests another scan, because the history has a gap.
   package func requestScan() throws {
+    try metadata.setMeta(.scansGap, .integer(1))
     try metadata.setMeta(.scanFinished, nil)
     try metadata.setMeta(.scanPosition, nil)
   }
+
+  /// Whether a scan that a gap of the history has requested is not complete.
+  func hasGapToScan() throws -> Bool { try metadata.integer(.scansGap) == 1 }
 
   /// Has the rest of a scan make the values of objects that were never sent their base, after an
   /// identifier.
@@ -97,6 +101,7 @@ extension MirrorSession {
   private func endScan() throws -> Bool {
     try metadata.setMeta(.scanFinished, .integer(1))
     try metadata.setMeta(.scanPosition, nil)
+    try metadata.setMeta(.scansGap, nil)
     try metadata.dropInsertionIndex()
     return false
   }
