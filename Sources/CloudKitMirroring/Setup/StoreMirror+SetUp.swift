@@ -174,13 +174,18 @@ extension StoreMirror {
   /// Called only before this mirror starts: a later setup, after a change of the account, would
   /// remove files of a schema initialization in progress or of records that the app reads.
   func removeLeftFiles() throws {
-    guard try read({ try $0.openBatch() }) == nil else { return }
-    do {
-      context.assets.remove(try context.assets.names())
-    } catch {
-      // Files that cannot be removed only cost disk space.
-      log.detail(1, "Left files could not be listed: \(MirrorErrorText.text(error))")
+    // Another process writes the files of a batch in the transaction that stores it.
+    let left = try write(MirrorAuthor.setup) { session -> [String] in
+      guard try session.metadata.openBatch() == nil else { return [] }
+      do {
+        return try context.assets.names()
+      } catch {
+        // Files that cannot be removed only cost disk space.
+        log.detail(1, "Left files could not be listed: \(MirrorErrorText.text(error))")
+        return []
+      }
     }
+    context.assets.remove(left)
   }
 
   /// Listens for changes of others until the mirror stops, or the account may have changed.
