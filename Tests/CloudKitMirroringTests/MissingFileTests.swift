@@ -112,19 +112,77 @@ struct MissingFileTests {
     }
   }
 
-  @Test("An edit that was not exported before its file was lost does not remove the server's value")
-  func unsentValue() async throws {
+  private func folder(of device: TestDevice) -> URL {
+    let name = device.storeURL.deletingPathExtension().lastPathComponent
+    return device.storeURL.deletingLastPathComponent().appendingPathComponent(".\(name)_SUPPORT")
+  }
+
+  /// The phone has an edit that was not sent, and is launched without the folder of its files.
+  private func withUnsentEdit(
+    _ edit: (NSManagedObjectContext) throws -> Void,
+    _ body: (World, _ phone: TestDevice, _ pad: TestDevice, _ moved: URL) async throws -> Void
+  ) async throws {
     try await withPhoto { world, phone, pad in
       phone.faults.isOnline = false
-      try phone.save {
-        try $0.first("Photo", "title", "a").setValue(Self.image(2), forKey: "image")
-      }
+      try phone.save(edit)
       try await phone.quit()
-      try removeFiles(of: phone)
+      let moved = world.folder.appendingPathComponent("moved")
+      try FileManager.default.moveItem(at: folder(of: phone), to: moved)
       phone.faults.isOnline = true
       try phone.launch()
       try await world.settle(phone, pad, phone)
-      try expectImage(1, phone, pad)
+      try await body(world, phone, pad, moved)
+    }
+  }
+
+  private func bringBack(_ moved: URL, to phone: TestDevice) async throws {
+    try await phone.quit()
+    try? FileManager.default.removeItem(at: folder(of: phone))
+    try FileManager.default.moveItem(at: moved, to: folder(of: phone))
+    try phone.launch()
+  }
+
+  @Test(
+    "An edit whose file is missing for a while is sent once it is back",
+    arguments: [false, true]
+  )
+  func returnedFile(hasOtherEdit: Bool) async throws {
+    try await withUnsentEdit { context in
+      let photo = try context.first("Photo", "title", "a")
+      photo.setValue(Self.image(2), forKey: "image")
+      if hasOtherEdit { photo.setValue("b", forKey: "title") }
+    } _: { world, phone, pad, moved in
+      try expectImage(1, pad)
+      try await bringBack(moved, to: phone)
+      try await world.settle(phone, pad)
+      try expectImage(2, phone, pad)
+      let titles = try pad.save { try $0.all("Photo").map { $0.value(forKey: "title") as? String } }
+      #expect(titles == [hasOtherEdit ? "b" : "a"])
+    }
+  }
+
+  @Test("A new object's value whose file is missing for a while is sent once it is back")
+  func returnedFileOfNewObject() async throws {
+    try await withUnsentEdit { context in
+      try context.all("Photo").forEach(context.delete)
+      _ = context.make("Photo", ["title": "new", "image": Self.image(2)])
+    } _: { world, phone, pad, moved in
+      try await bringBack(moved, to: phone)
+      try await world.settle(phone, pad)
+      try expectImage(2, phone, pad)
+    }
+  }
+
+  @Test("Another device's edit replaces one whose file is lost")
+  func lostEdit() async throws {
+    try await withUnsentEdit {
+      try $0.first("Photo", "title", "a").setValue(Self.image(2), forKey: "image")
+    } _: { world, phone, pad, _ in
+      try pad.save {
+        try $0.first("Photo", "title", "a").setValue(Self.image(3), forKey: "image")
+      }
+      try await world.settle(pad, phone)
+      try expectImage(3, phone, pad)
     }
   }
 

@@ -13,6 +13,8 @@ extension MirrorSession {
     var operation: CloudOperation
     /// The contents of files by asset field; written only if the change becomes part of the batch.
     var fileContents: [String: Data] = [:]
+    /// The edited properties that wait for files which are missing beside the store.
+    var waiting: Set<String> = []
 
     /// The save that it belongs to, or a later one that it must not precede.
     var group: Int64
@@ -148,23 +150,27 @@ extension MirrorSession {
       try holdBack(record)
       return nil
     }
-    let now = try serialize(row, entity, base: record.base)
-    let changed: ChangedFields
     if try record.hasDoubtfulUpdate && metadata.isUnreadable(record.name) {
       return try waitForCopy(record)
     }
+    let now = try serialize(row, entity, base: record.base)
+    let changed: ChangedFields
+    let waiting: Set<String>
     if record.tag != nil {
+      waiting = record.properties.intersection(try lookUpMissingFiles(of: row, record.name))
       changed = ChangedFields(
         updating: now,
         base: record.base ?? FieldBag(),
-        properties: record.properties.subtracting(try lookUpMissingFiles(of: row, record.name)),
+        properties: record.properties.subtracting(waiting),
         mapping: entity
       )
     } else {
+      waiting = record.properties.intersection(try rows.missingFiles(of: row))
       changed = ChangedFields(creating: now, base: record.base, mapping: entity)
     }
     guard record.tag == nil || !changed.isEmpty else {
-      // The object was edited and set back to the agreed values.
+      guard waiting.isEmpty else { return try waitForFiles(waiting, of: record) }
+      // Edited and set back to the agreed value.
       var record = record
       record.pending = .nothing
       record.properties = []
@@ -184,7 +190,31 @@ extension MirrorSession {
     for (former, present) in changed.formerFiles { contents[former] = now.fileContents[present] }
     var candidate = Candidate(record, operation)
     candidate.fileContents = contents
+    candidate.waiting = waiting
     return candidate
+  }
+
+  /// Parks an edit of values whose files are missing beside the store: a backup may be restored in two steps, or
+  /// the folder's volume be there later.
+  private func waitForFiles(_ waiting: Set<String>, of record: RecordMetadata) throws -> Candidate?
+  {
+    var record = record
+    record.properties = waiting
+    record.parked =
+      "The files of these edited attributes are missing beside the store: "
+      + "\(waiting.sorted().joined(separator: ", "))."
+    try metadata.update(record)
+    return nil
+  }
+
+  /// Parks an edit until the server's copy of the record can be read: that copy shows whether an update without a
+  /// reply was executed, and an edit that was set back is none only if it was not.
+  private func waitForCopy(_ record: RecordMetadata) throws -> Candidate? {
+    var record = record
+    record.parked =
+      "The server's copy of the record cannot be read now, and an earlier update had no reply."
+    try metadata.update(record)
+    return nil
   }
 
   /// Parks an edit whose object this store lacks, because a new model or a migration dropped it.
@@ -235,9 +265,9 @@ extension MirrorSession {
       case .record(var record):
         record.sequence = sequence
         record.sentKind = record.pending
-        record.sent = record.properties
-        record.pending = .nothing
-        record.properties = []
+        record.sent = record.properties.subtracting(candidate.waiting)
+        record.pending = candidate.waiting.isEmpty ? .nothing : .save
+        record.properties = candidate.waiting
         try metadata.update(record)
       case .edge(var edge):
         edge.sequence = sequence

@@ -9,6 +9,8 @@ package struct ImportDecision: Hashable, Sendable {
   package var removedLinks: [String] = []
   /// The properties that are sent again, because the service lost them.
   package var resent: Set<String> = []
+  /// The edited properties that wait for files which are missing beside the store.
+  package var waiting: Set<String> = []
   /// Whether the record was not pending before and has to be put into a group of changes.
   package var beginsSave = false
   /// The metadata after the import.
@@ -28,13 +30,18 @@ package struct ImportDecision: Hashable, Sendable {
     for property in followed { mergeBase?.copyContent(of: property, from: record.fields) }
     merge = PropertyMerge(
       properties: incoming.entity.fieldProperties,
-      // A value whose file is missing here is not an edit: the server's comes back.
+      // A value whose file is missing here is not sent: another device's edit replaces it.
       pending: edits.union(lost).union(omitted).subtracting(local.missingFiles),
+      doubtful: incoming.known.hasDoubtfulUpdate ? edits : [],
       base: mergeBase,
       server: record.fields,
-      doubtful: incoming.known.hasDoubtfulUpdate ? edits : [],
       local: local.fields
     )
+    // No other device has edited it: this one's edit may be in the file, which may come back.
+    waiting = local.missingFiles.intersection(edits).filter {
+      mergeBase?.agrees(with: record.fields, on: $0) ?? (record.fields.content(of: $0) == nil)
+    }
+    merge.fromServer.subtract(waiting)
     metadata = incoming.confirmed
     resent = lost.union(omitted).intersection(merge.stillPending)
     let losses = Losses(lost: lost, omitted: omitted, followed: followed)
@@ -70,7 +77,7 @@ package struct ImportDecision: Hashable, Sendable {
     let writesEntityName =
       known.properties.contains(MirrorNames.entityName)
       && incoming.newBase[MirrorNames.entityName] != .string(incoming.entity.entityName)
-    metadata.properties = known.properties.intersection(merge.stillPending)
+    metadata.properties = known.properties.intersection(merge.stillPending.union(waiting))
     if writesEntityName { metadata.properties.insert(MirrorNames.entityName) }
     if !resent.isEmpty, metadata.pending != .delete {
       beginsSave = metadata.pending == .nothing
