@@ -47,9 +47,26 @@ extension ImportDecisionTests {
     ) { $0.fromServer = ["title"] },
     ImportRule(
       "A value whose file is missing here comes from the server",
+      .agreed,
+      base: ["content": "a"],
+      server: ["content": "a"],
+      local: [:]
+    ) {
+      $0.missingFiles = ["content"]
+      $0.fromServer = ["content"]
+    },
+    ImportRule(
+      "An edited value whose file is missing here waits for it",
       .edited(["content"]),
       base: ["content": "a"],
       server: ["content": "a"],
+      local: [:]
+    ) { $0.missingFiles = ["content"] },
+    ImportRule(
+      "Another device's edit of a value whose file is missing here is taken",
+      .edited(["content"]),
+      base: ["content": "a"],
+      server: ["content": "s"],
       local: [:]
     ) {
       $0.missingFiles = ["content"]

@@ -83,7 +83,9 @@ extension Oracle {
     guard !asked.isEmpty else {
       let owners = owners(of: key)
       expect(
-        owners.contains { state.objects[$0] == nil && mayTakeAlong($0, key) },
+        owners.contains { owner in
+          (state.objects[owner] == nil || mayHaveComeBack(owner)) && mayTakeAlong(owner, key)
+        },
         .noUnaskedDeletion,
         "\(key) of device \(birth.device) is gone, and no device deleted it or its owner"
       )
@@ -147,6 +149,12 @@ extension Oracle {
     let folders = (links[Slot(key: key, property: "folder")] ?? []).compactMap(\.destination)
     let items = (links[Slot(key: key, property: "item")] ?? []).compactMap(\.destination)
     return folders + items
+  }
+
+  /// Whether an object was deleted and may have come back, without its members, as the deletion was lost with the
+  /// server's data.
+  private func mayHaveComeBack(_ key: String) -> Bool {
+    deletions[key]?.contains(where: \.mayBeUndone) ?? false
   }
 
   /// Whether the deletion of an owner may have taken an object along.
