@@ -35,6 +35,11 @@ extension MirrorSession {
 
   /// The page is applied: another process may apply the next one.
   func endPage() throws { try metadata.setMeta(.importingTime, nil) }
+
+  /// This process applies no more of its page: the next one to import begins with it at once.
+  func giveUpPage() throws {
+    if try metadata.text(.importingDevice) == context.device { try endPage() }
+  }
 }
 
 extension MirrorMetadata {

@@ -131,6 +131,10 @@ extension StoreMirror {
           continue
         } catch is ClaimedPage {
           continue
+        } catch {
+          // If it fails too, another process waits until the claim has expired.
+          try? write(MirrorAuthor.importing) { try $0.giveUpPage() }
+          throw error
         }
       }
       guard page.isMoreComing else { return }
