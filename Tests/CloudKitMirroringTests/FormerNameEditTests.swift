@@ -139,6 +139,28 @@ struct FormerNameEditTests {
     try await all.quit()
   }
 
+  @Test(
+    "A value that is set back after a former version's edit is kept where another device's replaces it"
+  )
+  func setBack() async throws {
+    let all = try await Devices()
+    try all.editPad("title", "b")
+    try await all.pad.sync()
+    // It has still to send the value under the present name.
+    try await all.phone.importOnly()
+    try all.edit(all.phone, "headline", "a")
+    try await all.watch.sync()
+    try all.edit(all.watch, "headline", "c")
+    try await all.watch.sync()
+    all.phone.acceptAll()
+    try await all.settle()
+    let values = try all.values()
+    #expect(Set(values).count == 1)
+    let kept = try all.phone.mirror.read { try $0.recoveredEdits() }
+    #expect(values[0] == "a" || kept.contains { $0.fields["CD_headline"] == .string("a") })
+    try await all.quit()
+  }
+
   @Test("The same value from a former version is no sign that a batch arrived")
   func sameValue() async throws {
     let all = try await Devices()

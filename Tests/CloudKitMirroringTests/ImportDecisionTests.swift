@@ -161,9 +161,9 @@ struct ImportDecisionTests {
   func everyReason() {
     let found = Set(Self.rules.flatMap(\.recoveries).map(\.reason))
     let others: Set<RecoveryReason> = [
-      .formerFieldDiffers, .restoredEntry, .editedElsewhereDeletedHere,
-      .editedHereDeletedElsewhere, .ownerDeletedElsewhere, .missingInReading,
-      .linkRemovedElsewhere,
+      .formerFieldDiffers, .setBackBeforeSending, .restoredEntry,
+      .editedElsewhereDeletedHere, .editedHereDeletedElsewhere, .ownerDeletedElsewhere,
+      .missingInReading, .linkRemovedElsewhere,
     ]
     #expect(found.union(others) == Set(RecoveryReason.allCases))
     #expect(found.isDisjoint(with: others))

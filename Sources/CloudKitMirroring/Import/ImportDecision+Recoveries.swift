@@ -56,6 +56,13 @@ extension ImportDecision {
       let taken = merge.fromServer.intersection(repeated.taken)
       all.append(.init(.device, taken, .replacedWhileReplyWasLost))
     }
+    if let copy = incoming.known.base {
+      // A former version's edit was taken, and set back before it was sent under the present name.
+      let setBack = merge.fromServer.intersection(incoming.known.unconfirmed).filter {
+        incoming.entity.hasTwoValues(of: $0, in: copy) && copy.agrees(with: local.fields, on: $0)
+      }
+      all.append(.init(.device, setBack, .setBackBeforeSending))
+    }
     let unread = merge.fromServer.intersection(incoming.unreadFiles)
     all.append(.init(.device, unread, .replacedByUnreadFile))
     if incoming.isForgotten || incoming.isOtherServer {

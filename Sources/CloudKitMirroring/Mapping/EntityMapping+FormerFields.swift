@@ -90,6 +90,11 @@ extension EntityMapping {
     formerNames.contains { hasTwoValues($0.key, $0.value, base) }
   }
 
+  /// Whether a copy of a record has two values of a property, under its two names.
+  func hasTwoValues(of property: String, in base: FieldBag) -> Bool {
+    formerNames[property].map { hasTwoValues(property, $0, base) } ?? false
+  }
+
   private func hasTwoValues(_ property: String, _ former: String, _ base: FieldBag) -> Bool {
     guard manyToMany(property) == nil, base.content(of: property) != nil,
       base.content(of: former) != nil

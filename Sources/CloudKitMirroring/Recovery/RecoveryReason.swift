@@ -18,6 +18,7 @@ package enum RecoveryReason: CaseIterable, Hashable, Sendable {
   case replacedWhileReplyWasLost
   case replacedAfterLoss
   case replacedByUnreadFile
+  case setBackBeforeSending
   case restoredEntry
 
   // Objects and links that a deletion discards.
@@ -54,6 +55,8 @@ package enum RecoveryReason: CaseIterable, Hashable, Sendable {
       "A zone that was made again, or a server that was restored, replaced it."
     case .replacedByUnreadFile:
       "The file under the present name has another value, which is taken for newer."
+    case .setBackBeforeSending:
+      "It was set back here after an edit by a former version, and another device edited it."
     case .restoredEntry: "An entry of this list replaced it."
     case .editedElsewhereDeletedHere: "Another device edited an object that was deleted here."
     case .editedHereDeletedElsewhere: "Another device deleted an object that was edited here."
