@@ -82,6 +82,17 @@ struct MissingFileTests {
     }
   }
 
+  @Test("A zone that was lost brings back a value that no device has edited")
+  func lostZone() async throws {
+    try await withoutFiles { world, phone, pad in
+      try await world.deleteZone()
+      try await pad.sync()
+      try phone.launch()
+      try await world.settle(phone, pad, phone)
+      try expectImage(1, phone, pad)
+    }
+  }
+
   @Test("A migration by objects that could not read the file of a value removes it nowhere")
   func migratedByObjects() async throws {
     try await withoutFiles { world, old, pad in

@@ -37,6 +37,38 @@ struct RequestPacingTests {
     try await phone.quit()
   }
 
+  @Test(
+    "A batch that something on the way always breaks is split without a push or a call of the app"
+  )
+  func splitByItself() async throws {
+    let clock = ManualClock()
+    var effects = Effects.live
+    effects.clock = clock
+    let world = try await World()
+    let phone = try await ScriptedDevice("phone", in: world, effects: effects)
+    try await phone.sync()
+    phone.cloud.onModify { batch in
+      guard batch.operations.contains(where: { $0.set["CD_title"] == .string("b") }) else {
+        return nil
+      }
+      throw CloudFailure.busy(reason: "A page of a filter.", retryAfter: nil)
+    }
+    try phone.save { context in
+      for title in ["a", "b", "c"] { _ = context.make("Post", ["title": title]) }
+    }
+    // The mirror may not wait yet.
+    while !phone.mirror.journal.latest.contains(where: { $0.step == .recordParked }) {
+      clock.advance(seconds: 3601)
+      try await Task.sleep(for: .milliseconds(2))
+    }
+    let pad = try await world.device("pad")
+    try await pad.sync()
+    #expect(try pad.snapshot().count == 2)
+    try await pad.quit()
+    phone.acceptAll()
+    try await phone.quit()
+  }
+
   @Test("A retry time of the server is respected, up to an hour, regardless of other wake-ups")
   func retryAfter() async throws {
     try await ScriptedDevice.with { _, phone in

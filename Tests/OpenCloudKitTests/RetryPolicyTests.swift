@@ -55,10 +55,10 @@ struct RetryPolicyTests {
   func repeatedRequest() async throws {
     let service = ScriptedService()
     let client = try service.container(retries: .interactive).client()
-    func modify() async -> CKError? {
+    func modify(_ endpoint: Endpoint = .modifyRecords) async -> CKError? {
       do throws(CKError) {
-        let _: ZonesResponse = try await client.call(
-          .listZones,
+        let _: RecordsResponse = try await client.call(
+          endpoint,
           scope: .private,
           repeatable: true
         )
@@ -72,6 +72,10 @@ struct RetryPolicyTests {
     let repeated = await modify()
     #expect(repeated?.code == .limitExceeded)
     #expect(repeated?.isOfRepeatedRequest == true)
+    // A read may be repeated without a word.
+    service.answer { _ in throw TransportError(wasSent: true, reason: "The reply was lost.") }
+    service.answer("<html>", status: 413)
+    #expect(await modify(.lookupRecords)?.isOfRepeatedRequest == false)
     service.answer { _ in throw TransportError(wasSent: false, reason: "It is offline.") }
     service.answer("<html>", status: 413)
     #expect(await modify()?.isOfRepeatedRequest == false)

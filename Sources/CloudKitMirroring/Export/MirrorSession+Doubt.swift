@@ -142,6 +142,8 @@ extension MirrorSession {
   /// Where another device has deleted it, the feed lists that, and the name is forgotten. Where the server lost
   /// it, or the zone was made again, other devices send it again.
   func keepVanishedDeletion(_ name: String, _ result: inout BatchSettlement) throws {
+    // The feed has listed the other device's deletion already.
+    guard try !metadata.isGoneRecord(name) && !metadata.isGoneEdge(name) else { return }
     try metadata.keepLostDeletion(name)
     result.hasVanishedDeletions = true
   }

@@ -104,6 +104,8 @@ extension StoreMirror {
     case .unreachable, .busy, .notAuthenticated, .accountChanged, .tokenExpired:
       // The server may have executed it: the batch stays open and is repeated.
       if effects.has(.forgetRetry) { try write(MirrorAuthor.exporting) { try $0.believe(batch) } }
+      // Imports count the failures of a batch at which something on the way breaks each request; see ``isAtFault``.
+      if isRepeat, Self.mayBeOfBatch(failure) { state.withLock { $0.wantsImport = true } }
       throw failure
     case .alreadySettled:
       // The feed says what became of its records; the batch is made again after it was read.

@@ -37,8 +37,9 @@ package struct ImportDecision: Hashable, Sendable {
       server: record.fields,
       local: local.fields
     )
-    // No other device has edited it: this one's edit may be in the file, which may come back.
-    waiting = local.missingFiles.intersection(edits).filter {
+    // No other device has edited it: this one's edit may be in the file, which may come back. A record that the
+    // server lost has no known edits: all its values are sent again.
+    waiting = local.missingFiles.intersection(incoming.isForgotten ? [] : edits).filter {
       mergeBase?.agrees(with: record.fields, on: $0) ?? (record.fields.content(of: $0) == nil)
     }
     merge.fromServer.subtract(waiting)

@@ -130,6 +130,7 @@ extension StoreMirror {
           try dropOutdated()
           continue
         } catch is ClaimedPage {
+          if settlesOneToOnes { state.withLock { $0.settlesOneToOnes = true } }
           continue
         } catch {
           // If it fails too, another process waits until the claim has expired.

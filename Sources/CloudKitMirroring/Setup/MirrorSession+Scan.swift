@@ -131,6 +131,8 @@ extension MirrorSession {
     let waiting = try Set(metadata.links(of: known.name).map(\.property))
     let parked = try Set(
       entity.toOnes.filter { toOne in
+        // Another device's link that is settled at the end of the feed is no edit: the row has the former one.
+        if toOne.isOneToOne, waiting.contains(toOne.name) { return true }
         // A link that waits for its object is no edit.
         guard row.values[toOne.index].isNull else { return false }
         return try waiting.contains(toOne.name) || isAway(base[toOne.field])

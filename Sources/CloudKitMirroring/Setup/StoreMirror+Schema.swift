@@ -96,7 +96,7 @@ extension StoreMirror {
       let slice = Array(operations[start..<min(start + Self.schemaBatch, operations.count)])
       start += slice.count
       sequence += 1
-      let outcomes = try await cloud.modify(
+      let outcomes = try await sendSchema(
         options.zone,
         CloudBatch(device: device, sequence: sequence, operations: slice)
       )
@@ -113,7 +113,7 @@ extension StoreMirror {
         )
       }
       sequence += 1
-      _ = try await cloud.modify(
+      _ = try await sendSchema(
         options.zone,
         CloudBatch(device: device, sequence: sequence, operations: deletions)
       )
@@ -125,6 +125,15 @@ extension StoreMirror {
       effect: "\(operations.count) records were saved and deleted again."
     ) { $0.saved = operations.count }
     log.setUp(storeIdentifier: store.identifier ?? "", url: store.url)
+  }
+
+  /// Sends a batch of the schema, of which no kept state says whether it was executed.
+  private func sendSchema(_ zone: String, _ batch: CloudBatch) async throws -> [CloudOutcome] {
+    do {
+      return try await cloud.modify(zone, batch)
+    } catch let repetition as RepeatedRequestFailure {
+      throw repetition.failure
+    }
   }
 
   private func schemaError(_ operation: CloudOperation, _ outcome: CloudOutcome) -> NSError {

@@ -131,13 +131,18 @@ package final class ServiceClient: Sendable {
     guard repeatable else {
       return try await callOnce(endpoint, scope: scope, body: bytes, zone: zone)
     }
-    return try await repeating { () async throws(CKError) -> Reply in
+    // Only of a batch with a sequence number does the caller have to know.
+    return try await repeating(marksRepeats: endpoint == .modifyRecords) {
+      () async throws(CKError) -> Reply in
       try await self.callOnce(endpoint, scope: scope, body: bytes, zone: zone)
     }
   }
 
   /// Runs a repeatable body until it succeeds, or until the policy gives up.
+  ///
+  /// With `marksRepeats`, the error says whether an earlier attempt may have been executed.
   package func repeating<Output>(
+    marksRepeats: Bool = false,
     _ body: () async throws(CKError) -> Output
   ) async throws(CKError) -> Output {
     var attempt = 1
@@ -156,7 +161,7 @@ package final class ServiceClient: Sendable {
             error: error,
             jitter: jitter
           ), effects.clock.uptime + seconds - start < limits.resource
-        else { throw mayBeExecuted ? error.ofRepeatedRequest() : error }
+        else { throw marksRepeats && mayBeExecuted ? error.ofRepeatedRequest() : error }
         attempt += 1
         // What was not sent was not executed; a reply of something on the way does not say.
         mayBeExecuted = mayBeExecuted || error.code != .networkUnavailable
