@@ -177,7 +177,9 @@ final class OwnAccountService: Sendable {
           expecting: proven
         )
       }
-      if !address.isEmpty { try await accounts.beginVerification(of: address, for: own.account) }
+      if !address.isEmpty {
+        try await accounts.beginVerification(of: address, for: own.account, expecting: proven)
+      }
     }
     auditLog.record(
       "account.address",

@@ -25,7 +25,11 @@ extension AccountService {
   ///
   /// Links to other addresses become invalid: the last requested address is the valid one. Of links
   /// to the same address the newest few are kept.
-  func beginVerification(of address: String, for account: StoredAccount) async throws {
+  func beginVerification(
+    of address: String,
+    for account: StoredAccount,
+    expecting proven: StoredAccount? = nil
+  ) async throws {
     guard let queue = mails.queue else { return }
     let code = effects.randomness.bytes(24).base64URL
     let lifetime = limits.addressVerificationLifetime
@@ -38,7 +42,10 @@ extension AccountService {
     try await writer.write { [storage] in
       var batch = WriteBatch()
       batch.savedEntries = [entry]
-      let former = try storage.read { try $0.verifications(of: account.id) }
+      let former = try storage.read { snapshot in
+        if let proven { try batch.expectOpen(proven, snapshot) }
+        return try snapshot.verifications(of: account.id)
+      }
       let same = former.filter { $0.address == address }.sorted { $0.expires > $1.expires }
       batch.removedEntries =
         (former.filter { $0.address != address } + same.dropFirst(Self.linksPerAccount - 1))

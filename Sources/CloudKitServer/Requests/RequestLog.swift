@@ -60,11 +60,14 @@ final class RequestLog: Sendable {
     }
   }
 
-  /// Whether a reader has not read the log for an hour, which is noted.
-  func isFirstRead(by reader: String, at time: Int64) -> Bool {
+  /// Whether a reader has not read these requests of the log for an hour, which is noted.
+  func isFirstRead(_ query: RequestQuery, by reader: String, at time: Int64) -> Bool {
     let anHourAgo = time - 3_600_000
+    let reader = [reader, query.container ?? "", query.user ?? ""].joined(separator: "\n")
     return reads.withLock { reads in
       reads = reads.filter { $0.value > anHourAgo }
+      // Names are the reader's choice: beyond a thousand, more lines are written rather than kept.
+      if reads.count >= 1_000 { reads = [:] }
       guard reads[reader] == nil else { return false }
       reads[reader] = time
       return true

@@ -70,10 +70,15 @@ extension CloudKitService {
     }
     // Once an hour for a reader who follows the log.
     let reader = call.isOperator ? "" : call.by
-    let isLogged = requestLog.isFirstRead(by: reader, at: now) || query.after == nil
+    let isLogged = requestLog.isFirstRead(query, by: reader, at: now) || query.after == nil
     let trace =
       isLogged
-      ? auditLog.record("request.list", by: call, about: query.container ?? "")
+      ? auditLog.record(
+        "request.list",
+        by: call,
+        about: query.container ?? "",
+        detail: query.user ?? ""
+      )
       : .unaudited(.continues)
     return try call.reply(
       RequestPage(

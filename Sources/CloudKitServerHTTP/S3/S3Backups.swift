@@ -86,14 +86,22 @@ package struct S3Backups: Sendable {
   /// Uploads the manifest, unless another command has completed a backup of the name since.
   private func complete(_ name: String, _ folder: URL) async throws {
     let file = folder.appendingPathComponent(BackupManifest.fileName)
-    let response = try await store.send(
+    let key = "\(prefix)\(name)/\(BackupManifest.fileName)"
+    let manifest = try Data(contentsOf: file)
+    var response = try await store.send(
       .PUT,
-      key: "\(prefix)\(name)/\(BackupManifest.fileName)",
+      key: key,
       headers: [("if-none-match", "*")],
-      body: try Data(contentsOf: file),
-      expecting: [409, 412]
+      body: manifest,
+      expecting: [409, 412, 501]
     )
     _ = try await store.text(response)
+    // Stores without conditional writes, such as Backblaze B2, reply so; two commands of one name within a moment
+    // are not told apart there.
+    if response.status.code == 501, try await !keys(of: name).contains(key) {
+      response = try await store.send(.PUT, key: key, headers: [], body: manifest, expecting: [])
+      _ = try await store.text(response)
+    }
     guard (200..<300).contains(response.status.code) else {
       throw BackupError(description: "Another command has written \(prefix)\(name) meanwhile.")
     }

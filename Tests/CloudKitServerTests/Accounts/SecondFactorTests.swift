@@ -169,6 +169,20 @@ struct SecondFactorTests {
     #expect(await world.signIn(code: world.code).status == 200)
   }
 
+  @Test("Codes for a factor that is not being set up are no attempts")
+  func confirmingNothing() async throws {
+    let server = try await TestServer()
+    _ = try await server.person()
+    let account = try server.service.storage.account(named: "ada")
+    for _ in 0..<11 {
+      await #expect {
+        _ = try await server.service.secondFactors.confirm(of: account, code: "000000", from: nil)
+      } throws: {
+        ($0 as? ErrorDictionary)?.serverErrorCode == .authenticationFailed
+      }
+    }
+  }
+
   @Test("Wrong codes for a factor that is not confirmed yet are counted by themselves")
   func confirmingWrongly() async throws {
     let server = try await TestServer()

@@ -127,6 +127,9 @@ struct RequestLogTests {
     #expect(try await lines() == 2)
     _ = try await admin.call("requests/list", "{}")
     #expect(try await lines() == 3)
+    // The requests of another user are another matter.
+    for _ in 0..<2 { _ = try await admin.call("requests/list", #"{"after":0,"user":"ada"}"#) }
+    #expect(try await lines() == 4)
   }
 
   @Test("A reader continues after a number, and from the beginning of another log")

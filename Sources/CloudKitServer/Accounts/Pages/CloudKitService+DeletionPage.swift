@@ -83,6 +83,7 @@ extension CloudKitService {
     if error.serverErrorCode == .throttled {
       return "Too many attempts. Please wait a few minutes, then try again."
     }
+    if error.serverErrorCode == .tryAgainLater { return "Please try again in a moment." }
     return SecondFactorService.isCodeNeeded(error)
       ? "This account has a second factor. Please give its code too."
       : "The user name, the password or the code is wrong."

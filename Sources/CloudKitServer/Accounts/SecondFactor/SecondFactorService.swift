@@ -113,7 +113,11 @@ final class SecondFactorService: Sendable {
   ) async throws -> [String] {
     let (shown, digests) = SecondFactor.recovery(account.id, effects.randomness.bytes)
     // Before the code counts as an attempt: a user token calls this without the password.
-    guard try !isOn(for: account.id) else { throw Self.isConfirmed }
+    let known = try storage.read { try $0.secondFactor(of: account.id, now: now)?.0 }
+    guard let known else {
+      throw ErrorDictionary(.authenticationFailed, "no second factor is being set up")
+    }
+    guard !known.isConfirmed else { throw Self.isConfirmed }
     try await useCode(code, of: account, isConfirmation: true, from: sender) { factor in
       guard !factor.isConfirmed else { throw Self.isConfirmed }
       factor.isConfirmed = true
