@@ -173,9 +173,8 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
     handle.clear()
     for shared in sharedStates.all { shared.leaveContext() }
     // The objects may outlive the context; their references to it and to each other are cleared.
-    for object in registry.objects + unsaved.objects {
-      object.toOneObjects = []
-      object.dropToManys()
+    for object in registry.objects + inserted.objects + updated.objects + deleted.objects {
+      object.cutRelationships()
     }
   }
 

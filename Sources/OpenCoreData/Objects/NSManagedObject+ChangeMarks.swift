@@ -14,12 +14,26 @@ extension NSManagedObject {
     work.pointee.changedToManysInTurn.insert(index)
   }
 
-  /// Clears the changes of this turn.
+  /// Marks a property as changed in this turn alone: what it had before is reported to observers.
+  final func markChangedInTurn(_ rowIndex: Int) { work.pointee.changedInTurn.insert(rowIndex) }
+
+  final func markChangedInTurn(toMany index: Int) {
+    work.pointee.changedToManysInTurn.insert(index)
+  }
+
+  /// Clears the changes of this turn; the next one begins with the values as they are now.
   final func forgetTurn() {
     guard let work = knownWork else { return }
     work.pointee.changedInTurn.removeAll()
     work.pointee.changedToManysInTurn.removeAll()
+    work.pointee.former = isPending ? FormerValues(self) : nil
   }
+
+  /// Forgets the values of the last turn: those of the row have taken their place.
+  final func forgetFormerValues() { knownWork?.pointee.former = nil }
+
+  /// The values at the end of the last turn, where the object had unsaved changes then.
+  final var former: FormerValues? { knownWork?.pointee.former }
 
   /// Clears all changes.
   final func forgetChanges() {
@@ -27,6 +41,7 @@ extension NSManagedObject {
     work.pointee.changed.removeAll()
     work.pointee.changedToManys.removeAll()
     forgetTurn()
+    forgetFormerValues()
   }
 
   /// Clears the changes after they were saved.
@@ -39,6 +54,7 @@ extension NSManagedObject {
   final func settleChanges(isNew: Bool) {
     var hasMembersToSettle = isNew && hasToManyStorages
     if let work = knownWork {
+      work.pointee.former = nil
       work.pointee.changed.removeAll()
       if !work.pointee.changedToManys.isEmpty {
         work.pointee.changedToManys.removeAll()

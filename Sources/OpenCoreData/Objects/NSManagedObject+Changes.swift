@@ -19,10 +19,52 @@ extension NSManagedObject {
     return values(rows: slots, toManys: changedToManys)
   }
 
-  /// The properties that changed since the last turn ended, with their new values.
+  /// The properties that changed since `NSManagedObjectContextObjectsDidChange` was posted last, with their
+  /// former values; nil is `NSNull`.
+  ///
+  /// Handlers of the notification compare them with the present ones. A new object has the model's default
+  /// values as former ones. Of an object that was deleted, the relationships with the rule nullify are among
+  /// the properties. Transient properties are left out.
   public final func changedValuesForCurrentEvent() -> [String: Any] {
     requireLane()
-    return values(rows: changedInTurn, toManys: changedToManysInTurn)
+    let layout = template.layout
+    var result: [String: Any] = [:]
+    let slots = changedInTurn.slots.filter { !isTransient(rowIndex: $0) }
+    if !slots.isEmpty { fireIfFault() }
+    for slot in slots {
+      guard slot < layout.attributes.count else {
+        let index = slot - layout.attributes.count
+        result[layout.toOnes[index].name] = formerToOne(at: index) ?? NSNull()
+        continue
+      }
+      let name = layout.publicName(ofAttribute: slot)
+      guard result[name] == nil else { continue }
+      let former =
+        layout.composite(named: name).map { dictionary(of: $0) { formerAttribute(at: $0) } }
+        ?? formerAttribute(at: slot)
+      result[name] = former ?? NSNull()
+    }
+    for index in changedToManysInTurn.slots {
+      let members = formerMembers(at: index)
+      result[layout.toManys[index].name] =
+        template.toManys[index].slot.isOrdered
+        ? NSOrderedSet(array: members) : NSSet(array: members)
+    }
+    return result
+  }
+
+  /// The names of the properties that changed in this turn.
+  final var namesChangedInTurn: Set<String> {
+    let layout = template.layout
+    var names: Set<String> = []
+    for slot in changedInTurn.slots {
+      let count = layout.attributes.count
+      names.insert(
+        slot < count ? layout.publicName(ofAttribute: slot) : layout.toOnes[slot - count].name
+      )
+    }
+    for index in changedToManysInTurn.slots { names.insert(layout.toManys[index].name) }
+    return names
   }
 
   /// The values as they were loaded or saved last.

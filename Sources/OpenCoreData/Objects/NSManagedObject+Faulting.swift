@@ -77,6 +77,7 @@ extension NSManagedObject {
     toOneObjects = []
     objectValues = nil
     changed.removeAll()
+    forgetFormerValues()
     if keepingToManyChanges {
       forEachToMany { $0.unload() }
     } else {
@@ -114,8 +115,8 @@ extension NSManagedObject {
   public final func objectIDs(forRelationshipNamed key: String) -> [NSManagedObjectID] {
     requireLane()
     switch template.layout.slot(named: key) {
-    case .toMany(let index): return loadedToMany(at: index).members.items.map(\.objectID)
-    case .toOne(let index): return toOneIdentifier(at: index).map { [$0] } ?? []
+    case .toMany(let index): return publicMembers(at: index).map(\.objectID)
+    case .toOne(let index): return publicToOne(at: index).map { [$0.objectID] } ?? []
     default: fatalError("\(template.layout.entityName) has no relationship named '\(key)'.")
     }
   }

@@ -43,7 +43,7 @@ struct PerformingTests {
     await context.perform {
       let reader = Reader(context: context)
       reader.age = 3
-      #expect(reader.changedValuesForCurrentEvent()["age"] as? Int == 3)
+      #expect(reader.changedValuesForCurrentEvent()["age"] as? Int == 18)
       #expect(notes.names.isEmpty)
     }
     #expect(notes.names == ["ObjectsDidChange"])

@@ -95,6 +95,7 @@ extension NSManagedObjectContext {
   }
 
   /// Unloads the to-many relationships that were loaded without an object while one of its to-ones
+    object.forgetFormerValues()
   /// had a pending value.
   private func unloadCommittedOwners(of object: NSManagedObject) {
     guard let snapshot = object.snapshot else { return }
@@ -126,8 +127,7 @@ extension NSManagedObjectContext {
     retainedObjects = [:]
     undoRecorder?.forgetAll()
     for object in objects where object.context === self {
-      object.toOneObjects = []
-      object.dropToManys()
+      object.cutRelationships()
       object.objectValues = nil
       object.changed.removeAll()
       object.changedToManys.removeAll()

@@ -226,5 +226,6 @@ extension NSManagedObject {
   final func cutRelationships() {
     toOneObjects = []
     dropToManys()
+    forgetFormerValues()
   }
 }

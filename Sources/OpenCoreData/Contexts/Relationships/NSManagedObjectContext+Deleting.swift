@@ -93,6 +93,7 @@ extension NSManagedObjectContext {
   }
 
   private func propagate(_ object: NSManagedObject) {
+    object.markNullified()
     for (index, link) in object.template.toOnes.enumerated() {
       guard link.slot.deleteRule != .noActionDeleteRule,
         let destination = object.toOne(at: index), !destination.state.contains(.deleted)

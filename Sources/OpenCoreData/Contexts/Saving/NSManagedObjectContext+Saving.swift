@@ -282,7 +282,8 @@ extension NSManagedObjectContext {
 
   func clean(_ object: NSManagedObject) {
     let isNew = object.state.contains(.inserted)
-    object.state.remove([.inserted, .updated, .deleted, .needsWillSave, .propagated])
+    // Of a deleted object `propagated` stays until it leaves the context: apps read no nullified relationship.
+    object.state.remove([.inserted, .updated, .deleted, .needsWillSave])
     object.settleChanges(isNew: isNew)
   }
 

@@ -74,7 +74,7 @@ struct FetchedResultsTracker {
   func rekeyed(among touched: Set<NSManagedObject>) -> Set<NSManagedObject> {
     let names = Set(plan.sortDescriptors.compactMap { $0.sortKey?.keys.first })
     return touched.filter { object in
-      object.context != nil && !names.isDisjoint(with: object.changedValuesForCurrentEvent().keys)
+      object.context != nil && !names.isDisjoint(with: object.namesChangedInTurn)
     }
   }
 

@@ -88,7 +88,7 @@ extension NSManagedObject {
   private final func boxedValue(at slot: ManagedSlot) -> Any? {
     switch slot.kind {
     case .attribute(let index): attributeValue(at: index)
-    case .toOne(let index): toOne(at: index)
+    case .toOne(let index): publicToOne(at: index)
     case .toMany(let index): collection(at: index)
     case .fetched(let index): fetchedValue(at: index)
     }

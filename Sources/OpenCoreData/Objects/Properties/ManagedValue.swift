@@ -81,7 +81,7 @@ extension NSManagedObject: ManagedOptionalValue {
     at slot: ManagedSlot
   ) -> Self? {
     guard case .toOne(let index) = slot.kind else { return nil }
-    return object.toOne(at: index) as? Self
+    return object.publicToOne(at: index) as? Self
   }
 
   /// Writes a to-one relationship.

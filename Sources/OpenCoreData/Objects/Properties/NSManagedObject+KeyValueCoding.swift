@@ -225,7 +225,7 @@ extension NSManagedObject {
   final func modeledValue(forKey key: String) -> Any?? {
     switch template.layout.slot(named: key) {
     case .attribute(let index): return .some(attributeValue(at: index))
-    case .toOne(let index): return .some(toOne(at: index))
+    case .toOne(let index): return .some(publicToOne(at: index))
     case .toMany(let index): return .some(collection(at: index))
     case .fetched(let index): return .some(fetchedValue(at: index))
     case nil: return compositeValue(forKey: key)
@@ -233,7 +233,7 @@ extension NSManagedObject {
   }
 
   final func collection(at index: Int) -> Any {
-    let members = loadedToMany(at: index).members.items
+    let members = publicMembers(at: index)
     return template.toManys[index].slot.isOrdered
       ? NSOrderedSet(array: members) : NSSet(array: members)
   }

@@ -44,7 +44,7 @@ public struct ManagedMembers<Element: NSManagedObject> {
   let object: NSManagedObject
   let index: Int
 
-  private var objects: [NSManagedObject] { object.loadedToMany(at: index).members.items }
+  private var objects: [NSManagedObject] { object.publicMembers(at: index) }
 
   /// The members as a set, kept until they change.
   public var set: Set<Element> { object.typedMembers(at: index, of: Element.self) }

@@ -257,6 +257,7 @@ extension NSManagedObject {
     at index: Int
   ) -> (members: Set<NSManagedObject>, memberClass: ObjectIdentifier?) {
     requireLane()
+    if isNullified(template.toManys[index]) { return ([], nil) }
     if let members = readMembers(at: index) { return (members, memberClass(at: index)) }
     if hasRoomForMembers(at: index), let context, !context.isChild, !hasNoMembersToRead,
       !isOrdered(at: index)

@@ -17,7 +17,7 @@ final class RelationshipSet: NSMutableSet {
 
   required init?(coder aDecoder: NSCoder) { nil }
 
-  private var members: [NSManagedObject] { object.loadedToMany(at: index).members.items }
+  private var members: [NSManagedObject] { object.publicMembers(at: index) }
 
   override var count: Int { members.count }
 

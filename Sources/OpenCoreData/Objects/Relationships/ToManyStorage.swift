@@ -146,6 +146,12 @@ final class ToManyStorage {
     made.added.reserveCapacity(Edits.expected)
     edits = made
     return made
+  /// What waits to be saved; of an object without a row, members that were added unseen may be there twice.
+  var pendingChanges: ToManyChanges {
+    if isNew { return ToManyChanges(added: hasList ? list.items : members.items) }
+    return ToManyChanges(added: edits?.added.items ?? [], removed: removed.items)
+  }
+
   }
 
   // MARK: Loading

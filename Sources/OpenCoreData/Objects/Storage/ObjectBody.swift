@@ -75,6 +75,8 @@ struct ObjectWork {
   /// Row indexes of the properties that changed since the last turn.
   var changedInTurn = SlotSet()
   var changedToManysInTurn = SlotSet()
+  /// The values at the end of the last turn, where the object had unsaved changes then.
+  var former: FormerValues?
   /// Relationships that accessors of the app's own are changing.
   var announced: [AnnouncedRelationship] = []
   /// The position in the context's list of inserted, updated or deleted objects.
