@@ -78,7 +78,7 @@ extension NSManagedObject {
   /// Turns an object that was just made into a fault of a row.
   final func becomeFault(of key: Int64, in shared: SharedObjectState) {
     if let known = knownBody {
-      Self.dispose(known)
+      BodyDisposal.dispose(known)
     }
     let counted =
       shared.isPermanent ? Unmanaged.passUnretained(shared) : Unmanaged.passRetained(shared)
@@ -98,18 +98,8 @@ extension NSManagedObject {
     shared._withUnsafeGuaranteedRef { shared in
       shared.registry?.objectIsReleased(self, shared, current.key)
     }
-    if !current.isCompact { Self.dispose(current.body) }
+    if !current.isCompact { BodyDisposal.dispose(current.body) }
     if !shared._withUnsafeGuaranteedRef({ $0.isPermanent }) { shared.release() }
-  }
-
-  private static func dispose(_ body: UnsafeMutablePointer<ObjectBody>) {
-    if let work = body.pointee.work {
-      work.deinitialize(count: 1)
-      work.deallocate()
-    }
-    body.pointee.letGo()
-    body.deinitialize(count: 1)
-    body.deallocate()
   }
 
   /// Makes the object a fault that takes one word again, where it is as the store has it and
@@ -130,7 +120,7 @@ extension NSManagedObject {
       }
       guard let word else { return }
       self.word.store(word.bits, ordering: .releasing)
-      Self.dispose(body)
+      BodyDisposal.dispose(body)
     }
   }
 
