@@ -27,10 +27,8 @@ extension NSManagedObjectContext {
     } else {
       rows.isForeign = true
     }
-    guard performDepth == 0, concurrencyType != .mainQueueConcurrencyType, !lane.isCurrent else {
-      return merge(rows)
-    }
-    // Outside `perform`, the calling thread enters the lane.
+    guard concurrencyType != .mainQueueConcurrencyType, !lane.isCurrent else { return merge(rows) }
+    // Outside `perform`, the calling thread enters the lane, and waits for a block on another thread.
     performAndWait { merge(rows) }
   }
 

@@ -5,7 +5,7 @@ extension NSManagedObjectContext {
   /// Implements `save()`.
   func saveChanges() throws {
     requireLane()
-    if performDepth == 0, !lane.isCurrent, concurrencyType != .mainQueueConcurrencyType {
+    if !lane.isCurrent, concurrencyType != .mainQueueConcurrencyType {
       // Outside `perform`, the calling thread enters the lane, so that merges do not interfere.
       return try performAndWait { try saveOnLane() }
     }
