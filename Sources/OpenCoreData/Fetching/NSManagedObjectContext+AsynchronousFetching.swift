@@ -12,7 +12,7 @@ extension NSManagedObjectContext {
     }
     let generation = generation
     let saveCount = saveCount
-    // Unsaved changes can be read on the lane only, so a fetch that includes them runs there.
+    // Unsaved changes and a pinned generation are read on the lane, so a fetch that includes them runs there.
     let reader = try BackgroundRead(plan, request.resultType, in: self, coordinator)
     let work = LaneTransfer((result: result, request: request, plan: plan, reader: reader))
     coordinator.effects.tasks.spawn { [self] in
@@ -61,7 +61,9 @@ private struct BackgroundRead {
     _ coordinator: NSPersistentStoreCoordinator
   ) throws {
     let bindings = try coordinator.bindings(of: plan.entity).filter(plan.isAffected)
+    // A pinned context reads its generation, which its first read chooses, on the lane.
     guard type == .managedObjectResultType, context.parent == nil, bindings.count == 1,
+      context.pinnedGeneration == nil,
       !bindings[0].isContextual, let store = bindings[0].rows, !context.hasPendingChanges(plan),
       !bindings[0].leavesToGraph(plan.rowFetch(.references))
     else { return nil }

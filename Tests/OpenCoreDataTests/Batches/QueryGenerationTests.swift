@@ -34,6 +34,40 @@ struct QueryGenerationTests {
     }
   }
 
+  @Test("An asynchronous fetch of a pinned context reads its generation")
+  func asynchronousFetch() async throws {
+    let warehouse = try filled()
+    let context = warehouse.context()
+    try context.performAndWait {
+      try context.setQueryGenerationFrom(.current)
+      try #expect(names(context) == ["bin 0", "bin 1", "bin 2"])
+      context.reset()
+      try context.setQueryGenerationFrom(.current)
+      let fetch = NSFetchRequest<NSManagedObject>(entityName: "Tag")
+      try #expect(context.count(for: fetch) == 3)
+    }
+    try rename(warehouse, "renamed")
+    let found: [String] = try await withCheckedThrowingContinuation { continuation in
+      context.performAndWait {
+        let fetch = NSFetchRequest<NSManagedObject>(entityName: "Bin")
+        fetch.sortDescriptors = [NSSortDescriptor(key: "name", ascending: true)]
+        let request = NSAsynchronousFetchRequest(fetchRequest: fetch) { result in
+          continuation.resume(
+            returning: (result.finalResult ?? []).compactMap {
+              $0.value(forKey: "name") as? String
+            }
+          )
+        }
+        do {
+          try context.execute(request)
+        } catch {
+          continuation.resume(throwing: error)
+        }
+      }
+    }
+    #expect(found == ["bin 0", "bin 1", "bin 2"])
+  }
+
   @Test(
     "A context is pinned only on request, and the current generation is resolved by the first read"
   )
