@@ -69,9 +69,14 @@ final class FetchBatches {
 extension NSManagedObjectContext {
   /// The objects of a fetch with a batch size: faults; reading the first one loads a batch.
   ///
-  /// If the results are not one store's alone, it is an ordinary fetch.
+  /// If the results are not one store's and few pending changes alone, it is an ordinary fetch.
   func batched(_ plan: FetchPlan) throws -> [NSManagedObject] {
-    guard let (binding, references) = try storedReferences(plan) else {
+    processChangesForFetch()
+    let pending = pendingChanges(plan)
+    let open = pending.isEmpty ? plan : openPlan(plan, pending)
+    guard pending.inserted.count + pending.updated.count <= Self.placedLimit,
+      let (binding, references) = try storedReferences(open, besidesPending: true)
+    else {
       let objects = try objects(plan)
       try prefetch(plan.prefetchedKeyPaths, of: objects)
       return objects
@@ -84,16 +89,21 @@ extension NSManagedObjectContext {
     )
     if fetchBatches.count == FetchBatches.limit { fetchBatches.removeFirst() }
     fetchBatches.append(batches)
-    return faults(references, binding, batched: true)
+    let objects = faults(references, binding, batched: true)
+    return pending.isEmpty ? objects : plan.window(placed(pending, among: objects, plan))
   }
 
-  /// The rows of a fetch, if it uses one store only and no pending changes affect it.
-  func storedReferences(_ plan: FetchPlan) throws -> (StoreBinding, ReferenceList)? {
+  /// The rows of a fetch, if it uses one store only and no pending changes affect it, or the caller merges them.
+  func storedReferences(
+    _ plan: FetchPlan,
+    besidesPending: Bool = false
+  ) throws -> (StoreBinding, ReferenceList)? {
     processChangesForFetch()
     guard parent == nil else { return nil }
     let bindings = try requireCoordinator().bindings(of: plan.entity).filter(plan.isAffected)
     // An incremental store returns objects, not rows.
-    guard bindings.count == 1, !bindings[0].isContextual, !hasPendingChanges(plan),
+    guard bindings.count == 1, !bindings[0].isContextual,
+      besidesPending || !hasPendingChanges(plan),
       let store = rows(of: bindings[0]), !bindings[0].leavesToGraph(plan.rowFetch(.references))
     else { return nil }
     return (bindings[0], try store.referenceList(plan.rowFetch(.references)))

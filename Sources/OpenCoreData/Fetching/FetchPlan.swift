@@ -60,6 +60,20 @@ struct FetchPlan {
     return fetch
   }
 
+  /// The plan for rows of which some are replaced afterwards: it finds so many more, from the first on.
+  ///
+  /// Only a replaced row can leave the results or move in them, so the results within limit and offset are
+  /// among the ones that are found.
+  func widened(by replaced: Int) -> FetchPlan {
+    var plan = self
+    plan.offset = 0
+    if limit > 0 {
+      let (first, isHuge) = limit.addingReportingOverflow(offset)
+      plan.limit = isHuge || first > Int.max - replaced ? 0 : first + replaced
+    }
+    return plan
+  }
+
   /// How many of a number of matches are within offset and limit.
   func window(count: Int) -> Int {
     let rest = max(0, count - offset)

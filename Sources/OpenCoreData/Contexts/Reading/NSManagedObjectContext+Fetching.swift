@@ -141,8 +141,12 @@ extension NSManagedObjectContext {
     if bindings.count == 1, pending.isEmpty {
       return try stored(plan, bindings[0], limited: true)
     }
+    let open = openPlan(plan, pending)
     var objects: [NSManagedObject] = []
-    for binding in bindings { objects += try stored(plan, binding, limited: false) }
+    for binding in bindings {
+      // A custom store gets no limit that the request does not have.
+      objects += try stored(open, binding, limited: !binding.isContextual)
+    }
     objects = merged(objects, pending, plan)
     if bindings.count > 1 || pending.needsSorting {
       objects = objects.sorted(using: plan.sortDescriptors) { $0 }
@@ -228,59 +232,6 @@ extension NSManagedObjectContext {
       attachRows(to: outdated)
       for object in outdated where object.state.contains(.prefetched) { object.fireIfFault() }
     }
-    return result
-  }
-
-  // MARK: Pending changes
-
-  /// The pending changes that can alter the result of a fetch.
-  struct PendingChanges {
-    var inserted: [NSManagedObject] = []
-    var updated: [NSManagedObject] = []
-    var hasDeletions = false
-
-    var isEmpty: Bool { inserted.isEmpty && updated.isEmpty && !hasDeletions }
-    /// Deletions leave the order unchanged.
-    var needsSorting: Bool { !inserted.isEmpty || !updated.isEmpty }
-  }
-
-  func pendingChanges(_ plan: FetchPlan) -> PendingChanges {
-    var pending = PendingChanges()
-    pending.hasDeletions = unsaved.deleted.objects.contains(where: plan.covers)
-    guard plan.includesPendingChanges else {
-      pending.hasDeletions = false
-      return pending
-    }
-    pending.inserted = unsaved.inserted.objects.filter(plan.covers)
-    // An object of which only to-manys changed may still be a fault; it matches as before.
-    pending.updated = unsaved.updated.objects.filter(plan.covers)
-    return pending
-  }
-
-  /// Whether there are pending changes that can alter the result of a fetch.
-  func hasPendingChanges(_ plan: FetchPlan) -> Bool { !pendingChanges(plan).isEmpty }
-
-  private func merged(
-    _ stored: [NSManagedObject],
-    _ pending: PendingChanges,
-    _ plan: FetchPlan
-  ) -> [NSManagedObject] {
-    guard !pending.isEmpty else { return stored }
-    func matches(_ object: NSManagedObject) -> Bool {
-      plan.predicate?.evaluate(with: object) ?? true
-    }
-    var found: Set<NSManagedObject> = []
-    var result: [NSManagedObject] = []
-    for object in stored where !object.state.contains(.deleted) {
-      if object.state.contains(.updated), !matches(object) { continue }
-      if object.state.contains(.inserted) { continue }
-      result.append(object)
-      if object.state.contains(.updated) { found.insert(object) }
-    }
-    for object in pending.updated where !found.contains(object) {
-      if matches(object) { result.append(object) }
-    }
-    for object in pending.inserted where matches(object) { result.append(object) }
     return result
   }
 

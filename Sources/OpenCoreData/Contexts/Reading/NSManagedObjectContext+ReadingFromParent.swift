@@ -83,9 +83,11 @@ extension NSManagedObjectContext {
   func objects(_ plan: FetchPlan, from parent: NSManagedObjectContext) throws -> [NSManagedObject] {
     var open = plan
     let pending = childChanges(plan)
-    if !pending.isEmpty {
-      open.limit = 0
-      open.offset = 0
+    if !pending.isEmpty { open = openPlan(plan, pendingChanges(plan)) }
+    // This context's lane waits meanwhile, so that the parent's may ask for its objects.
+    let found = try parent.found(open) { key in
+      let known = registeredObject(key)
+      return known?.isFault ?? true ? !plan.returnsObjectsAsFaults : plan.refreshesObjects
     }
     let found = try parent.performForChild {
       try parent.objects(open).map { ($0.key, $0.template, $0.binding) }

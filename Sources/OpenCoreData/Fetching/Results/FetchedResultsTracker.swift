@@ -139,7 +139,7 @@ struct FetchedResultsTracker {
     return low
   }
 
-  private func isBefore(_ left: NSManagedObject, _ right: NSManagedObject) -> Bool {
+  func isBefore(_ left: NSManagedObject, _ right: NSManagedObject) -> Bool {
     for descriptor in plan.sortDescriptors {
       switch descriptor.compare(left, to: right) {
       case .orderedAscending: return true
