@@ -30,13 +30,39 @@ extension NSManagedObjectContext {
       guard !object.state.contains(.deleted) else { return .absent }
       try reportingReadFailure { object.fireIfFault() }
       guard !object.state.contains(.deleted) else { return .absent }
-      return .row(
-        Row(
-          reference: key.reference,
-          version: object.snapshot?.version ?? 0,
-          values: object.values
-        )
-      )
+      return .row(childRow(of: object, key))
+    }
+  }
+
+  private func childRow(of object: NSManagedObject, _ key: ObjectKey) -> Row {
+    Row(reference: key.reference, version: object.snapshot?.version ?? 0, values: object.values)
+  }
+
+  /// An object that a fetch found for a child, with its values where the child asked for them.
+  private struct FoundForChild {
+    let key: ObjectKey
+    let template: ObjectTemplate
+    let binding: StoreBinding?
+    var row: Row?
+  }
+
+  private func found(
+    _ plan: FetchPlan,
+    withRowsOf needsRow: (ObjectKey) -> Bool
+  ) throws -> [FoundForChild] {
+    try performForChild {
+      let objects = try objects(plan)
+      let read = objects.map { needsRow($0.key) }
+      attachRows(to: zip(objects, read).filter { $0.1 && $0.0.isFault }.map(\.0))
+      return try zip(objects, read).map { object, needsRow in
+        let key = object.key
+        var found = FoundForChild(key: key, template: object.template, binding: object.binding)
+        if needsRow {
+          try reportingReadFailure { object.fireIfFault() }
+          if !object.state.contains(.deleted) { found.row = childRow(of: object, key) }
+        }
+        return found
+      }
     }
   }
 
@@ -89,11 +115,12 @@ extension NSManagedObjectContext {
       let known = registeredObject(key)
       return known?.isFault ?? true ? !plan.returnsObjectsAsFaults : plan.refreshesObjects
     }
-    let found = try parent.performForChild {
-      try parent.objects(open).map { ($0.key, $0.template, $0.binding) }
-    }
-    var objects = found.map { key, template, binding in
-      registeredObject(key) ?? makeFault(key, template: template, binding: binding)
+    var objects = found.map { found in
+      let object =
+        registeredObject(found.key)
+        ?? makeFault(found.key, template: found.template, binding: found.binding)
+      if let row = found.row { take(row, for: object) }
+      return object
     }
     guard !pending.isEmpty else { return objects }
     func matches(_ object: NSManagedObject) -> Bool {
@@ -107,6 +134,14 @@ extension NSManagedObjectContext {
       if matches(object) { objects.append(object) }
     }
     return plan.window(objects.sorted(using: plan.sortDescriptors) { $0 })
+  }
+
+  /// Gives an object its parent's values; unsaved changes of this context stay.
+  private func take(_ row: Row, for object: NSManagedObject) {
+    let wasFault = object.isFault
+    if !wasFault, object.snapshot.map({ $0.values == row.values }) ?? false { return }
+    object.take(row)
+    if wasFault, object.template.awakesFromFetch { untracked { object.awakeFromFetch() } }
   }
 
   private func childChanges(_ plan: FetchPlan) -> [NSManagedObject] {
