@@ -54,6 +54,26 @@ struct HistorySelection {
       || keys.contains { $0.hasPrefix("changes") }
   }
 
+  /// Whether the result is made of changes, or chosen by them.
+  var needsChanges: Bool {
+    switch request.resultType {
+    case .transactionsOnly, .statusOnly: selectsChanges || readsChanges
+    case .count: !selectsTransactions || readsChanges
+    case .objectIDs, .changesOnly, .transactionsAndChanges: true
+    }
+  }
+
+  /// How many of the first transactions the result is made of; 0 for no limit.
+  ///
+  /// Only stores know it where they need not look into the transactions, and where these are in their own order.
+  var transactionLimit: Int {
+    guard selectsTransactions, let fetch = request.fetchRequest, fetch.fetchLimit > 0,
+      fetch.predicate == nil, fetch.sortDescriptors?.isEmpty ?? true
+    else { return 0 }
+    let (last, isHuge) = fetch.fetchLimit.addingReportingOverflow(max(0, fetch.fetchOffset))
+    return isHuge ? 0 : last
+  }
+
   private var selectsTransactions: Bool { request.fetchRequest != nil && !selectsChanges }
 
   /// The transactions that match, or those with changes that match.

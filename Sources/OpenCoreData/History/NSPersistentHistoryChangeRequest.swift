@@ -109,10 +109,17 @@ public class NSPersistentHistoryChangeRequest: NSPersistentStoreRequest {
     let stores = stores.compactMap { $0 as? SQLiteStore }
     if isDeletion { return try delete(from: stores) }
     var transactions: [NSPersistentHistoryTransaction] = []
-    for store in stores { transactions += try store.history(after: bound) }
+    let selection = HistorySelection(request: self)
+    for store in stores {
+      transactions += try store.history(
+        after: bound,
+        withChanges: selection.needsChanges,
+        limit: selection.transactionLimit
+      )
+    }
     return NSPersistentHistoryResult(
       resultType: resultType,
-      result: try HistorySelection(request: self).result(transactions)
+      result: try selection.result(transactions)
     )
   }
 

@@ -18,8 +18,11 @@ extension SQLiteStore {
     }
   }
 
+  /// The first transactions after a bound, with their changes or without; a limit of 0 is none.
   func history(
-    after bound: NSPersistentHistoryChangeRequest.Bound
+    after bound: NSPersistentHistoryChangeRequest.Bound,
+    withChanges: Bool,
+    limit: Int
   ) throws -> [NSPersistentHistoryTransaction] {
     guard hasHistoryTables else { return [] }
     return try read { reader in
@@ -32,7 +35,9 @@ extension SQLiteStore {
         if let number { try requireKept(after: number, history) }
         first = number ?? 0
       }
-      return try transactions(after: first, history)
+      return withChanges
+        ? try transactions(after: first, limit: limit, history)
+        : try history.transactions(after: first, limit: limit, storeID: identifier ?? "")
     }
   }
 
@@ -125,13 +130,15 @@ extension SQLiteStore {
 
   private func transactions(
     after first: Int64,
+    limit: Int = 0,
     _ history: HistoryReader
   ) throws -> [NSPersistentHistoryTransaction] {
     let changes = Dictionary(
-      grouping: try history.changes(after: first),
+      grouping: try history.changes(after: first, limit: limit),
       by: \.transactionNumber
     )
-    return try history.transactions(after: first, storeID: identifier ?? "").map { transaction in
+    let all = try history.transactions(after: first, limit: limit, storeID: identifier ?? "")
+    return all.map { transaction in
       transaction.changes = (changes[transaction.transactionNumber] ?? []).compactMap { change in
         guard let made = publicChange(change) else { return nil }
         made.transaction = transaction
@@ -244,10 +251,11 @@ extension HistoryReader {
   /// The tolerance in seconds: a clock that is ahead by less corrects itself.
   private static let clockTolerance: Double = 86_400
 
-  /// The transactions after one, up to another, without their changes.
+  /// The transactions after one, up to another, without their changes; 0 for no limit.
   func transactions(
     after number: Int64,
     upTo last: Int64 = .max,
+    limit: Int = 0,
     storeID: String
   ) throws -> [NSPersistentHistoryTransaction] {
     try connection.query(
@@ -258,9 +266,9 @@ extension HistoryReader {
       LEFT JOIN ATRANSACTIONSTRING AS b ON b.Z_PK = t.ZBUNDLEIDTS \
       LEFT JOIN ATRANSACTIONSTRING AS c ON c.Z_PK = t.ZCONTEXTNAMETS \
       LEFT JOIN ATRANSACTIONSTRING AS p ON p.Z_PK = t.ZPROCESSIDTS \
-      WHERE t.Z_PK > ? AND t.Z_PK <= ? ORDER BY t.Z_PK
+      WHERE t.Z_PK > ? AND t.Z_PK <= ? ORDER BY t.Z_PK LIMIT ?
       """,
-      [.integer(number), .integer(last)]
+      [.integer(number), .integer(last), .integer(limit > 0 ? Int64(limit) : -1)]
     ) { row in
       NSPersistentHistoryTransaction(
         timestamp: Date(timeIntervalSinceReferenceDate: row.double(1)),

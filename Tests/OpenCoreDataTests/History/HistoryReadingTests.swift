@@ -1,0 +1,82 @@
+import Foundation
+import OpenCoreData
+import Testing
+
+/// What a request for history reads of the stored changes, by `-com.apple.CoreData.SQLDebug 1`.
+@Suite("Reading no more history than asked for")
+struct HistoryReadingTests {
+  /// Encloses the lines of the part that is measured.
+  private static let mark = "the request"
+
+  private static func printStatements(
+    _ request: NSPersistentHistoryChangeRequest,
+    expecting count: Int
+  ) throws {
+    setenv("com.apple.CoreData.SQLDebug", "1", 1)
+    let world = try HistoryRequestWorld()
+    FileHandle.standardError.write(Data((mark + "\n").utf8))
+    let found = try world.transactions(request).count
+    FileHandle.standardError.write(Data((mark + "\n").utf8))
+    precondition(found == count)
+  }
+
+  /// The rows that statements over changes have found.
+  private func changesRead(_ result: ExitTest.Result?) throws -> [Int] {
+    let text = String(decoding: try #require(result).standardErrorContent, as: UTF8.self)
+    let lines = text.split(separator: "\n").drop { $0 != Self.mark }.dropFirst()
+      .prefix { $0 != Self.mark }
+    #expect(lines.contains { $0.contains("ATRANSACTION") })
+    var found: [Int] = []
+    var last: Substring = ""
+    for line in lines {
+      if line.hasPrefix("CoreData: sql: SELECT") { last = line }
+      guard line.hasPrefix("CoreData: annotation: total fetch"), line.hasSuffix(" rows."),
+        last.contains("FROM ACHANGE")
+      else { continue }
+      found.append(line.split(separator: " ").compactMap { Int($0) }.last ?? -1)
+    }
+    return found
+  }
+
+  @Test("A request for transactions without their changes reads no changes")
+  func transactionsOnly() async throws {
+    let result = await #expect(
+      processExitsWith: .success,
+      observing: [\.standardErrorContent]
+    ) {
+      let request = NSPersistentHistoryChangeRequest.fetchHistory(
+        after: nil as NSPersistentHistoryToken?
+      )
+      request.resultType = .transactionsOnly
+      try Self.printStatements(request, expecting: 3)
+    }
+    try #expect(changesRead(result).isEmpty)
+  }
+
+  @Test("A request for the first transactions reads their changes alone")
+  func limit() async throws {
+    let result = await #expect(
+      processExitsWith: .success,
+      observing: [\.standardErrorContent]
+    ) {
+      let fetch = try #require(NSPersistentHistoryTransaction.fetchRequest)
+      fetch.fetchLimit = 1
+      fetch.fetchOffset = 1
+      try Self.printStatements(.fetchHistory(withFetch: fetch), expecting: 1)
+    }
+    // Two insertions and an update.
+    try #expect(changesRead(result) == [3])
+  }
+
+  @Test("A predicate about changes still reads them")
+  func predicate() throws {
+    let world = try HistoryRequestWorld()
+    let fetch = try #require(NSPersistentHistoryTransaction.fetchRequest)
+    fetch.predicate = NSPredicate(format: "changes.@count == 2")
+    let request = NSPersistentHistoryChangeRequest.fetchHistory(withFetch: fetch)
+    request.resultType = .transactionsOnly
+    try #expect(world.transactions(request).map(\.author) == ["app", nil])
+    request.resultType = .count
+    #expect(try world.run(request) as? Int == 2)
+  }
+}
