@@ -133,7 +133,8 @@ extension NSPersistentStoreCoordinator {
     }
     // One closure, not a tuple: taking a tuple apart here stops the optimizer of Swift 6.3.
     let work = LaneTransfer({ block(storeDescription, self.add(storeDescription)) })
-    effects.tasks.spawn { work.value() }
+    // Beside the pool: a migration takes minutes, and the handler may wait for a task.
+    effects.tasks.waiting("NSPersistentStoreCoordinator").spawn { work.value() }
   }
 
   private func add(_ description: NSPersistentStoreDescription) -> (any Error)? {

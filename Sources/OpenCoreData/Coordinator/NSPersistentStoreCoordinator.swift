@@ -40,7 +40,8 @@ open class NSPersistentStoreCoordinator: NSObject, @unchecked Sendable {
   package init(managedObjectModel model: NSManagedObjectModel, effects: Effects) {
     managedObjectModel = model
     self.effects = effects
-    lane = effects.lane("NSPersistentStoreCoordinator")
+    // Blocks of apps may wait for a disk, or for tasks of the pool.
+    lane = effects.waitingLane("NSPersistentStoreCoordinator")
     super.init()
     ManagedObjectModels.register(model)
   }

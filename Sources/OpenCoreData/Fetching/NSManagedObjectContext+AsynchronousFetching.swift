@@ -15,7 +15,7 @@ extension NSManagedObjectContext {
     // Unsaved changes and a pinned generation are read on the lane, so a fetch that includes them runs there.
     let reader = try BackgroundRead(plan, request.resultType, in: self, coordinator)
     let work = LaneTransfer((result: result, request: request, plan: plan, reader: reader))
-    coordinator.effects.tasks.spawn { [self] in
+    coordinator.effects.tasks.waiting("asynchronous fetch").spawn { [self] in
       let (result, request, plan, reader) = work.value
       let read = Result { try reader?.rows(for: result) }
       let outcome = LaneTransfer(read)
