@@ -177,8 +177,18 @@ final class FetchedResults: @unchecked Sendable {
       let rekeyed = tracker.rekeyed(among: turn.changed)
       return try fetchAgain(&old, touched: turn.changed, rekeyed: rekeyed)
     }
+    // Faults are compared and asked for their sections: their rows are read together.
+    context.attachRows(to: turn.changed.filter { $0.isFault && plan.covers($0) })
     guard let outcome = tracker.list(&old, after: turn) else { return }
-    var new = try SectionedResults(outcome.objects, sectionNameKeyPath: sectionNameKeyPath)
+    // A section's name may be of a related object, which changed by itself.
+    let areNamesKnown = turn.changed.allSatisfy(plan.covers)
+    let renamed = outcome.touched.union(outcome.displaced)
+    var new = try SectionedResults(
+      outcome.objects,
+      sectionNameKeyPath: sectionNameKeyPath
+    ) { object in
+      areNamesKnown && !renamed.contains(object) ? old.sectionName(of: object) : nil
+    }
     report(&old, &new, touched: outcome.touched, displaced: outcome.displaced)
   }
 

@@ -16,10 +16,14 @@ struct SectionedResults {
     if !isSectioned { sections = [Section(name: "", range: 0..<0)] }
   }
 
-  /// A list whose section names are read from its objects.
+  /// A list whose section names are read from its objects, but for those whose names are known.
   ///
   /// Throws if the objects of a section are not adjacent.
-  init(_ objects: [NSManagedObject], sectionNameKeyPath: String?) throws {
+  init(
+    _ objects: [NSManagedObject],
+    sectionNameKeyPath: String?,
+    knownName: (NSManagedObject) -> String? = { _ in nil }
+  ) throws {
     self.objects = objects
     guard let sectionNameKeyPath else {
       sections = [Section(name: "", range: 0..<objects.count)]
@@ -27,7 +31,7 @@ struct SectionedResults {
     }
     var seen: Set<String> = []
     for (index, object) in objects.enumerated() {
-      let name = Self.sectionName(of: object, sectionNameKeyPath)
+      let name = knownName(object) ?? Self.sectionName(of: object, sectionNameKeyPath)
       if let last = sections.last, last.name == name {
         sections[sections.count - 1].range = last.range.lowerBound..<(index + 1)
         continue
@@ -82,6 +86,11 @@ struct SectionedResults {
     for (index, object) in objects.enumerated() { made[ObjectIdentifier(object)] = index }
     places = made
     return made[ObjectIdentifier(object)]
+  }
+
+  /// The name of the section of an object; nil if it is not in the list.
+  mutating func sectionName(of object: NSManagedObject) -> String? {
+    index(of: object).flatMap { section(of: $0) }.map { sections[$0].name }
   }
 
   /// The section that contains an index of the flat list.
