@@ -38,9 +38,9 @@ extension NSPersistentStoreCoordinator {
     if storeType == NSSQLiteStoreType, !StorePlace.isInMemory(url), persistentStore(for: url) != nil
     {
       throw CoreDataError.make(
-        NSPersistentStoreOpenError,
+        Self.addedTwiceCode,
         "Can't add the same store twice: \(url.path).",
-        [NSFilePathErrorKey: url.path]
+        [NSFilePathErrorKey: url.path, "NSUnderlyingException": "Can't add the same store twice"]
       )
     }
     if let configuration, managedObjectModel.entities(forConfigurationName: configuration) == nil {
@@ -56,6 +56,9 @@ extension NSPersistentStoreCoordinator {
       throw CoreDataError.facade(error)
     }
   }
+
+  /// Core Data's unnamed code for a store that the coordinator has already.
+  private static let addedTwiceCode = 134_081
 
   private func open(
     _ storeType: String,
