@@ -76,6 +76,35 @@ struct BinaryStoreTests {
     }
   }
 
+  @Test(
+    "The key of a deleted object is not used again after the store was moved",
+    arguments: [NSBinaryStoreType, NSSQLiteStoreType]
+  )
+  func keysAfterMove(type: String) throws {
+    let first = try CatalogStack(url, type: NSBinaryStoreType)
+    let uri = try first.fill().objectID.uriRepresentation()
+    try first.context.performAndWait {
+      for name in ["Author", "Work"] {
+        for object in try first.context.fetch(NSFetchRequest<NSManagedObject>(entityName: name)) {
+          first.context.delete(object)
+        }
+      }
+      try first.context.save()
+    }
+    let second = try CatalogStack(url, type: NSBinaryStoreType)
+    _ = try second.coordinator.migratePersistentStore(
+      second.coordinator.persistentStores[0],
+      to: folder.file("moved"),
+      options: nil,
+      withType: type
+    )
+    try second.fill()
+    let found = try #require(second.coordinator.managedObjectID(forURIRepresentation: uri))
+    second.context.performAndWait {
+      #expect(throws: (any Error).self) { try second.context.existingObject(with: found) }
+    }
+  }
+
   @Test("The metadata are read and written without opening the store, and saved with it")
   func metadata() throws {
     let stack = try CatalogStack(url, type: NSBinaryStoreType)

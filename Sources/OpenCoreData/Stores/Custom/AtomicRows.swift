@@ -62,8 +62,12 @@ final class AtomicRows: ObjectRowStore, @unchecked Sendable {
     }
   }
 
-  /// The last key that was assigned since the store was opened, even if its object was not saved.
-  var lastGivenKey: Int64 { lock.withLock { lastKey } }
+  /// The last key that was assigned, even if its object was not saved or was deleted.
+  ///
+  /// Only the file of a binary store keeps those that were assigned before it was opened.
+  var lastGivenKey: Int64 {
+    lock.withLock { max(lastKey, (store as? BinaryStore)?.highestReference ?? 0) }
+  }
 
   // MARK: Reading
 
