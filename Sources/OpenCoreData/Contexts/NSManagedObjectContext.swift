@@ -1,5 +1,6 @@
 import Effects
 import Foundation
+import Synchronization
 
 /// The objects that an app reads and changes until it saves them.
 ///
@@ -80,6 +81,9 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   var readSession: StoreSession?
   var readSessionBinding: StoreBinding?
   var performDepth = 0
+  /// Whether a save may have changed members of relationships whose owners it does not name, because the app
+  /// refreshed an owner, set a primitive value, or a merge policy took edits back; read on any thread.
+  let leavesOutOwners = Atomic(false)
   var isSaving = false
   /// The number of saves to the stores that were begun.
   var saveCount = 0

@@ -1,5 +1,6 @@
 import Effects
 import Foundation
+import Synchronization
 
 /// Rows that other contexts or processes changed.
 struct ChangedRows {
@@ -22,8 +23,10 @@ extension NSManagedObjectContext {
     if concurrencyType == .mainQueueConcurrencyType { requireLane() }
     var rows = changedRows(in: notification.userInfo ?? [:])
     // A notification without a context, as from the history, may report changes of any process.
-    if notification.object is NSManagedObjectContext {
-      rows.reportsOwners = Self.saveNames.contains(notification.name)
+    if let saved = notification.object as? NSManagedObjectContext {
+      rows.reportsOwners =
+        Self.saveNames.contains(notification.name)
+        && !saved.leavesOutOwners.load(ordering: .acquiring)
     } else {
       rows.isForeign = true
     }

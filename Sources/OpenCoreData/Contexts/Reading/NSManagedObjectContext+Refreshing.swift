@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 
 extension NSManagedObjectContext {
   /// Implements `refresh(_:mergeChanges:)`.
@@ -10,12 +11,24 @@ extension NSManagedObjectContext {
     if flag, object.isPending {
       mergeNewerRow(into: object)
     } else if !object.isPending || !flag {
-      unsaved.withdrawUpdate(object)
+      if object.state.contains(.updated) {
+        noteLeftOut(object)
+        updated.remove(object)
+        object.state.remove(.updated)
+      }
       object.turnIntoFault()
       noteState(of: object)
     }
     touch(object, .touchedRefresh)
     scheduleTurn()
+  }
+
+  /// Called before an object forgets that members were added to it, which remain changed themselves.
+  func noteLeftOut(_ owner: NSManagedObject) {
+    let toOnes = owner.template.toOnes.contains { link in
+      link.hasInverse && link.slot.rowIndex.map(owner.changed.contains) ?? false
+    }
+    if toOnes || !owner.changedToManys.isEmpty { leavesOutOwners.store(true, ordering: .releasing) }
   }
 
   private func mergeNewerRow(into object: NSManagedObject) {
@@ -85,6 +98,7 @@ extension NSManagedObjectContext {
     unloadCommittedOwners(of: object)
     object.changed.removeAll()
     object.changedToManys.removeAll()
+    object.forgetFormerValues()
     object.toOneObjects = []
     object.forEachToMany { $0.revert() }
     guard !object.state.contains(.fault), object.snapshot != nil else { return }
@@ -95,7 +109,6 @@ extension NSManagedObjectContext {
   }
 
   /// Unloads the to-many relationships that were loaded without an object while one of its to-ones
-    object.forgetFormerValues()
   /// had a pending value.
   private func unloadCommittedOwners(of object: NSManagedObject) {
     guard let snapshot = object.snapshot else { return }

@@ -201,7 +201,11 @@ extension NSManagedObjectContext {
   /// Discards an object's pending changes.
   func discardChanges(of object: NSManagedObject) {
     retractingInverses(of: object) {
-      unsaved.withdrawUpdate(object)
+      if object.state.contains(.updated) {
+        noteLeftOut(object)
+        updated.remove(object)
+        object.state.remove(.updated)
+      }
       object.turnIntoFault()
       noteState(of: object)
     }

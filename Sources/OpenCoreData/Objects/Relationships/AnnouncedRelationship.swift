@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 
 /// The changes of a relationship by an accessor of the app's own, between `willChangeValue(forKey:)` and
 /// `didChangeValue(forKey:)`.
@@ -183,8 +184,10 @@ extension NSManagedObject {
   /// Sets the destination on this side, without notifying the context or observers.
   final func storePrimitiveToOne(_ object: NSManagedObject?, at index: Int) {
     guard isReadyForChange(), let rowIndex = template.toOnes[index].slot.rowIndex else { return }
-    if let change = announced(.toOne(index)), change.former == nil {
-      change.former = .some(toOne(at: index))
+    if let change = announced(.toOne(index)) {
+      if change.former == nil { change.former = .some(toOne(at: index)) }
+    } else if template.toOnes[index].hasInverse {
+      context?.leavesOutOwners.store(true, ordering: .releasing)
     }
     keepToOne(object, at: index)
     values[rowIndex] = object?.rowReference ?? .null
