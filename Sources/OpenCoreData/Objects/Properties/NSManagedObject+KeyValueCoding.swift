@@ -233,9 +233,8 @@ extension NSManagedObject {
   }
 
   final func collection(at index: Int) -> Any {
-    let members = publicMembers(at: index)
-    return template.toManys[index].slot.isOrdered
-      ? NSOrderedSet(array: members) : NSSet(array: members)
+    guard isNullified(template.toManys[index]) else { return loadedToMany(at: index).collection }
+    return template.toManys[index].slot.isOrdered ? NSOrderedSet() : NSSet()
   }
 
   /// Fetched values are kept with the objects behind attributes, whose places are not negative.

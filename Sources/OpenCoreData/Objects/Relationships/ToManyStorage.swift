@@ -1,3 +1,5 @@
+import Foundation
+
 /// Members that were added to a to-many relationship and removed from it.
 struct ToManyChanges {
   var added: [NSManagedObject] = []
@@ -31,6 +33,8 @@ final class ToManyStorage {
   private var list = ObjectBag()
   /// The members as a set, kept until they change.
   private var keptSet: Set<NSManagedObject>?
+  /// The members as they were handed out last, where they are many; see ``collection``.
+  private var keptCollection: NSObject?
   /// The class of all members of the kept set, where they have one.
   private(set) var memberClass: ObjectIdentifier?
   private var edits: Edits?
@@ -114,6 +118,20 @@ final class ToManyStorage {
     return set
   }
 
+  /// The fewest members whose collection is kept: copying fewer at each access costs less than its memory.
+  private static let keptCollectionCount = 32
+
+  /// The members as an immutable set or ordered set, which stays the same until they change.
+  ///
+  /// A loop that reads the relationship for each member would copy all of them each time.
+  var collection: NSObject {
+    if let keptCollection { return keptCollection }
+    let items = members.items
+    let made: NSObject = isOrdered ? NSOrderedSet(array: items) : NSSet(array: items)
+    if items.count >= Self.keptCollectionCount { keptCollection = made }
+    return made
+  }
+
   func contains(_ object: NSManagedObject) -> Bool {
     if !hasList, let keptSet { return keptSet.contains(object) }
     return list.contains(object)
@@ -127,6 +145,12 @@ final class ToManyStorage {
 
   /// Members that the store still has and that were removed here.
   var removed: ObjectBag { edits?.removed ?? ObjectBag() }
+
+  /// What waits to be saved; of an object without a row, members that were added unseen may be there twice.
+  var pendingChanges: ToManyChanges {
+    if isNew { return ToManyChanges(added: hasList ? list.items : members.items) }
+    return ToManyChanges(added: edits?.added.items ?? [], removed: removed.items)
+  }
 
   var hasChanges: Bool {
     isNew
@@ -146,12 +170,6 @@ final class ToManyStorage {
     made.added.reserveCapacity(Edits.expected)
     edits = made
     return made
-  /// What waits to be saved; of an object without a row, members that were added unseen may be there twice.
-  var pendingChanges: ToManyChanges {
-    if isNew { return ToManyChanges(added: hasList ? list.items : members.items) }
-    return ToManyChanges(added: edits?.added.items ?? [], removed: removed.items)
-  }
-
   }
 
   // MARK: Loading
@@ -165,6 +183,7 @@ final class ToManyStorage {
       return load(loading.takeItems(), left: left)
     }
     memberClass = loading.memberClass
+    keptCollection = nil
     keptSet = loading.takeSet()
     list.removeAll()
     hasList = false
@@ -204,7 +223,13 @@ final class ToManyStorage {
   private func take(_ members: ObjectBag) {
     list = members
     hasList = true
+    forgetKept()
+  }
+
+  /// Forgets the forms in which the members were read: they change.
+  private func forgetKept() {
     keptSet = nil
+    keptCollection = nil
   }
 
   private func mirror() {
@@ -229,7 +254,7 @@ final class ToManyStorage {
   /// Has the list changed, and forgets the set.
   private func changeList<Result>(_ body: (inout ObjectBag) -> Result) -> Result {
     if !hasList { makeList() }
-    keptSet = nil
+    forgetKept()
     return body(&list)
   }
 
@@ -247,7 +272,7 @@ final class ToManyStorage {
         guard list.append(object) else { return false }
         mirror()
       }
-      keptSet = nil
+      forgetKept()
       if isNew { return true }
     }
     let edits = requireEdits()
@@ -269,7 +294,7 @@ final class ToManyStorage {
   func addInverse(_ object: NSManagedObject) -> Bool {
     guard isLoaded, hasList, !isOrdered, edits?.removed.isEmpty ?? true else { return add(object) }
     list.appendUnseen(object)
-    keptSet = nil
+    forgetKept()
     return isNew || requireEdits().added.append(object)
   }
 
