@@ -177,7 +177,7 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
     handle.clear()
     for shared in sharedStates.all { shared.leaveContext() }
     // The objects may outlive the context; their references to it and to each other are cleared.
-    for object in registry.objects + inserted.objects + updated.objects + deleted.objects {
+    for object in registry.objects + unsaved.objects {
       object.cutRelationships()
     }
   }

@@ -15,14 +15,14 @@ extension NSManagedObjectContext {
 
   func pendingChanges(_ plan: FetchPlan) -> PendingChanges {
     var pending = PendingChanges()
-    pending.hasDeletions = deleted.objects.contains(where: plan.covers)
+    pending.hasDeletions = unsaved.deleted.objects.contains(where: plan.covers)
     guard plan.includesPendingChanges else {
       pending.hasDeletions = false
       return pending
     }
-    pending.inserted = inserted.objects.filter(plan.covers)
+    pending.inserted = unsaved.inserted.objects.filter(plan.covers)
     // An object of which only to-manys changed may still be a fault; it matches as before.
-    pending.updated = updated.objects.filter(plan.covers)
+    pending.updated = unsaved.updated.objects.filter(plan.covers)
     return pending
   }
 
@@ -34,10 +34,10 @@ extension NSManagedObjectContext {
   /// Its limit is the request's and as much as changed rows may take away; it is none where pending changes of
   /// other objects decide the order too.
   func openPlan(_ plan: FetchPlan, _ pending: PendingChanges) -> FetchPlan {
-    let gone = pending.hasDeletions ? deleted.objects.count(where: plan.covers) : 0
+    let gone = pending.hasDeletions ? unsaved.deleted.objects.count(where: plan.covers) : 0
     let covered = pending.inserted.count + pending.updated.count + gone
     var open = plan
-    if plan.sortsByRelated, covered < inserted.count + updated.count + deleted.count {
+    if plan.sortsByRelated, covered < unsaved.count {
       open.limit = 0
     }
     // An object with a permanent identifier is inserted again, and may have a row.

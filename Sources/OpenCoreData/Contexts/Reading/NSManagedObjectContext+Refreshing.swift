@@ -13,8 +13,7 @@ extension NSManagedObjectContext {
     } else if !object.isPending || !flag {
       if object.state.contains(.updated) {
         noteLeftOut(object)
-        updated.remove(object)
-        object.state.remove(.updated)
+        unsaved.withdrawUpdate(object)
       }
       object.turnIntoFault()
       noteState(of: object)

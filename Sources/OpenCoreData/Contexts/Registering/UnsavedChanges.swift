@@ -30,6 +30,9 @@ struct UnsavedChanges {
     inserted.isEmpty && updated.isEmpty && deleted.isEmpty && unpropagated.isEmpty
   }
 
+  /// The number of changed objects.
+  var count: Int { inserted.count + updated.count + deleted.count }
+
   /// The objects of all lists.
   var objects: [NSManagedObject] { inserted.objects + updated.objects + deleted.objects }
 
@@ -59,7 +62,9 @@ struct UnsavedChanges {
     deleted.append(object)
   }
 
-  /// Cancels a deletion. The object is in no list then: one that was never saved has to be inserted again.
+  /// Cancels a deletion.
+  ///
+  /// The object is in no list then: one that was never saved has to be inserted again.
   mutating func undelete(_ object: NSManagedObject) {
     deleted.remove(object)
     object.state.remove([.deleted, .propagated, .touchedDelete, .vanished])
@@ -146,7 +151,9 @@ struct UnsavedChanges {
 
   // MARK: All objects
 
-  /// Empties the lists after a save, and returns what they held. The marks stay until each object is cleaned;
+  /// Empties the lists after a save, and returns what they held.
+  ///
+  /// The marks stay until each object is cleaned;
   /// the objects that a revoked deletion concerns are to be announced yet.
   mutating func takeSaved() -> ChangedObjects {
     let taken = ChangedObjects(
@@ -158,7 +165,9 @@ struct UnsavedChanges {
     return taken
   }
 
-  /// Empties the lists without a save, and returns what they held. The marks stay until each object is reverted
+  /// Empties the lists without a save, and returns what they held.
+  ///
+  /// The marks stay until each object is reverted
   /// or forgotten.
   mutating func discardAll() -> ChangedObjects {
     let taken = takeSaved()

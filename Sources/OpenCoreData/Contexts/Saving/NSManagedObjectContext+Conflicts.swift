@@ -203,8 +203,7 @@ extension NSManagedObjectContext {
     retractingInverses(of: object) {
       if object.state.contains(.updated) {
         noteLeftOut(object)
-        updated.remove(object)
-        object.state.remove(.updated)
+        unsaved.withdrawUpdate(object)
       }
       object.turnIntoFault()
       noteState(of: object)
