@@ -12,7 +12,7 @@ extension MirrorSession {
   package func noteDeletion(of name: String) throws {
     try metadata.forgetUnreadable(name)
     if let record = try metadata.record(named: name) {
-      // Of an object that is being restored, the reply says which deletion it is.
+      // The reply to an object that is being restored says which deletion it is.
       if try record.isBeingRestored || isOnServer(record) { try metadata.keepGoneRecord(name) }
     } else if try metadata.edge(named: name) != nil {
       try metadata.keepGoneEdge(name)

@@ -72,7 +72,7 @@ package struct HTMLPage {
 
   /// Escapes a text for elements and quoted attributes, of HTML and of XML.
   ///
-  /// By scalars, as browsers read them: `replacing` compares `Character`s, and does not find a sign that the next or the
+  /// Signs are found by scalars, as browsers read them: `replacing` compares `Character`s, and does not find a sign that the next or the
   /// previous scalar is joined to.
   package static func escape(_ text: String) -> String {
     var escaped = String.UnicodeScalarView()

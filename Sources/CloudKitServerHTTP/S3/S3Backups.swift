@@ -97,7 +97,7 @@ package struct S3Backups: Sendable {
     )
     _ = try await store.text(response)
     // Stores without conditional writes, such as Backblaze B2, reply so; two commands of one name within a moment
-    // are not told apart there.
+    // are not distinguished there.
     if response.status.code == 501, try await !keys(of: name).contains(key) {
       response = try await store.send(.PUT, key: key, headers: [], body: manifest, expecting: [])
       _ = try await store.text(response)

@@ -302,11 +302,12 @@ struct SeveralStoresTests {
       ItemModel.insert(code: "i", into: context)
       let made = ItemModel.insert("Note", code: "n", into: context)
       notes.fails = true
+      nonisolated(unsafe) let waiting = [saved, made]
       let token = NotificationCenter.default.addObserver(
         forName: .NSManagedObjectContextDidSave,
         object: context,
         queue: nil
-      ) { _ in for note in [saved, made] { context.delete(note) } }
+      ) { _ in for note in waiting { context.delete(note) } }
       #expect(throws: CocoaError.self) { try context.save() }
       NotificationCenter.default.removeObserver(token)
       #expect(context.brokenInvariants().isEmpty)

@@ -282,7 +282,7 @@ extension NSManagedObjectContext {
 
   func clean(_ object: NSManagedObject) {
     let isNew = object.state.contains(.inserted)
-    // Of a deleted object `propagated` stays until it leaves the context: apps read no nullified relationship.
+    // A deleted object keeps `propagated` until it leaves the context: apps read no nullified relationship.
     object.state.remove([.inserted, .updated, .deleted, .needsWillSave])
     object.settleChanges(isNew: isNew)
   }
