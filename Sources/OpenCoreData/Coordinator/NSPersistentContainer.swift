@@ -16,9 +16,11 @@ open class NSPersistentContainer: NSObject, @unchecked Sendable {
   // Sendable: `lock` guards what is made at first use and what can be set.
 
   /// The name of the container, of its model and of its store's file.
-  public let name: String
+  open var name: String { givenName }
   /// The model of the objects.
-  public let managedObjectModel: NSManagedObjectModel
+  open var managedObjectModel: NSManagedObjectModel { model }
+  private let givenName: String
+  private let model: NSManagedObjectModel
   private let lock = NSRecursiveLock()
   private var guardedEffects = Effects.live
   private var guardedDescriptions: [NSPersistentStoreDescription]
@@ -27,8 +29,8 @@ open class NSPersistentContainer: NSObject, @unchecked Sendable {
 
   /// Creates a container with a model.
   public init(name: String, managedObjectModel model: NSManagedObjectModel) {
-    self.name = name
-    managedObjectModel = model
+    givenName = name
+    self.model = model
     guardedDescriptions = []
     super.init()
     let url = Self.defaultDirectoryURL().appendingPathComponent("\(name).sqlite")
@@ -98,7 +100,7 @@ open class NSPersistentContainer: NSObject, @unchecked Sendable {
   }
 
   /// The coordinator of the stores.
-  public var persistentStoreCoordinator: NSPersistentStoreCoordinator {
+  open var persistentStoreCoordinator: NSPersistentStoreCoordinator {
     lock.withLock {
       if let guardedCoordinator { return guardedCoordinator }
       let made = NSPersistentStoreCoordinator(
@@ -112,7 +114,7 @@ open class NSPersistentContainer: NSObject, @unchecked Sendable {
   }
 
   /// The context for the main thread.
-  public var viewContext: NSManagedObjectContext {
+  open var viewContext: NSManagedObjectContext {
     lock.withLock {
       if let guardedViewContext { return guardedViewContext }
       let made = NSManagedObjectContext(concurrencyType: .mainQueueConcurrencyType)

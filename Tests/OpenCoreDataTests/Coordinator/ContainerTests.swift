@@ -136,4 +136,35 @@ struct ContainerTests {
     #expect(copy?.isReadOnly == true)
     #expect(copy?.url == description.url)
   }
+
+  @Test("A test's container can stand in with its own contexts, coordinator, name and model")
+  func overriddenMembers() throws {
+    let other = try Library()
+    let container = StandInContainer(name: "Y", managedObjectModel: LibraryModel.make())
+    container.other = other.container
+    let plain: NSPersistentContainer = container
+    #expect(plain.viewContext === other.container.viewContext)
+    #expect(container.plainContext !== plain.viewContext)
+    #expect(plain.persistentStoreCoordinator === other.container.persistentStoreCoordinator)
+    #expect(plain.managedObjectModel === other.container.managedObjectModel)
+    #expect(plain.name == "Y of a test")
+    let context = plain.newBackgroundContext()
+    #expect(context.persistentStoreCoordinator === other.container.persistentStoreCoordinator)
+  }
+}
+
+/// A container as tests write it, with members of another one.
+private final class StandInContainer: NSPersistentContainer, @unchecked Sendable {
+  // Unchecked: one thread uses it.
+  var other: NSPersistentContainer?
+
+  override var name: String { "\(super.name) of a test" }
+  override var viewContext: NSManagedObjectContext { other?.viewContext ?? super.viewContext }
+  override var managedObjectModel: NSManagedObjectModel {
+    other?.managedObjectModel ?? super.managedObjectModel
+  }
+  override var persistentStoreCoordinator: NSPersistentStoreCoordinator {
+    other?.persistentStoreCoordinator ?? super.persistentStoreCoordinator
+  }
+  var plainContext: NSManagedObjectContext { super.viewContext }
 }

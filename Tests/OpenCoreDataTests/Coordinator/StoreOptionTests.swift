@@ -95,4 +95,48 @@ struct StoreOptionTests {
     #expect(NSCoreDataVersionNumber_iPhoneOS_9_3 == 641.6)
     #expect(NSCoreDataVersionNumber > NSCoreDataVersionNumber10_11_3)
   }
+
+  @Test(
+    "The options of the former iCloud stores are read by no store, and no file is made for them"
+  )
+  func ubiquitousOptions() throws {
+    let folder = try ScratchFolder()
+    let former: any FormerOptions.Type = UbiquitousOptions.self
+    let coordinator = NSPersistentStoreCoordinator(managedObjectModel: LibraryCatalogModel.make())
+    for (number, type) in [NSPersistentStore.StoreType.sqlite, .binary, .inMemory].enumerated() {
+      let url = folder.file("store-\(number)")
+      let store = try coordinator.addPersistentStore(type: type, at: url, options: former.options)
+      #expect(
+        coordinator.metadata(for: store).keys.allSatisfy { !former.options.keys.contains($0) }
+      )
+    }
+    let options = Set(former.options.keys)
+    #expect(options.count == 6)
+    #expect(former.lastTransition == 4)
+  }
+}
+
+/// Names that are deprecated, reached through a protocol that is not.
+private protocol FormerOptions {
+  static var options: [String: Any] { get }
+  static var lastTransition: UInt { get }
+}
+
+private enum UbiquitousOptions: FormerOptions {
+  @available(*, deprecated)
+  static var options: [String: Any] {
+    [
+      NSPersistentStoreUbiquitousContentNameKey: "Library",
+      NSPersistentStoreUbiquitousContentURLKey: "Library",
+      NSPersistentStoreUbiquitousContainerIdentifierKey: "iCloud.org.example",
+      NSPersistentStoreUbiquitousPeerTokenOption: "token",
+      NSPersistentStoreRebuildFromUbiquitousContentOption: true,
+      NSPersistentStoreRemoveUbiquitousMetadataOption: true,
+    ]
+  }
+
+  @available(*, deprecated)
+  static var lastTransition: UInt {
+    NSPersistentStoreUbiquitousTransitionType.initialImportCompleted.rawValue
+  }
 }

@@ -223,4 +223,28 @@ struct KeyValueCodingTests {
       }
     }
   }
+
+  @Test("A class can have a subscript of a name as its own, beside the one of all objects")
+  func ownSubscript() throws {
+    let model = NSManagedObjectModel()
+    let entity = ModelParts.entity(
+      "SubscriptedItem",
+      [ModelParts.attribute("title", .stringAttributeType)]
+    )
+    entity.managedObjectClassName = NSStringFromClass(SubscriptedItem.self)
+    model.entities = [entity]
+    let shelf = SubscriptedItem(entity: entity, insertInto: nil)
+    let object: NSManagedObject = shelf
+    object["title"] = "Novels"
+    let key: String = "title"
+    #expect(shelf[key] as? String == "own title")
+    #expect(shelf["title"] as? String == "own title")
+    #expect(object[key] as? String == "Novels")
+    #expect(object["a title".dropFirst(2)] as? String == "Novels")
+  }
+}
+
+/// Compiles as on Apple's platforms, where no superclass has a subscript.
+final class SubscriptedItem: NSManagedObject {
+  subscript(name: String) -> Any? { "own \(name)" }
 }

@@ -8,9 +8,11 @@ extension NSManagedObject: ObjectIdentified {
 
 extension NSManagedObject {
   /// The value of a property by its name.
-  public final subscript(key: String) -> Any? {
-    get { value(forKey: key) }
-    set { setValue(newValue, forKey: key) }
+  ///
+  /// Generic, so that a subclass can declare `subscript(name: String) -> Any?`: Apple's class has none.
+  public final subscript(key: some StringProtocol) -> Any? {
+    get { value(forKey: String(key)) }
+    set { setValue(newValue, forKey: String(key)) }
   }
 
   /// The value at the end of a path of keys joined by dots; collection operators work too.
