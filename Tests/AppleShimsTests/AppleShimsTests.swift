@@ -108,4 +108,50 @@ struct AppleShimsTests {
     lock.unlock()
     #expect(NSEC_PER_SEC == 1_000 * NSEC_PER_MSEC)
   }
+
+  @Test("An object's lock serves one thread at a time, and that one again")
+  func objectLock() async {
+    final class Counter: @unchecked Sendable {
+      // Unchecked: the count is only reached inside the object's lock.
+      var count = 0
+    }
+    let counter = Counter()
+    await withTaskGroup(of: Void.self) { group in
+      for _ in 0..<8 {
+        group.addTask {
+          for _ in 0..<1_000 {
+            objc_sync_enter(counter)
+            objc_sync_enter(counter)
+            counter.count += 1
+            objc_sync_exit(counter)
+            objc_sync_exit(counter)
+          }
+        }
+      }
+    }
+    #expect(counter.count == 8_000)
+    #expect(objc_sync_exit(counter) == -1)
+  }
+
+  @Test("An object's lock is released by the thread that has it, and is one of the object alone")
+  func objectLockOwner() {
+    final class Key: Sendable {}
+    let (first, second) = (Key(), Key())
+    #expect(objc_sync_enter(first) == 0)
+    #expect(objc_sync_enter(Key.self) == 0)
+    let ended = DispatchSemaphore(value: 0)
+    let other = Thread {
+      #expect(objc_sync_exit(first) == -1)
+      #expect(objc_sync_enter(second) == 0)
+      #expect(objc_sync_exit(second) == 0)
+      ended.signal()
+    }
+    other.start()
+    ended.wait()
+    #expect(objc_sync_exit(Key.self) == 0)
+    #expect(objc_sync_exit(first) == 0)
+    #expect(objc_sync_exit(first) == -1)
+    #expect(objc_sync_enter(1) == 0)
+    #expect(objc_sync_exit(1) == 0)
+  }
 }

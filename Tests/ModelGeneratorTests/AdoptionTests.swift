@@ -166,6 +166,33 @@ struct AdoptionTests {
     #expect(adopt(result.text).text == result.text)
   }
 
+  @Test("A part of a module that Linux has as a whole gets the whole module in #else")
+  func submodules() {
+    let result = adopt(
+      "@preconcurrency import CoreData.CoreDataErrors\npublic import class Foundation.ValueTransformer\n"
+        + "import class CoreData.NSManagedObject\nimport struct Foundation.Date\nlet a: NSManagedObject?\n"
+    )
+    #expect(
+      result.text == """
+        #if canImport(ObjectiveC)
+        @preconcurrency import CoreData.CoreDataErrors
+        #else
+        import CoreData
+        #endif
+        #if canImport(ObjectiveC)
+        public import class Foundation.ValueTransformer
+        #else
+        public import CoreData
+        #endif
+        import class CoreData.NSManagedObject
+        import struct Foundation.Date
+        let a: NSManagedObject?
+
+        """
+    )
+    #expect(adopt(result.text).text == result.text)
+  }
+
   @Test("A file with an autorelease pool imports AppleShims where Objective-C is missing")
   func autoreleasePool() {
     let result = adopt("import Foundation\n\nautoreleasepool { a() }\n")
@@ -182,6 +209,11 @@ struct AdoptionTests {
     )
     #expect(result.notes.map(\.isByHand) == [false])
     #expect(adopt(result.text).text == result.text)
+    for use in ["objc_sync_enter(a)\nobjc_sync_exit(a)", "let delay = 2 * Int64(NSEC_PER_SEC)"] {
+      let text = adopt("import Foundation\n\(use)\n").text
+      #expect(text.ranges(of: "import AppleShims").count == 1)
+      #expect(adopt(text).text == text)
+    }
     let logging = "import os\nautoreleasepool { a() }\n"
     #expect(adopt(logging).text.components("AppleShims") == 2)
   }

@@ -1,3 +1,5 @@
+import SwiftSyntax
+
 /// Names whose use needs an import on Linux.
 enum AdoptedNames {
   /// Names that exist in Core Data only.
@@ -16,9 +18,23 @@ enum AdoptedNames {
     "NSSecureUnarchiveFromDataTransformer", "NSValueTransformerName", "ValueTransformer",
   ]
 
-  /// Functions of Apple's Objective-C module, which Foundation brings there; `AppleShims` has them.
-  static let shims: Set<String> = ["autoreleasepool"]
+  /// Names that Foundation brings there from other modules; `AppleShims` has them.
+  static let shims: Set<String> = [
+    "NSEC_PER_MSEC", "NSEC_PER_SEC", "NSEC_PER_USEC", "USEC_PER_SEC", "autoreleasepool",
+    "objc_sync_enter", "objc_sync_exit",
+  ]
 
   /// Names of Core Foundation, which Foundation brings there.
   static let coreFoundationPrefixes = ["CFAbsoluteTime", "CFRunLoop"]
+
+  /// The module to import on Linux in place of a part of one that is only on Apple's platforms, such as
+  /// `CoreData.CoreDataErrors` or the class `Foundation.ValueTransformer`.
+  static func wholeModule(of node: ImportDeclSyntax) -> String? {
+    let path = node.path.map(\.name.text)
+    guard path.count > 1 else { return nil }
+    guard node.importKindSpecifier != nil else {
+      return ["CloudKit", "CoreData", "Foundation"].contains(path[0]) ? path[0] : nil
+    }
+    return path[0] == "Foundation" && movedTypes.contains(path[1]) ? "CoreData" : nil
+  }
 }

@@ -58,6 +58,13 @@ final class AdoptionFinder: SyntaxVisitor {
     if Self.modules.contains(name) { importsCoreData = true }
     if name == "CoreFoundation" { importsCoreFoundation = true }
     if name == "AppleShims" { importsShims = true }
+    let modifiers = node.modifiers.trimmedDescription
+    let importing = (modifiers.isEmpty ? "" : modifiers + " ") + "import "
+    if let whole = AdoptedNames.wholeModule(of: node) {
+      if whole == "CoreData" { importsCoreData = true }
+      wrap(node, condition: "canImport(ObjectiveC)", otherwise: importing + whole)
+      return .skipChildren
+    }
     guard let module = AppleModule(name) else { return .skipChildren }
     guard let substitute = module.substitute else {
       wrap(node, condition: "canImport(\(name))")
@@ -65,9 +72,7 @@ final class AdoptionFinder: SyntaxVisitor {
       return .skipChildren
     }
     if substitute == "AppleShims" { importsShims = true }
-    let modifiers = node.modifiers.trimmedDescription
-    let otherwise = (modifiers.isEmpty ? "" : modifiers + " ") + "import \(substitute)"
-    wrap(node, condition: "canImport(\(name))", otherwise: otherwise)
+    wrap(node, condition: "canImport(\(name))", otherwise: importing + substitute)
     return .skipChildren
   }
 
@@ -147,9 +152,7 @@ final class AdoptionFinder: SyntaxVisitor {
   override func visit(_ node: FunctionCallExprSyntax) -> SyntaxVisitorContinueKind {
     let called = node.calledExpression.trimmedDescription
     let labels = node.arguments.map { $0.label?.text ?? "" }
-    if AdoptedNames.shims.contains(called) {
-      firstShimUse = firstShimUse ?? (Syntax(node), called)
-    } else if let observer = SelectorObserver(node) {
+    if let observer = SelectorObserver(node) {
       adopt(node, with: observer)
       firstShimUse = firstShimUse ?? (Syntax(node), "addObserver(_:name:object:calling:)")
       return .skipChildren
@@ -346,6 +349,9 @@ final class AdoptionFinder: SyntaxVisitor {
       AdoptedNames.coreFoundationPrefixes.contains(where: name.hasPrefix)
     {
       firstCoreFoundationUse = (Syntax(node), name)
+    }
+    if firstShimUse == nil, AdoptedNames.shims.contains(name) {
+      firstShimUse = (Syntax(node), name)
     }
     guard firstUse == nil,
       name == "@NSManaged" || AdoptedNames.coreData.contains(name)
