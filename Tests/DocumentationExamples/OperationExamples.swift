@@ -114,8 +114,13 @@ struct OperationExamples {
   func distance() async throws {
     try await withNotes("Vienna", "Brno") { database, _ in
       // example: CKLocationSortDescriptor
-      let query = CKQuery(recordType: "Note", predicate: NSPredicate(value: true))
       let brno = CLLocation(latitude: 49.2, longitude: 16.6)
+      let within200km = NSPredicate(
+        format: "distanceToLocation:fromLocation:(place, %@) < %f",
+        brno,
+        200_000.0
+      )
+      let query = CKQuery(recordType: "Note", predicate: within200km)
       query.sortDescriptors = [CKLocationSortDescriptor(key: "place", relativeLocation: brno)]
       let (nearest, _) = try await database.records(matching: query, inZoneWith: zoneID)
       // end

@@ -3,8 +3,13 @@ import Foundation
 /// Orders records by their distance from a place, the nearest first.
 ///
 /// ```swift
-/// let query = CKQuery(recordType: "Note", predicate: NSPredicate(value: true))
 /// let brno = CLLocation(latitude: 49.2, longitude: 16.6)
+/// let within200km = NSPredicate(
+///   format: "distanceToLocation:fromLocation:(place, %@) < %f",
+///   brno,
+///   200_000.0
+/// )
+/// let query = CKQuery(recordType: "Note", predicate: within200km)
 /// query.sortDescriptors = [CKLocationSortDescriptor(key: "place", relativeLocation: brno)]
 /// let (nearest, _) = try await database.records(matching: query, inZoneWith: zoneID)
 /// ```

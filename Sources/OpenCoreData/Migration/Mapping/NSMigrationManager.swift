@@ -5,6 +5,7 @@ import Foundation
 ///
 /// ```swift
 /// let manager = NSMigrationManager(sourceModel: oldModel, destinationModel: newModel)
+/// manager.usesStoreSpecificMigrationManager = false  // SQL would call no policy
 /// try manager.migrateStore(
 ///   from: oldURL,
 ///   type: .sqlite,
