@@ -135,5 +135,8 @@ private final class WatchedTasks: TaskSpawner {
     }
   }
 
-  func waiting(_ label: String) -> any TaskSpawner { Effects.live.tasks.waiting(label) }
+  /// The fetch reads beside the pool; contexts have lanes of their own.
+  func waiting(_ label: String) -> any TaskSpawner {
+    label == "asynchronous fetch" ? self : Effects.live.tasks.waiting(label)
+  }
 }
