@@ -130,7 +130,7 @@ struct PendingLimitTests {
       request.fetchBatchSize = 2
       let books = try context.fetch(request)
       #expect(books.map(\.objectID) == expected)
-      #expect(books.count { $0.isFault && !$0.isPrefetched } >= 20)
+      #expect(books.count { $0.isFault && !$0.isPrefetched } >= 10)
     }
   }
 
