@@ -1,6 +1,7 @@
 import CloudKitServer
 import CloudKitWebServices
 import Foundation
+import Synchronization
 import Testing
 
 @testable import CloudKitServerHTTP
@@ -109,6 +110,54 @@ struct CredentialBeforeBodyTests {
         let reply = try await line.read(through: "\r\n\r\n" + answer)
         #expect(reply.hasPrefix("HTTP/1.1 \(answer == "ok" ? 200 : 401) "))
       }
+    }
+    try await server.stop()
+  }
+
+  /// What keeps the reader of an upload after the reply to it.
+  private final class KeptUpload: Sendable {
+    let source = Mutex<BodySource?>(nil)
+  }
+
+  @Test("The late end of a refused upload does not let the next body in before its check")
+  func lateUpload() async throws {
+    let kept = KeptUpload()
+    let (checks, check) = AsyncStream.makeStream(of: Void.self)
+    let (ends, end) = AsyncStream.makeStream(of: Void.self)
+    let handlers = CloudKitHTTPServer.Handlers(
+      respond: { _ in WebServiceResponse(status: 200, body: Data("ok".utf8)) },
+      transfer: { _, body in
+        kept.source.withLock { $0 = body }
+        return StreamedResponse(WebServiceResponse(status: 403, body: Data("no".utf8)))
+      },
+      uncheckedBodyLimit: { _ in 10 },
+      refusalBeforeBody: { _ in
+        check.yield()
+        for await _ in ends { break }
+        return WebServiceResponse(status: 401, body: Data("no".utf8))
+      }
+    )
+    let server = try await CloudKitHTTPServer(logger: .quiet, handlers: handlers).start()
+    try await RawLine.withLine(to: server.address.port) { line in
+      try await line.send(head("/assets/a/b", length: 3) + "abc")
+      let refused = try await line.read(through: "\r\n\r\nno")
+      #expect(refused.hasPrefix("HTTP/1.1 403 "))
+      try await line.send(head("/next", length: 200_000))
+      for await _ in checks { break }
+      try await line.send(String(repeating: "x", count: 200_000))
+      kept.source.withLock { $0 = nil }
+      // Each event loop serves some of these, after what it was asked before.
+      for _ in 0..<50 {
+        try await RawLine.withLine(to: server.address.port) { other in
+          try await other.send("GET /x HTTP/1.1\r\nHost: h\r\n\r\n")
+          _ = try await other.read(through: "ok")
+        }
+      }
+      end.yield()
+      let reply = try await line.read(through: "\r\n\r\nno")
+      #expect(reply.hasPrefix("HTTP/1.1 401 "))
+      // Of a body that was received as a whole the connection would stay open.
+      #expect(reply.contains("connection: close\r\n"))
     }
     try await server.stop()
   }

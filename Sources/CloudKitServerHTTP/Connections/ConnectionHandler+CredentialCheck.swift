@@ -7,7 +7,7 @@ extension ConnectionHandler {
   /// Checks the credential, and reads nothing more from the connection meanwhile.
   func checkCredential(of exchange: Exchange, _ context: ChannelHandlerContext) {
     exchange.credentialCheck = .isRunning
-    isHoldingReads = true
+    holds.hold(.credentialCheck, of: exchange.number)
     let line = line(exchange, context)
     Task { [responder, incoming = exchange.incoming] in
       line.checked(await responder.refusalBeforeBody(of: incoming))
@@ -19,7 +19,7 @@ extension ConnectionHandler {
   func finishCheck(of exchange: Exchange, _ refusal: WebServiceResponse?) {
     guard self.exchange === exchange, let context else { return }
     exchange.credentialCheck = .passed
-    defer { readOn() }
+    defer { release(.credentialCheck, of: exchange.number) }
     if let refusal { return send(StreamedResponse(refusal), exchange, context) }
     if exchange.isReceived { return endRequest(context) }
     sendContinue(exchange, context)

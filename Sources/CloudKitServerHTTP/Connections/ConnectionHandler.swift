@@ -30,9 +30,9 @@ final class ConnectionHandler: ChannelDuplexHandler {
   private var lastActivity = NIODeadline.now()
   private var hasIdleTimer = false
   private let reader: ReaderWatch
-  /// Backpressure: the consumer of an upload has paused reading.
-  var isHoldingReads = false
-  private var hasHeldRead = false
+  var holds = ReadHolds()
+  /// The number of requests so far.
+  private var requestCount = 0
   /// Whether the end of a reply waits for the client to read what was written.
   private var hasHeldEnd = false
 
@@ -140,7 +140,8 @@ final class ConnectionHandler: ChannelDuplexHandler {
 
   private func begin(_ head: HTTPRequestHead, _ context: ChannelHandlerContext) {
     let incoming = responder.incoming(head, context.remoteAddress?.ipAddress)
-    let exchange = Exchange(incoming, head)
+    requestCount += 1
+    let exchange = Exchange(incoming, head, number: requestCount)
     self.exchange = exchange
     responder.began()
     guard exchange.hold(head, responder.budget) else {
@@ -178,7 +179,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
       // A refusal is sent after the end of the body, unless the body is too long.
       if exchange.received > responder.configuration.bodyLimit { send(early, exchange, context) }
     } else if let upload = exchange.upload {
-      if case .stopProducing = upload.yield(part) { isHoldingReads = true }
+      if case .stopProducing = upload.yield(part) { holds.hold(.upload, of: exchange.number) }
     } else if exchange.received > max(exchange.limit, responder.dropLimit) {
       send(responder.tooLarge(exchange.incoming), exchange, context)
     } else if !exchange.keep(part, responder.budget) {
@@ -215,7 +216,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
       exchange.incoming.kind == .whole
       && exchange.start.duration(to: .now) > .seconds(configuration.bodySeconds)
     // A reader that pauses the upload is not the client's fault.
-    guard isHoldingReads || (came >= least && !isLate) else {
+    guard holds.isHolding || (came >= least && !isLate) else {
       responder.note(exchange, status: 408)
       return context.close(promise: nil)
     }
@@ -240,27 +241,6 @@ final class ConnectionHandler: ChannelDuplexHandler {
     }
   }
 
-  /// Nothing is read from a client that does not read its replies: the replies to further requests
-  /// would be kept in memory.
-  func read(context: ChannelHandlerContext) {
-    if isHoldingReads || !context.channel.isWritable { hasHeldRead = true } else { context.read() }
-  }
-
-  func channelWritabilityChanged(context: ChannelHandlerContext) {
-    if context.channel.isWritable {
-      finishHeldEnd(context)
-      readOn(isHolding: isHoldingReads)
-    }
-    context.fireChannelWritabilityChanged()
-  }
-
-  func readOn(isHolding: Bool = false) {
-    isHoldingReads = isHolding
-    guard hasHeldRead, !isHoldingReads, context?.channel.isWritable == true else { return }
-    hasHeldRead = false
-    context?.read()
-  }
-
   // MARK: Work
 
   func line(_ exchange: Exchange, _ context: ChannelHandlerContext) -> ConnectionLine {
@@ -279,8 +259,8 @@ final class ConnectionHandler: ChannelDuplexHandler {
 
   private func transfer(_ exchange: Exchange, _ context: ChannelHandlerContext) {
     let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
-    let (upload, source) = UploadStream.make {
-      bound.eventLoop.execute { bound.value.readOn() }
+    let (upload, source) = UploadStream.make { [number = exchange.number] in
+      bound.eventLoop.execute { bound.value.release(.upload, of: number) }
     }
     exchange.upload = source
     let line = line(exchange, context)
@@ -318,7 +298,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
       exchange.early = response
       exchange.upload?.finish()
       exchange.upload = nil
-      readOn()
+      release(.upload, of: exchange.number)
       return
     }
     send(response, exchange, context)
@@ -420,7 +400,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
   }
 
   /// Writes the held end of a reply after the client has read the reply.
-  private func finishHeldEnd(_ context: ChannelHandlerContext) {
+  func finishHeldEnd(_ context: ChannelHandlerContext) {
     guard hasHeldEnd else { return }
     hasHeldEnd = false
     reader.caughtUp()

@@ -5,6 +5,8 @@ import NIOHTTP1
 
 /// A request on a connection and the state of its reply; used only on the connection's event loop.
 final class Exchange {
+  /// Counts the requests of the connection.
+  let number: Int
   /// The request's head.
   private(set) var incoming: IncomingRequest
   let version: HTTPVersion
@@ -51,7 +53,8 @@ final class Exchange {
   /// A reply that was ready before the whole request was received.
   var early: StreamedResponse?
 
-  init(_ incoming: IncomingRequest, _ head: HTTPRequestHead) {
+  init(_ incoming: IncomingRequest, _ head: HTTPRequestHead, number: Int) {
+    self.number = number
     self.incoming = incoming
     limit = incoming.bodyLimit
     site = SenderAddress(incoming.request.clientAddress)?.site
