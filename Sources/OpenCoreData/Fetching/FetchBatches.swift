@@ -74,7 +74,8 @@ extension NSManagedObjectContext {
     processChangesForFetch()
     let pending = pendingChanges(plan)
     let open = pending.isEmpty ? plan : openPlan(plan, pending)
-    guard pending.inserted.count + pending.updated.count <= Self.placedLimit,
+    guard pending.isEmpty || !plan.sortsByRelated,
+      pending.inserted.count + pending.updated.count <= Self.placedLimit,
       let (binding, references) = try storedReferences(open, besidesPending: true)
     else {
       let objects = try objects(plan)

@@ -118,6 +118,40 @@ struct PendingLimitTests {
     }
   }
 
+  @Test(
+    "An order by related objects that changed moves unchanged rows, with a limit and in batches"
+  )
+  func relatedOrder() throws {
+    let node = ModelParts.entity("Node", [ModelParts.text("name"), ModelParts.text("note")])
+    ModelParts.relate(node, "parent", toMany: false, node, "children", toMany: true)
+    for property in node.properties { property.isOptional = true }
+    let context = try Library(model: MigrationBench.model(node)).context()
+    try context.performAndWait {
+      var parents: [NSManagedObject] = []
+      for name in ["z", "b"] {
+        let parent = context.insert("Node", ["name": name])
+        parents.append(parent)
+        for number in 0..<10 {
+          _ = context.insert("Node", ["name": "\(name)\(number)", "parent": parent])
+        }
+      }
+      try context.save()
+      parents[0].setValue("a", forKey: "name")
+      let request = NSFetchRequest<NSManagedObject>(entityName: "Node")
+      request.predicate = NSPredicate(format: "parent != nil")
+      request.sortDescriptors = ["parent.name", "name"].map {
+        NSSortDescriptor(key: $0, ascending: true)
+      }
+      let all = try context.fetch(request)
+      #expect(all.first?.value(forKey: "parent") as? NSManagedObject === parents[0])
+      request.fetchBatchSize = 4
+      #expect(try context.fetch(request).map(\.objectID) == all.map(\.objectID))
+      request.fetchBatchSize = 0
+      request.fetchLimit = 5
+      #expect(try context.fetch(request).map(\.objectID) == all.prefix(5).map(\.objectID))
+    }
+  }
+
   @Test("A fetch in batches beside pending changes loads the rows that it compares alone")
   func batches() throws {
     try context.performAndWait {

@@ -32,14 +32,11 @@ extension NSManagedObjectContext {
   /// The plan by which the stores are read where pending changes are merged into the results afterwards.
   ///
   /// Its limit is the request's and as much as changed rows may take away; it is none where pending changes of
-  /// other objects decide the order too.
+  /// related objects may decide the order too, which moves unchanged ones.
   func openPlan(_ plan: FetchPlan, _ pending: PendingChanges) -> FetchPlan {
     let gone = pending.hasDeletions ? unsaved.deleted.objects.count(where: plan.covers) : 0
-    let covered = pending.inserted.count + pending.updated.count + gone
     var open = plan
-    if plan.sortsByRelated, covered < unsaved.count {
-      open.limit = 0
-    }
+    if plan.sortsByRelated, unsaved.count > 0 { open.limit = 0 }
     // An object with a permanent identifier is inserted again, and may have a row.
     let inserted = pending.inserted.count { !$0.key.isTemporary }
     return open.widened(by: pending.updated.count + gone + inserted)
@@ -146,7 +143,7 @@ extension NSManagedObjectContext {
 
 extension FetchPlan {
   /// Whether the order depends on values of related objects.
-  fileprivate var sortsByRelated: Bool {
+  var sortsByRelated: Bool {
     sortDescriptors.contains { descriptor in descriptor.sortKey.map { $0.keys.count > 1 } ?? true }
   }
 }

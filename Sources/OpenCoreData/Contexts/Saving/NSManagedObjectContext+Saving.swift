@@ -253,7 +253,11 @@ extension NSManagedObjectContext {
     // A child may have no object of what its own save had deleted.
     var unannounced = UnannouncedRows()
     unannounced.inserted = back
-    notifyChildren(changes, unannounced)
+    notifyChildren(
+      changes,
+      unannounced,
+      reportingOwners: !leavesOutOwners.load(ordering: .acquiring)
+    )
     for ((plan, _), rows) in zip(commits, beside) {
       coordinator.contextDidSave(self, plan.binding, plan.changes, and: rows)
     }

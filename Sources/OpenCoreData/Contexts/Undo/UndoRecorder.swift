@@ -152,7 +152,10 @@ final class UndoRecorder {
   private func change(of object: NSManagedObject) -> UndoStep.Change {
     var change = UndoStep.Change(object: object)
     let image = images[ObjectIdentifier(object)]
-    for slot in object.state.contains(.fault) ? [] : object.changedInTurn.slots {
+    // A deleted object reports relationships that its delete rules nullified, and has them still.
+    let isDeleted = object.state.contains(.deleted)
+    for slot in object.state.contains(.fault) ? [] : object.changedInTurn.slots
+    where !isDeleted || object.changed.contains(slot) {
       let before = value(of: object, at: slot, image)
       let after = object.undoValue(at: slot)
       let isSame =
@@ -162,7 +165,8 @@ final class UndoRecorder {
         change.values.append(UndoStep.ValueChange(slot: slot, before: before, after: after))
       }
     }
-    for index in object.changedToManysInTurn.slots {
+    for index in object.changedToManysInTurn.slots
+    where !isDeleted || object.changedToManys.contains(index) {
       guard let storage = object.toManyStorage(ifTouched: index) else { continue }
       let known = image.flatMap { $0.toManys.isEmpty ? nil : $0.toManys[index] }
       let members = members(of: storage, before: known ?? ToManyChanges(), at: index)

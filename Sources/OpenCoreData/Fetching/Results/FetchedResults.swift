@@ -180,8 +180,9 @@ final class FetchedResults: @unchecked Sendable {
     // Faults are compared and asked for their sections: their rows are read together.
     context.attachRows(to: turn.changed.filter { $0.isFault && plan.covers($0) })
     guard let outcome = tracker.list(&old, after: turn) else { return }
-    // A section's name may be of a related object, which changed by itself.
-    let areNamesKnown = turn.changed.allSatisfy(plan.covers)
+    // A section's name may be of a related object, which changed by itself, also one of the same entity.
+    let asksRelated = sectionNameKeyPath?.utf8.contains(UInt8(ascii: ".")) ?? false
+    let areNamesKnown = !asksRelated && turn.changed.allSatisfy(plan.covers)
     let renamed = outcome.touched.union(outcome.displaced)
     var new = try SectionedResults(
       outcome.objects,
