@@ -34,7 +34,8 @@ open class NSPersistentStoreAsynchronousResult: NSPersistentStoreResult {
     cancellation.cancel()
   }
 
-  var isCancelled: Bool { cancellation.isCancelled }
+  /// Foundation calls the progress's handler later, on a queue of its own; the progress says so at once.
+  var isCancelled: Bool { cancellation.isCancelled || progress?.isCancelled ?? false }
 }
 
 /// A flag that any thread may set.

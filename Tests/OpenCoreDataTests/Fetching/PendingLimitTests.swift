@@ -125,7 +125,8 @@ struct PendingLimitTests {
     let node = ModelParts.entity("Node", [ModelParts.text("name"), ModelParts.text("note")])
     ModelParts.relate(node, "parent", toMany: false, node, "children", toMany: true)
     for property in node.properties { property.isOptional = true }
-    let context = try Library(model: MigrationBench.model(node)).context()
+    let library = try Library(model: MigrationBench.model(node))
+    let context = library.context()
     try context.performAndWait {
       var parents: [NSManagedObject] = []
       for name in ["z", "b"] {
