@@ -138,6 +138,10 @@ struct ExplainCommand: AsyncParsableCommand {
       "Check what was completed, and run it again: every command can be repeated."
     ),
     (
+      "BAD_ADDRESS", "The address of a backup names no bucket.",
+      "Write s3://BUCKET/PREFIX/NAME; a folder needs no s3://."
+    ),
+    (
       "BAD_CONFIGURATION", "The configuration file or the environment has mistakes.",
       "watershed config check names each with its line."
     ),

@@ -77,8 +77,8 @@ struct AccountNoticeTests {
   func notices() async throws {
     let world = try await MailWorld()
     _ = try await world.server.person("ada")
-    let account = try world.service.storage.account(named: "ada")
     try await world.service.accounts.change("ada", .init(password: "another"))
+    let account = try world.service.storage.account(named: "ada")
     _ = try await world.service.secondFactors.begin(of: account)
     let known = try world.service.storage.read {
       try $0.secondFactor(of: account.id, now: world.service.now)
