@@ -51,6 +51,14 @@ struct FormerNameEditTests {
       try pad.save { try $0.all("Post").first?.setValue(value, forKey: property) }
     }
 
+    /// The phone takes an edit by the former version, and has still to send it under the present name.
+    func takeFormerEdit() async throws {
+      try editPad("title", "b")
+      try await pad.sync()
+      try await phone.importOnly()
+      #expect(try values() == ["b", "a", "b"])
+    }
+
     func values(_ property: String = "headline") throws -> [String] {
       var values: [String] = []
       func read(_ name: String, _ context: NSManagedObjectContext) throws {
@@ -73,11 +81,7 @@ struct FormerNameEditTests {
   )
   func takenEdit(isEditedAgain: Bool) async throws {
     let all = try await Devices()
-    try all.editPad("title", "b")
-    try await all.pad.sync()
-    // It has still to send the value under the present name.
-    try await all.phone.importOnly()
-    #expect(try all.values() == ["b", "a", "b"])
+    try await all.takeFormerEdit()
     try await all.watch.sync()
     try all.edit(all.watch, "headline", "c")
     try await all.watch.sync()
@@ -99,13 +103,7 @@ struct FormerNameEditTests {
   )
   func bothEdited(hasTakenEarlier: Bool) async throws {
     let all = try await Devices()
-    if hasTakenEarlier {
-      try all.editPad("title", "b")
-      try await all.pad.sync()
-      // It has still to send the value under the present name.
-      try await all.phone.importOnly()
-      #expect(try all.values() == ["b", "a", "b"])
-    }
+    if hasTakenEarlier { try await all.takeFormerEdit() }
     try await all.watch.sync()
     try all.edit(all.watch, "headline", "c")
     try await all.watch.sync()

@@ -12,20 +12,11 @@ struct HistoryGapTests {
     _ model: NSManagedObjectModel,
     _ body: (NSManagedObjectContext) throws -> Void
   ) throws {
-    let coordinator = NSPersistentStoreCoordinator(managedObjectModel: model)
-    let store = try coordinator.addPersistentStore(
-      type: .sqlite,
-      at: url,
-      options: [NSPersistentHistoryTrackingKey: true]
-    )
-    let context = NSManagedObjectContext(.privateQueue)
-    context.persistentStoreCoordinator = coordinator
-    try context.performAndWait {
+    try editStore(at: url, model) { context in
       try body(context)
       try context.save()
       try context.execute(NSPersistentHistoryChangeRequest.deleteHistory(before: .distantFuture))
     }
-    try coordinator.remove(store)
   }
 
   @Test("An edit in it stands against a record that is imported next")

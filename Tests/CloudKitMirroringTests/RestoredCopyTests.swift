@@ -23,19 +23,10 @@ struct RestoredCopyTests {
     _ world: World,
     _ body: (NSManagedObjectContext) throws -> Void
   ) throws {
-    let coordinator = NSPersistentStoreCoordinator(managedObjectModel: world.model)
-    let store = try coordinator.addPersistentStore(
-      type: .sqlite,
-      at: url,
-      options: [NSPersistentHistoryTrackingKey: true]
-    )
-    let context = NSManagedObjectContext(.privateQueue)
-    context.persistentStoreCoordinator = coordinator
-    try context.performAndWait {
+    try editStore(at: url, world.model) { context in
       try body(context)
       try context.save()
     }
-    try coordinator.remove(store)
   }
 
   private static func copy(_ source: URL, to target: URL) throws {

@@ -113,23 +113,32 @@ extension TestDevice {
     return try MirrorMetadata(connection).brokenInvariants()
   }
 
-  /// Runs a body with a context of another coordinator on the device's file, which keeps history and
-  /// mirrors nothing, as one of a widget or of a command-line tool.
+  /// Runs a body with a context of another coordinator on the device's file.
   func editElsewhere(
     _ model: NSManagedObjectModel,
     _ body: (NSManagedObjectContext) throws -> Void
   ) throws {
-    let coordinator = NSPersistentStoreCoordinator(managedObjectModel: model)
-    let store = try coordinator.addPersistentStore(
-      type: .sqlite,
-      at: storeURL,
-      options: [NSPersistentHistoryTrackingKey: true]
-    )
-    let context = NSManagedObjectContext(.privateQueue)
-    context.persistentStoreCoordinator = coordinator
-    try context.performAndWait { try body(context) }
-    try coordinator.remove(store)
+    try editStore(at: storeURL, model, body)
   }
+}
+
+/// Runs a body with a context of another coordinator on a store's file, which keeps history and mirrors nothing,
+/// as one of a widget or of a command-line tool.
+func editStore(
+  at url: URL,
+  _ model: NSManagedObjectModel,
+  _ body: (NSManagedObjectContext) throws -> Void
+) throws {
+  let coordinator = NSPersistentStoreCoordinator(managedObjectModel: model)
+  let store = try coordinator.addPersistentStore(
+    type: .sqlite,
+    at: url,
+    options: [NSPersistentHistoryTrackingKey: true]
+  )
+  let context = NSManagedObjectContext(.privateQueue)
+  context.persistentStoreCoordinator = coordinator
+  try context.performAndWait { try body(context) }
+  try coordinator.remove(store)
 }
 
 extension NSManagedObjectContext {
