@@ -182,7 +182,7 @@ final class AccountPurges: Sendable {
       )
       try await writer.write(to: id) {
         var batch = WriteBatch(partition: id)
-        batch.erasesPartition = true
+        batch.erasure = .rows
         batch.unsharedPartition = id
         batch.savedEntries = [mark]
         return (batch, ())

@@ -203,8 +203,7 @@ final class ContainerErasures: Sendable {
         guard var batch = try storage.read({ try Self.batch(for: key, id, $0) }) else {
           return (nil, ())
         }
-        batch.erasesPartition = true
-        batch.removesPartition = isLast
+        batch.erasure = isLast ? .partition : .rows
         batch.unsharedPartition = id
         batch.unlinkedPartitions = [id]
         return (batch, ())

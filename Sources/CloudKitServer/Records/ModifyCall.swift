@@ -201,18 +201,22 @@ struct ModifyCall: Sendable {
       batch.savedEntries.append(DirectoryEntry(mark.key, expires: mark.expires, body: reply))
     }
     guard let sequence else { return }
-    batch.reply = StoredReply(
-      user: user,
-      device: sequence.device,
-      sequence: sequence.sequence,
-      body: try parts.vault.seal(mark + reply, for: replyPurpose(sequence))
+    var write = WriteBatch.ReplyWrite(
+      stored: StoredReply(
+        user: user,
+        device: sequence.device,
+        sequence: sequence.sequence,
+        body: try parts.vault.seal(mark + reply, for: replyPurpose(sequence))
+      ),
+      // Numbers are never negative, so the difference cannot overflow.
+      acknowledged: max(sequence.acknowledged, max(0, sequence.sequence) - Self.keptReplies)
     )
     let now = parts.now
     let limit = parts.limits.sequenceDevices
     if let finished = sequence.finishedDevice, finished != sequence.device {
       // It may live on in a copy of its store.
       parts.sequenceDevices.forget(id, user, finished)
-      batch.finishedDevice = WriteBatch.FinishedDevice(
+      write.finishedDevice = WriteBatch.FinishedDevice(
         name: finished,
         sequence: sequence.acknowledged,
         silentSince: now
@@ -220,18 +224,13 @@ struct ModifyCall: Sendable {
       )
     }
     if parts.sequenceDevices.isDue(id, user, sequence.device, now: now, limit: limit) {
-      batch.replyRules = WriteBatch.ReplyRules(
+      write.rules = WriteBatch.ReplyRules(
         now: now,
         oldest: now - Int64(parts.limits.replyLifetime * 1000),
         devices: limit
       )
     }
-    batch.acknowledged = WriteBatch.Acknowledgement(
-      user: user,
-      device: sequence.device,
-      // Numbers are never negative, so the difference cannot overflow.
-      sequence: max(sequence.acknowledged, max(0, sequence.sequence) - Self.keptReplies)
-    )
+    batch.reply = write
   }
 
   private static let markSize = 16

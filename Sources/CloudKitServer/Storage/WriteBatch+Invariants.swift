@@ -25,9 +25,6 @@ extension WriteBatch {
       }
     }
     broken += brokenRecordLists()
-    if removesPartition, !erasesPartition {
-      broken.append("a batch removes a partition from the directory and keeps its rows")
-    }
     for record in records where record.isShare && !record.isDeleted {
       broken += try record.decodedSharing()?.state?.brokenInvariants() ?? []
     }

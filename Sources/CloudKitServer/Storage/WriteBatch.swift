@@ -48,13 +48,8 @@ package struct WriteBatch: Sendable {
   package var collectedZones: [CollectedZone] = []
   package var removedIndexEntries: [IndexEntry] = []
   package var addedIndexEntries: [IndexEntry] = []
-  package var reply: StoredReply?
-  /// Replies of this device up to this sequence are removed.
-  package var acknowledged: Acknowledgement?
-  /// A device of the reply's user that a later launch has succeeded.
-  package var finishedDevice: FinishedDevice?
-  /// The limits for the kept replies of the user's devices.
-  package var replyRules: ReplyRules?
+  /// The kept reply to the request that made the batch.
+  package var reply: ReplyWrite?
   /// Replies of devices that were silent since this time are removed; milliseconds since 1970.
   package var forgetsRepliesBefore: Int64?
   package var savedSubscriptions: [SubscriptionWrite] = []
@@ -62,9 +57,7 @@ package struct WriteBatch: Sendable {
   /// Users whose subscriptions and replies in the partition are removed.
   package var forgottenUsers: [String] = []
   /// Whether everything in the partition is removed, including tombstones.
-  package var erasesPartition = false
-  /// Whether the erased partition leaves the directory too.
-  package var removesPartition = false
+  package var erasure: Erasure?
 
   /// The event for listeners; kept in the order of commits until it expires.
   package var event: EventWrite?
@@ -166,10 +159,22 @@ package struct WriteBatch: Sendable {
     package var stored: StoredSchema
   }
 
-  package struct Acknowledgement: Hashable, Sendable {
-    package var user: String
-    package var device: String
-    package var sequence: Int64
+  /// What is removed of a partition.
+  package enum Erasure: Hashable, Sendable {
+    /// All rows; the partition stays in the directory, and later batches write to it.
+    case rows
+    /// All rows, and the partition's entry in the directory.
+    case partition
+  }
+
+  package struct ReplyWrite: Hashable, Sendable {
+    package var stored: StoredReply
+    /// Replies to the same device up to this sequence are removed.
+    package var acknowledged: Int64
+    /// A device of the same user that a later launch has succeeded.
+    package var finishedDevice: FinishedDevice?
+    /// The limits for the kept replies of the user's devices; nil if they were applied lately.
+    package var rules: ReplyRules?
   }
 
   /// A device whose replies count as those of one that was silent for long, unless it executed a batch

@@ -189,8 +189,10 @@ private final class StatementRecorder {
     batch.removedIndexEntries = [
       IndexEntry(type: "T", field: "f", value: IndexKey(.integer(2)), key: record)
     ]
-    batch.reply = StoredReply(user: "u", device: "d", sequence: 1, body: Data())
-    batch.acknowledged = WriteBatch.Acknowledgement(user: "u", device: "d", sequence: 0)
+    batch.reply = WriteBatch.ReplyWrite(
+      stored: StoredReply(user: "u", device: "d", sequence: 1, body: Data()),
+      acknowledged: 0
+    )
     let subscription = WriteBatch.SubscriptionWrite(
       user: "u",
       subscription: StoredSubscription(id: "s", body: Data())

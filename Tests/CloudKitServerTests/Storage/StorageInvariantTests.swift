@@ -108,16 +108,6 @@ struct WriteBatchInvariantTests {
         $0.relinkedRecords = [key]
       } == []
     )
-    #expect(
-      try broken { $0.removesPartition = true }
-        == ["a batch removes a partition from the directory and keeps its rows"]
-    )
-    #expect(
-      try broken {
-        $0.erasesPartition = true
-        $0.removesPartition = true
-      } == []
-    )
   }
 
   @Test("A share's state has its owner first, and open participations of participants only")

@@ -240,7 +240,7 @@ struct StorageTests {
   func erasing() throws {
     try storage.commit(batch("a", 1))
     var erase = WriteBatch(partition: id)
-    erase.erasesPartition = true
+    erase.erasure = .rows
     try storage.commit(erase)
     var late = batch("b", 2)
     late.expectedCounter = ChangeNumber(1)

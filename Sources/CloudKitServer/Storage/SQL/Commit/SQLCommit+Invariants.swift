@@ -10,7 +10,7 @@ extension SQLCommit {
       "SELECT counter FROM databases WHERE partition = $1",
       [.integer(partition.rawValue)]
     ) { ChangeNumber($0.int64(0)) }.first
-    if batch.removesPartition {
+    if batch.erasure == .partition {
       if counter != nil { broken.append("a removed partition has a counter") }
       return broken
     }

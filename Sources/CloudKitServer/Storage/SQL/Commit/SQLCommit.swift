@@ -27,7 +27,7 @@ struct SQLCommit<Session: SQLSession> {
   func write() throws {
     try checkInvariants(batch.brokenInvariants())
     if let partition = batch.partition {
-      if batch.erasesPartition { try erase(partition) }
+      if batch.erasure != nil { try erase(partition) }
       try writeZones(partition)
       try writeRecords(partition)
       try writeIndexEntries(partition)
@@ -35,7 +35,7 @@ struct SQLCommit<Session: SQLSession> {
       try writeSubscriptions(partition)
       try writeSharing(partition)
       if let event = batch.event { try SQLEvents(session: session).write(event, partition) }
-      if batch.erasesPartition, batch.counter == nil {
+      if batch.erasure != nil, batch.counter == nil {
         // A batch that another server decided before must not be written afterwards.
         try session.run(
           "UPDATE databases SET counter = counter + 1 WHERE partition = $1",
@@ -48,7 +48,7 @@ struct SQLCommit<Session: SQLSession> {
           [.integer(counter.rawValue), .integer(partition.rawValue)]
         )
       }
-      if batch.removesPartition { try remove(partition) }
+      if batch.erasure == .partition { try remove(partition) }
       try checkInvariants(brokenOutcome(partition))
     }
     try writeDirectory()
@@ -61,7 +61,7 @@ struct SQLCommit<Session: SQLSession> {
   /// Writers of a public database share the lock, which only excludes the creation of an index.
   private func lockDatabase(_ partition: PartitionID) throws {
     let isExclusive =
-      batch.expectedCounter != nil || batch.counter != nil || batch.erasesPartition
+      batch.expectedCounter != nil || batch.counter != nil || batch.erasure != nil
     let dialect = session.dialect
     let found = try session.query(
       """
@@ -255,19 +255,18 @@ struct SQLCommit<Session: SQLSession> {
   // MARK: Replies and subscriptions
 
   private func writeReplies(_ partition: PartitionID) throws {
-    if let known = batch.acknowledged {
+    if let write = batch.reply {
+      let reply = write.stored
       try session.run(
         """
         DELETE FROM replies
         WHERE partition = $1 AND user_record = $2 AND device = $3 AND sequence <= $4
         """,
         [
-          .integer(partition.rawValue), .text(known.user), .text(known.device),
-          .integer(known.sequence),
+          .integer(partition.rawValue), .text(reply.user), .text(reply.device),
+          .integer(write.acknowledged),
         ]
       )
-    }
-    if let reply = batch.reply {
       try session.insert(
         into: StorageTables.replies,
         .replaced,
@@ -278,8 +277,8 @@ struct SQLCommit<Session: SQLSession> {
           ]
         ]
       )
-      if let device = batch.finishedDevice { try finish(device, of: reply.user, partition) }
-      if let rules = batch.replyRules { try bound(reply, rules, partition) }
+      if let device = write.finishedDevice { try finish(device, of: reply.user, partition) }
+      if let rules = write.rules { try bound(reply, rules, partition) }
     }
     if let time = batch.forgetsRepliesBefore {
       let silent = try session.query(
