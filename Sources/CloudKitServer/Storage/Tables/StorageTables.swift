@@ -211,11 +211,7 @@ enum StorageTables {
   static let accounts = StorageTable(
     "accounts",
     .directory,
-    [
-      .text("id"), .text("user_name"), .text("folded_name"), .bytes("password_salt"),
-      .bytes("password_hash"), .integer("password_rounds"), .text("given_name").optional,
-      .text("family_name").optional, .text("email_address").optional,
-    ],
+    StoredAccount.columns,
     key: ["id"],
     indexes: [
       .init("accounts_by_name", ["folded_name"], isUnique: true),
@@ -226,7 +222,7 @@ enum StorageTables {
   static let users = StorageTable(
     "users",
     .directory,
-    [.text("container"), .text("account"), .text("record_name")],
+    StoredUser.columns,
     key: ["container", "account"],
     indexes: [.init("users_by_name", ["container", "record_name"], isUnique: true)]
   )
@@ -234,32 +230,21 @@ enum StorageTables {
   static let apiTokens = StorageTable(
     "api_tokens",
     .directory,
-    [
-      // The token's digest; the column's name is that of the versions that stored the token itself.
-      .text("token"), .text("container").optional, .text("environment"),
-      .text("allowed_origins"), .text("redirect_url").optional, .text("prefix").optional,
-      .bytes("sealed").optional,
-    ],
+    StoredAPIToken.columns,
     key: ["token"]
   )
 
   static let sessions = StorageTable(
     "sessions",
     .directory,
-    [
-      .text("digest"), .text("container"), .text("account"), .text("user_record"),
-      .integer("expires"), .integer("kept"),
-    ],
+    StoredSession.columns,
     key: ["digest"]
   )
 
   static let devices = StorageTable(
     "devices",
     .directory,
-    [
-      .text("token"), .text("container"), .text("environment"), .text("user_record").optional,
-      .text("client_id").optional,
-    ],
+    StoredDevice.columns,
     key: ["token"],
     indexes: [.init("devices_by_user", ["container", "environment", "user_record"])]
   )

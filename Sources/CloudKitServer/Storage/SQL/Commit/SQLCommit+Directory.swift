@@ -45,24 +45,10 @@ extension SQLCommit {
     try writeContainers()
     try writeShareDirectory()
     try writeEntries()
-    try session.insert(into: StorageTables.accounts, .replaced, batch.accounts.map(row))
-    try session.insert(
-      into: StorageTables.users,
-      .refused,
-      batch.users.map { [.text($0.container), .text($0.account), .text($0.recordName)] }
-    )
-    try session.insert(into: StorageTables.apiTokens, .replaced, try batch.apiTokens.map(row))
-    try session.insert(
-      into: StorageTables.sessions,
-      .replaced,
-      batch.sessions.map { session in
-        [
-          .text(session.digest), .text(session.container), .text(session.account),
-          .text(session.userRecordName), .integer(session.expires),
-          .integer(session.isKept ? 1 : 0),
-        ]
-      }
-    )
+    try session.insert(batch.accounts, .replaced)
+    try session.insert(batch.users, .refused)
+    try session.insert(batch.apiTokens, .replaced)
+    try session.insert(batch.sessions, .replaced)
     try session.run(
       "DELETE FROM sessions WHERE digest = $1",
       each: (batch.endedSessions + batch.supersededSessions).map { [.text($0)] }
@@ -75,16 +61,7 @@ extension SQLCommit {
       "DELETE FROM devices WHERE token = $1",
       each: batch.removedDevices.map { [.text($0)] }
     )
-    try session.insert(
-      into: StorageTables.devices,
-      .replaced,
-      batch.devices.map { device in
-        [
-          .text(device.token), .text(device.container), .text(device.environment.rawValue),
-          .optional(device.userRecordName), .optional(device.clientID),
-        ]
-      }
-    )
+    try session.insert(batch.devices, .replaced)
   }
 
   private func writeShareDirectory() throws {
@@ -134,22 +111,5 @@ extension SQLCommit {
       "DELETE FROM share_links WHERE partition = $1",
       each: batch.unlinkedPartitions.map { [.integer($0.rawValue)] }
     )
-  }
-
-  private func row(_ account: StoredAccount) -> [SQLValue] {
-    [
-      .text(account.id), .text(account.userName), .text(account.foldedName),
-      .bytes(account.passwordSalt), .bytes(account.passwordHash),
-      .integer(Int64(account.passwordRounds)), .optional(account.givenName),
-      .optional(account.familyName), .optional(account.emailAddress),
-    ]
-  }
-
-  private func row(_ token: StoredAPIToken) throws -> [SQLValue] {
-    [
-      .text(token.digest), .optional(token.scope.column), .text(token.environment.rawValue),
-      .text(String(decoding: try JSONEncoder().encode(token.allowedOrigins), as: UTF8.self)),
-      .optional(token.redirectURL), .text(token.prefix), .optional(token.sealed),
-    ]
   }
 }

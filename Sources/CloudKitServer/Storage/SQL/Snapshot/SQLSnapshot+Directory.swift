@@ -51,42 +51,14 @@ extension SQLSnapshot {
     try connection.query("SELECT container FROM containers ORDER BY container", []) { $0.text(0) }
   }
 
-  private static var accountColumns: String {
-    """
-    id, user_name, password_salt, password_hash, password_rounds, given_name, family_name,
-    email_address
-    """
-  }
-
-  private func account(_ row: Session.Row) -> StoredAccount {
-    StoredAccount(
-      id: row.text(0),
-      userName: row.text(1),
-      passwordSalt: row.blob(2),
-      passwordHash: row.blob(3),
-      passwordRounds: Int(row.int64(4)),
-      givenName: row.optionalText(5),
-      familyName: row.optionalText(6),
-      emailAddress: row.optionalText(7)
-    )
-  }
-
   func account(id: String) throws -> StoredAccount? {
-    try connection.query(
-      "SELECT \(Self.accountColumns) FROM accounts WHERE id = $1",
-      [.text(id)],
-      account
-    ).first
+    try connection.rows(of: StoredAccount.self, "WHERE id = $1", [.text(id)]).first
   }
 
   func account(userName: String) throws -> StoredAccount? {
     for fold in StoredAccount.storedFolds(of: userName) {
-      let found = try connection.query(
-        "SELECT \(Self.accountColumns) FROM accounts WHERE folded_name = $1",
-        [.text(fold)],
-        account
-      ).first
-      if let found { return found }
+      let found: [StoredAccount] = try connection.rows("WHERE folded_name = $1", [.text(fold)])
+      if let account = found.first { return account }
     }
     return nil
   }
@@ -95,26 +67,21 @@ extension SQLSnapshot {
     // A database that folds more than ASCII finds more addresses, and some only by its own folding.
     let folded = EmailAddress.folded(emailAddress)
     let all = emailAddress.lowercased()
-    return try connection.query(
+    let found: [StoredAccount] = try connection.rows(
       """
-      SELECT \(Self.accountColumns) FROM accounts
       WHERE lower(email_address) \(all == folded ? "= $1" : "IN ($1, $2)")
       ORDER BY user_name
       """,
-      [.text(folded)] + (all == folded ? [] : [.text(all)]),
-      account
-    ).filter { $0.emailAddress.map { EmailAddress.areSame($0, emailAddress) } ?? false }
+      [.text(folded)] + (all == folded ? [] : [.text(all)])
+    )
+    return found.filter { $0.emailAddress.map { EmailAddress.areSame($0, emailAddress) } ?? false }
   }
 
   func accounts(after userName: String?, limit: Int) throws -> [StoredAccount] {
-    try connection.query(
-      """
-      SELECT \(Self.accountColumns) FROM accounts WHERE folded_name > $1
-      ORDER BY folded_name LIMIT $2
-      """,
+    try connection.rows(
+      "WHERE folded_name > $1 ORDER BY folded_name LIMIT $2",
       // No account's name is empty.
-      [.text(userName.map(StoredAccount.storedFold) ?? ""), .integer(Int64(limit))],
-      account
+      [.text(userName.map(StoredAccount.storedFold) ?? ""), .integer(Int64(limit))]
     )
   }
 
@@ -122,23 +89,19 @@ extension SQLSnapshot {
     try connection.query("SELECT count(*) FROM accounts", []) { Int($0.int64(0)) }.first ?? 0
   }
 
-  private func user(_ row: Session.Row) -> StoredUser {
-    StoredUser(container: row.text(0), account: row.text(1), recordName: row.text(2))
-  }
-
   func user(container: String, account: String) throws -> StoredUser? {
-    try connection.query(
-      "SELECT container, account, record_name FROM users WHERE container = $1 AND account = $2",
-      [.text(container), .text(account)],
-      user
+    try connection.rows(
+      of: StoredUser.self,
+      "WHERE container = $1 AND account = $2",
+      [.text(container), .text(account)]
     ).first
   }
 
   func user(container: String, recordName: String) throws -> StoredUser? {
-    try connection.query(
-      "SELECT container, account, record_name FROM users WHERE container = $1 AND record_name = $2",
-      [.text(container), .text(recordName)],
-      user
+    try connection.rows(
+      of: StoredUser.self,
+      "WHERE container = $1 AND record_name = $2",
+      [.text(container), .text(recordName)]
     ).first
   }
 
@@ -220,75 +183,18 @@ extension SQLSnapshot {
     ) { Int($0.int64(0)) }.first ?? 0
   }
 
-  private func apiToken(_ row: Session.Row) throws -> StoredAPIToken {
-    StoredAPIToken(
-      digest: row.text(0),
-      prefix: row.text(5),
-      sealed: row.optionalBlob(6),
-      scope: APITokenScope(column: row.optionalText(1)),
-      environment: ContainerEnvironment(rawValue: row.text(2)) ?? .development,
-      allowedOrigins: try JSONDecoder().decode([String].self, from: Data(row.text(3).utf8)),
-      redirectURL: row.optionalText(4)
-    )
-  }
-
   func apiToken(digest: String) throws -> StoredAPIToken? {
-    try connection.query(
-      """
-      SELECT token, container, environment, allowed_origins, redirect_url, prefix, sealed
-      FROM api_tokens WHERE token = $1
-      """,
-      [.text(digest)],
-      apiToken
-    ).first
+    try connection.rows(of: StoredAPIToken.self, "WHERE token = $1", [.text(digest)]).first
   }
 
-  func apiTokens() throws -> [StoredAPIToken] {
-    try connection.query(
-      """
-      SELECT token, container, environment, allowed_origins, redirect_url, prefix, sealed
-      FROM api_tokens ORDER BY token
-      """,
-      [],
-      apiToken
-    )
-  }
-
-  func session(_ row: Session.Row) -> StoredSession {
-    StoredSession(
-      digest: row.text(0),
-      container: row.text(1),
-      account: row.text(2),
-      userRecordName: row.text(3),
-      expires: row.int64(4),
-      isKept: row.int64(5) != 0
-    )
-  }
+  func apiTokens() throws -> [StoredAPIToken] { try connection.rows("ORDER BY token", []) }
 
   func session(digest: String) throws -> StoredSession? {
-    try connection.query(
-      "SELECT digest, container, account, user_record, expires, kept FROM sessions WHERE digest = $1",
-      [.text(digest)],
-      session
-    ).first
-  }
-
-  private func device(_ row: Session.Row) -> StoredDevice {
-    StoredDevice(
-      token: row.text(0),
-      container: row.text(1),
-      environment: ContainerEnvironment(rawValue: row.text(2)) ?? .development,
-      userRecordName: row.optionalText(3),
-      clientID: row.optionalText(4)
-    )
+    try connection.rows(of: StoredSession.self, "WHERE digest = $1", [.text(digest)]).first
   }
 
   func device(token: String) throws -> StoredDevice? {
-    try connection.query(
-      "SELECT token, container, environment, user_record, client_id FROM devices WHERE token = $1",
-      [.text(token)],
-      device
-    ).first
+    try connection.rows(of: StoredDevice.self, "WHERE token = $1", [.text(token)]).first
   }
 
   func devices(
@@ -296,13 +202,9 @@ extension SQLSnapshot {
     environment: ContainerEnvironment,
     user: String
   ) throws -> [StoredDevice] {
-    try connection.query(
-      """
-      SELECT token, container, environment, user_record, client_id FROM devices
-      WHERE container = $1 AND environment = $2 AND user_record = $3 ORDER BY token
-      """,
-      [.text(container), .text(environment.rawValue), .text(user)],
-      device
+    try connection.rows(
+      "WHERE container = $1 AND environment = $2 AND user_record = $3 ORDER BY token",
+      [.text(container), .text(environment.rawValue), .text(user)]
     )
   }
 }

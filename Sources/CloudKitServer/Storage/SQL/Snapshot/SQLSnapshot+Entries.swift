@@ -4,21 +4,11 @@ import Foundation
 /// The directory's entries, and the data of an account.
 extension SQLSnapshot {
   func sessions(account: String) throws -> [StoredSession] {
-    try connection.query(
-      """
-      SELECT digest, container, account, user_record, expires, kept FROM sessions
-      WHERE account = $1 ORDER BY digest
-      """,
-      [.text(account)],
-      session
-    )
+    try connection.rows("WHERE account = $1 ORDER BY digest", [.text(account)])
   }
 
   func users(account: String) throws -> [StoredUser] {
-    try connection.query(
-      "SELECT container, account, record_name FROM users WHERE account = $1 ORDER BY container",
-      [.text(account)]
-    ) { StoredUser(container: $0.text(0), account: $0.text(1), recordName: $0.text(2)) }
+    try connection.rows("WHERE account = $1 ORDER BY container", [.text(account)])
   }
 
   func partitions(container: String, owner: String) throws -> [PartitionKey: PartitionID] {
@@ -43,13 +33,10 @@ extension SQLSnapshot {
   }
 
   func users(container: String, limit: Int) throws -> [StoredUser] {
-    try connection.query(
-      """
-      SELECT container, account, record_name FROM users WHERE container = $1
-      ORDER BY account LIMIT $2
-      """,
+    try connection.rows(
+      "WHERE container = $1 ORDER BY account LIMIT $2",
       [.text(container), .integer(Int64(limit))]
-    ) { StoredUser(container: $0.text(0), account: $0.text(1), recordName: $0.text(2)) }
+    )
   }
 
   func userCount(container: String) throws -> Int {
