@@ -64,34 +64,6 @@ package struct ShareRange: Hashable, Sendable {
   package var bytes = Int.max
 }
 
-/// The target of a short ID; stable for its root, whether or not the root is shared now.
-package struct StoredShortGUID: Hashable, Sendable {
-  package var guid: String
-  package var container: String
-  package var environment: ContainerEnvironment
-  package var partition: PartitionID
-  package var owner: String
-  package var zone: ZoneNumber
-  package var zoneName: String
-  /// The root; the share itself if a whole zone is shared.
-  package var recordName: String
-}
-
-/// The location of a share in which a user participates or participated.
-///
-/// It is a hint and grants nothing: the permissions are read from the owner's database each time.
-package struct StoredShareLink: Hashable, Sendable {
-  package var container: String
-  package var environment: ContainerEnvironment
-  package var user: String
-  /// The owner's database.
-  package var partition: PartitionID
-  package var owner: String
-  package var zone: ZoneNumber
-  package var zoneName: String
-  package var share: String
-}
-
 /// A position in the order of commit events.
 ///
 /// Events are ordered by transaction and, within one, by number. An engine whose commits finish out

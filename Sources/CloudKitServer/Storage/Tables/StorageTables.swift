@@ -252,20 +252,14 @@ enum StorageTables {
   static let shortGUIDs = StorageTable(
     "short_guids",
     .directory,
-    [
-      .text("guid"), .text("container"), .text("environment"), .integer("partition"),
-      .text("owner"), .integer("zone"), .text("zone_name"), .text("record"),
-    ],
+    StoredShortGUID.columns,
     key: ["guid"]
   )
 
   static let shareLinks = StorageTable(
     "share_links",
     .directory,
-    [
-      .text("container"), .text("environment"), .text("user_record"), .integer("partition"),
-      .integer("zone"), .text("share"), .text("owner"), .text("zone_name"),
-    ],
+    StoredShareLink.columns,
     key: ["container", "environment", "user_record", "partition", "zone", "share"]
   )
 }

@@ -71,28 +71,8 @@ extension SQLCommit {
         [.text($0.guid), .integer($0.key.zone.rawValue), .text($0.key.name)]
       }
     )
-    try session.insert(
-      into: StorageTables.shortGUIDs,
-      .replaced,
-      batch.shortGUIDs.map { guid in
-        [
-          .text(guid.guid), .text(guid.container), .text(guid.environment.rawValue),
-          .integer(guid.partition.rawValue), .text(guid.owner), .integer(guid.zone.rawValue),
-          .text(guid.zoneName), .text(guid.recordName),
-        ]
-      }
-    )
-    try session.insert(
-      into: StorageTables.shareLinks,
-      .replaced,
-      batch.shareLinks.map { link in
-        [
-          .text(link.container), .text(link.environment.rawValue), .text(link.user),
-          .integer(link.partition.rawValue), .integer(link.zone.rawValue), .text(link.share),
-          .text(link.owner), .text(link.zoneName),
-        ]
-      }
-    )
+    try session.insert(batch.shortGUIDs, .replaced)
+    try session.insert(batch.shareLinks, .replaced)
     for table in ["share_links", "devices"] {
       try session.run(
         """

@@ -106,24 +106,7 @@ extension SQLSnapshot {
   }
 
   func shortGUID(_ guid: String) throws -> StoredShortGUID? {
-    try connection.query(
-      """
-      SELECT container, environment, partition, owner, zone, zone_name, record
-      FROM short_guids WHERE guid = $1
-      """,
-      [.text(guid)]
-    ) { row in
-      StoredShortGUID(
-        guid: guid,
-        container: row.text(0),
-        environment: ContainerEnvironment(rawValue: row.text(1)) ?? .development,
-        partition: PartitionID(rawValue: row.int64(2)),
-        owner: row.text(3),
-        zone: ZoneNumber(row.int64(4)),
-        zoneName: row.text(5),
-        recordName: row.text(6)
-      )
-    }.first
+    try connection.rows(of: StoredShortGUID.self, "WHERE guid = $1", [.text(guid)]).first
   }
 
   func shareLinks(
@@ -132,27 +115,15 @@ extension SQLSnapshot {
     user: String,
     owner: String?
   ) throws -> [StoredShareLink] {
-    try connection.query(
+    try connection.rows(
       """
-      SELECT partition, zone, share, owner, zone_name FROM share_links
       WHERE container = $1 AND environment = $2 AND user_record = $3
       \(owner == nil ? "" : "AND owner = $4")
       ORDER BY partition, zone, share
       """,
       [.text(container), .text(environment.rawValue), .text(user)]
         + (owner.map { [.text($0)] } ?? [])
-    ) { row in
-      StoredShareLink(
-        container: container,
-        environment: environment,
-        user: user,
-        partition: PartitionID(rawValue: row.int64(0)),
-        owner: row.text(3),
-        zone: ZoneNumber(row.int64(1)),
-        zoneName: row.text(4),
-        share: row.text(2)
-      )
-    }
+    )
   }
 
   func hasShareLink(_ link: StoredShareLink) throws -> Bool {
