@@ -148,7 +148,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
       let refusal = responder.noRoom(incoming)
       // The client receives the refusal instead of 100 Continue.
       if exchange.isExpectant { return send(refusal, exchange, context) }
-      exchange.early = refusal
+      exchange.bodyUse = .discarded(refusal)
       return
     }
     if exchange.isExpectant {
@@ -175,15 +175,26 @@ final class ConnectionHandler: ChannelDuplexHandler {
     guard let exchange else { return }
     exchange.received += part.readableBytes
     watchPace(of: exchange, context)
-    if let early = exchange.early {
+    switch exchange.bodyUse {
+    case .answered: break
+    case .discarded(let reply):
       // A refusal is sent after the end of the body, unless the body is too long.
-      if exchange.received > responder.configuration.bodyLimit { send(early, exchange, context) }
-    } else if let upload = exchange.upload {
+      if exchange.received > responder.configuration.bodyLimit { send(reply, exchange, context) }
+    case .streamed(let upload):
       if case .stopProducing = upload.yield(part) { holds.hold(.upload, of: exchange.number) }
-    } else if exchange.received > max(exchange.limit, responder.dropLimit) {
+    case .kept: keep(part, of: exchange, context)
+    }
+  }
+
+  private func keep(
+    _ part: ByteBuffer,
+    of exchange: Exchange,
+    _ context: ChannelHandlerContext
+  ) {
+    if exchange.received > max(exchange.limit, responder.dropLimit) {
       send(responder.tooLarge(exchange.incoming), exchange, context)
     } else if !exchange.keep(part, responder.budget) {
-      exchange.early = responder.noRoom(exchange.incoming)
+      exchange.bodyUse = .discarded(responder.noRoom(exchange.incoming))
     } else if exchange.needsCheck(of: exchange.received) {
       checkCredential(of: exchange, context)
     }
@@ -229,7 +240,11 @@ final class ConnectionHandler: ChannelDuplexHandler {
     exchange.isReceived = true
     // The end of the check ends the request.
     guard exchange.credentialCheck != .isRunning else { return }
-    if let early = exchange.early { return send(early, exchange, context) }
+    switch exchange.bodyUse {
+    case .answered: return
+    case .discarded(let reply): return send(reply, exchange, context)
+    case .kept, .streamed: break
+    }
     switch exchange.incoming.kind {
     case .transfer: exchange.upload?.finish()
     case .events: openEvents(exchange, context)
@@ -262,7 +277,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
     let (upload, source) = UploadStream.make { [number = exchange.number] in
       bound.eventLoop.execute { bound.value.release(.upload, of: number) }
     }
-    exchange.upload = source
+    exchange.bodyUse = .streamed(source)
     let line = line(exchange, context)
     exchange.task = Task { [responder, incoming = exchange.incoming] in
       line.answer(await responder.transfer(incoming, upload))
@@ -295,9 +310,8 @@ final class ConnectionHandler: ChannelDuplexHandler {
     guard exchange.isReceived || exchange.received > responder.configuration.bodyLimit else {
       // A refusal that did not read the body: the body is read and discarded, so that the client
       // reads the reply.
-      exchange.early = response
       exchange.upload?.finish()
-      exchange.upload = nil
+      exchange.bodyUse = .discarded(response)
       release(.upload, of: exchange.number)
       return
     }
@@ -313,7 +327,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
     _ exchange: Exchange,
     _ context: ChannelHandlerContext
   ) {
-    exchange.early = nil
+    exchange.bodyUse = .answered
     exchange.drop(responder.budget)
     let response =
       exchange.hold(response, responder.replies) ? response : responder.noRoom(exchange.incoming)

@@ -48,10 +48,19 @@ final class Exchange {
   var isNoted = false
   /// The task that produces the reply.
   var task: Task<Void, Never>?
-  /// Receives a body that is not kept in memory.
-  var upload: UploadStream.Source?
-  /// A reply that was ready before the whole request was received.
-  var early: StreamedResponse?
+  /// What becomes of the pieces of the body that are received.
+  enum BodyUse {
+    /// They are kept in memory.
+    case kept
+    /// A reader receives them.
+    case streamed(UploadStream.Source)
+    /// They are discarded. The reply, which is ready already, is sent after the end of the request.
+    case discarded(StreamedResponse)
+    /// They are discarded. The reply is being sent.
+    case answered
+  }
+
+  var bodyUse = BodyUse.kept
 
   init(_ incoming: IncomingRequest, _ head: HTTPRequestHead, number: Int) {
     self.number = number
@@ -65,6 +74,11 @@ final class Exchange {
   }
 
   deinit { releaseHeldHead() }
+
+  /// The reader of a streamed body.
+  var upload: UploadStream.Source? {
+    if case .streamed(let upload) = bodyUse { upload } else { nil }
+  }
 
   /// Reserves the bytes of a head that is not small until the exchange ends; false if the budget is
   /// used up.
