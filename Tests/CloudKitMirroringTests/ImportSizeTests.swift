@@ -119,4 +119,33 @@ struct ImportSizeTests {
     try await phone.quit()
     try await pad.quit()
   }
+
+  @Test("The links to an object that is read after its members are set some at a time")
+  func linksOfHub() async throws {
+    let world = try await World()
+    let pad = try await world.device("pad")
+    try pad.save { context in
+      let post = context.make("Post", ["title": "former"])
+      for number in 0..<1100 {
+        context.make("Attachment", ["name": "\(number)"]).setValue(post, forKey: "post")
+      }
+    }
+    try await pad.sync()
+    // The feed has each record at its last change.
+    try pad.save { try $0.first("Post", "title", "former").setValue("post", forKey: "title") }
+    try await pad.sync()
+    let phone = try await ScriptedDevice("phone", in: world)
+    try await phone.sync()
+    let updates = try phone.mirror.read { metadata in
+      try metadata.connection.query(
+        "SELECT COUNT(*) FROM ACHANGE WHERE ZCHANGETYPE = 1 GROUP BY ZTRANSACTIONID"
+      ) { $0.int64(0) }
+    }
+    #expect(updates.reduce(0, +) >= 1100)
+    #expect(updates.allSatisfy { $0 <= 501 }, "\(updates)")
+    #expect(try phone.mirror.read { try $0.parkedLinkCount() } == 0)
+    #expect(try phone.mirror.snapshot() == pad.snapshot())
+    try await phone.quit()
+    try await pad.quit()
+  }
 }

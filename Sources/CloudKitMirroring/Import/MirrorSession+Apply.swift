@@ -27,7 +27,7 @@ extension MirrorSession {
     }
     for edge in edges { try applyEdge(edge, generation: generation, &effect) }
     // A member that was read while its owner's deletion waited has its link parked.
-    for name in effect.inserted + effect.returned { try linkWhatWaited(for: name) }
+    try linkWhatWaited(for: effect.inserted + effect.returned)
     for name in deletedNames where !context.effects.has(.forgetTombstone) {
       try noteDeletion(of: name)
     }

@@ -42,32 +42,9 @@ extension MirrorSession {
     )
   }
 
-  /// Sets the links and edges that waited for an object to be imported.
-  package func linkWhatWaited(for name: String) throws {
-    for link in try metadata.linksParked(for: name) {
-      guard let source = try metadata.record(named: link.record),
-        let reference = reference(of: source),
-        let toOne = mapping.entity(named: source.entityName)?.toOne(link.property),
-        let target = try destination(toOne, named: name)
-      else { continue }
-      try metadata.unpark(record: link.record, property: link.property)
-      // An edit made here in the meantime is kept, sent or not.
-      guard !source.unconfirmed.contains(link.property),
-        try rows.row(reference)?.values[toOne.index].isNull ?? false
-      else { continue }
-      try rows.update(reference, set: [toOne.index: .reference(target)])
-      try writePresentNames(link.record)
-      try markRestored(toOne, of: link.record, to: name)
-    }
-    for edge in try metadata.edges(touching: name) where !edge.isLinked && edge.pending != .delete {
-      try link(edge)
-      try sendRestored(edge.name)
-    }
-  }
-
   /// Marks a link for export that the server's record lacks: its object was restored here before
   /// this target was.
-  private func markRestored(_ toOne: ToOneMapping, of name: String, to target: String) throws {
+  func markRestored(_ toOne: ToOneMapping, of name: String, to target: String) throws {
     guard let source = try metadata.record(named: name),
       let entity = mapping.entity(named: source.entityName)
     else { return }
@@ -76,7 +53,7 @@ extension MirrorSession {
   }
 
   /// Marks an edge for export that was restored before both of its objects were imported.
-  private func sendRestored(_ name: String) throws {
+  func sendRestored(_ name: String) throws {
     guard var edge = try metadata.edge(named: name), edge.isLinked, edge.tag == nil,
       edge.sequence == nil, edge.pending == .nothing
     else { return }
@@ -155,7 +132,7 @@ extension MirrorSession {
     return try metadata.insert(removed)
   }
 
-  private func link(_ edge: EdgeMetadata) throws {
+  func link(_ edge: EdgeMetadata) throws {
     guard let present = try present(edge.edge),
       let relationship = mapping.manyToMany(
         entityName: present.relationship.first.entityName,

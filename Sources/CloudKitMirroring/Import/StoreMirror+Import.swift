@@ -120,9 +120,11 @@ extension StoreMirror {
         defer { if !page.isMoreComing { state.settlesOneToOnes = false } }
         return state.settlesOneToOnes
       }
+      // A process that ended may have left links of its last page to be set.
       let isNews =
-        page.token != zone.token || !page.records.isEmpty || !page.unreadable.isEmpty
+        try page.token != zone.token || !page.records.isEmpty || !page.unreadable.isEmpty
         || zone.rereading != nil || settlesOneToOnes
+        || read { try !$0.arrivedRecords(limit: 1).isEmpty }
       if isNews {
         do {
           try apply(page, zone, &total)

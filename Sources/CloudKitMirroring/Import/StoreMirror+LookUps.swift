@@ -28,6 +28,8 @@ extension StoreMirror {
     defer { total.add(effect) }
     while true {
       let isDone = try writeFolded(MirrorAuthor.importing) { session in
+        let limit = MirrorSession.waitingLinkLimit
+        guard try session.linkArrived(&position.arrived, limit: limit) else { return false }
         let generation = try session.metadata.zone(options.zone).generation
         return try applyDeletions(session, generation: generation, &position, &effect)
       }

@@ -75,14 +75,18 @@ extension StoreMirror {
   ///
   /// The sweep of records that a re-read did not return follows.
   struct FeedEnd {
+    /// The place within the links that wait for an object of the page.
+    var arrived: WaitingPlace?
     var oneToOnes: (String, String)? = ("", "")
     var records: String? = ""
     var edges: String? = ""
     var sweep = SweepPosition()
   }
 
-  /// Completes a page: at the end of the feed it settles one-to-ones, applies deletions and sweeps
-  /// the records that a re-read did not return; then it stores the token.
+  /// Completes a page: sets the rest of the links that waited for its objects, and stores the token.
+  ///
+  /// At the end of the feed it first settles one-to-ones, applies deletions and sweeps the records that a re-read did
+  /// not return.
   ///
   /// Returns false while more is left.
   private func end(
@@ -92,6 +96,9 @@ extension StoreMirror {
     _ position: inout FeedEnd,
     _ effect: inout ImportEffect
   ) throws -> Bool {
+    guard try session.linkArrived(&position.arrived, limit: MirrorSession.waitingLinkLimit) else {
+      return false
+    }
     var zone = zone
     if !page.isMoreComing {
       guard try applyDeletions(session, generation: zone.generation, &position, &effect) else {

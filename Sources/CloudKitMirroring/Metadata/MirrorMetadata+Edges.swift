@@ -44,6 +44,19 @@ extension MirrorMetadata {
     try edges("FIRSTRECORD = ? OR SECONDRECORD = ? ORDER BY ID", [.text(record), .text(record)])
   }
 
+  func edge(_ id: Int64) throws -> EdgeMetadata? { try edges("ID = ?", [.integer(id)]).first }
+
+  /// The edges whose links wait for a record to be imported.
+  func edgesWaiting(for record: String) throws -> [Int64] {
+    try connection.query(
+      """
+      SELECT ID FROM WSMIRROR_EDGE
+      WHERE (FIRSTRECORD = ?1 OR SECONDRECORD = ?1) AND LINKED = 0 AND PENDING <> 2 ORDER BY ID
+      """,
+      [.text(record)]
+    ) { $0.int64(0) }
+  }
+
   package func pendingEdges(limit: Int, deletionsOnly: Bool = false) throws -> [EdgeMetadata] {
     try edges(
       Self.waiting(deletionsOnly: deletionsOnly) + " ORDER BY GROUPING, ID LIMIT ?",

@@ -50,9 +50,30 @@ extension MirrorMetadata {
     )
   }
 
-  /// The many-to-one links that wait for a record.
-  package func linksParked(for target: String) throws -> [ParkedLink] {
-    try links("TARGET = ? AND ISONETOONE = 0", [.text(target)])
+  /// The many-to-one links that wait for a record, after a record and property.
+  package func linksParked(
+    for target: String,
+    after: (String, String) = ("", ""),
+    limit: Int = .max
+  ) throws -> [ParkedLink] {
+    try links(
+      """
+      TARGET = ? AND ISONETOONE = 0 AND (RECORD, PROPERTY) > (?, ?)
+      ORDER BY RECORD, PROPERTY LIMIT ?
+      """,
+      [.text(target), .text(after.0), .text(after.1), .integer(Int64(limit))]
+    )
+  }
+
+  // MARK: Objects with many links that wait
+
+  /// Notes an object that was imported and that more links wait for than one transaction sets.
+  func keepArrived(_ name: String) throws { try keep(name, in: "WSMIRROR_ARRIVED") }
+
+  func forgetArrived(_ name: String) throws { try forget(name, in: "WSMIRROR_ARRIVED") }
+
+  func arrivedRecords(limit: Int) throws -> [String] {
+    try names(in: "WSMIRROR_ARRIVED", after: "", limit: limit)
   }
 
   /// All links that wait.
