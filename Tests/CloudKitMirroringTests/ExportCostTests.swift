@@ -22,16 +22,21 @@ struct ExportCostTests {
     }
   }
 
-  /// The statements that a body runs in a transaction, each with the number of its rows.
+  /// The statements that a body runs in a transaction, each with the number of its rows and its text with values.
   private func statements(
     of device: ScriptedDevice,
     _ body: (MirrorSession) throws -> Void
-  ) throws -> [(sql: String, rows: Int)] {
-    var found: [(String, Int)] = []
+  ) throws -> [(sql: String, rows: Int, expanded: String)] {
+    var found: [(String, Int, String)] = []
+    var expanded: [String] = []
     try device.mirror.write(MirrorAuthor.exporting) { session in
       var isTracing = true
       session.metadata.connection.trace { event in
-        if isTracing, case .ended(let sql, _, let rows) = event { found.append((sql, rows)) }
+        guard isTracing else { return }
+        switch event {
+        case .began(_, let text): expanded.append(text() ?? "")
+        case .ended(let sql, _, let rows): found.append((sql, rows, expanded.popLast() ?? ""))
+        }
       }
       try body(session)
       isTracing = false
@@ -158,6 +163,59 @@ struct ExportCostTests {
       try export(device)
     }
     #expect(try device.mirror.read { try $0.pendingCount() } == 0)
+    try await device.quit()
+  }
+
+  /// Compares links until none is left; returns the number of steps and their statements.
+  private func compareLinks(
+    _ device: ScriptedDevice
+  ) throws -> (steps: Int, run: [(sql: String, rows: Int, expanded: String)]) {
+    var result = (steps: 0, run: [(sql: String, rows: Int, expanded: String)]())
+    var isMore = true
+    while isMore {
+      result.run += try statements(of: device) { session in
+        try session.foldHistory()
+        isMore = try session.compareEdges(limit: 5000)
+      }
+      result.steps += 1
+    }
+    return result
+  }
+
+  @Test("The links of an object with many are compared in parts, each by both of its ends")
+  func partsOfHub() async throws {
+    let world = try await World()
+    let device = try await deviceWithHub(0, in: world)
+    try export(device)
+    // The tag's record is the first one: its links are not found as those of the posts.
+    for isMade in [true, false] {
+      try device.save { context in
+        let posts = isMade ? (0..<2100).map { context.make("Post", ["title": "\($0)"]) } : []
+        try context.first("Tag", "name", "hub").setValue(NSSet(array: posts), forKey: "posts")
+      }
+      let (steps, run) = try compareLinks(device)
+      #expect(steps == 3)
+      let pending = try device.mirror.read { try $0.pendingEdges(limit: 5000).map(\.pending) }
+      #expect(pending == Array(repeating: isMade ? .save : .delete, count: 2100))
+      // They are read from their start at first, and once more at the end.
+      let comparisons = run.map(\.expanded).filter {
+        $0.contains("SECONDRELATIONSHIP = 'posts' AND ID >")
+      }
+      #expect(comparisons.count == steps + 1)
+      #expect(comparisons.count { $0.contains("ID > \(Int64.min)") } == 2)
+      try device.mirror.write(MirrorAuthor.exporting) { session in
+        for sql in Set(run.map(\.sql)) where !sql.contains("COUNT(*)") {
+          let plan = session.metadata.connection.queryPlan(of: sql)
+          for line in plan where line.contains("WSMIRROR_EDGE") {
+            #expect(!line.contains("SCAN"), "\(sql)")
+            let isOfOneEnd =
+              line.contains("WSMIRROR_EDGE_FIRST") || line.contains("WSMIRROR_EDGE_SECOND")
+            #expect(!isOfOneEnd || line.contains("rowid>?"), "\(sql)")
+          }
+        }
+      }
+      try export(device)
+    }
     try await device.quit()
   }
 

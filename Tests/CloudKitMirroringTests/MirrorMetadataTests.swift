@@ -96,6 +96,35 @@ import WatershedSQLite
     #expect(try metadata.edges(like: edge.edge) == [edge])
   }
 
+  @Test("One link of an object with many is found without the others", arguments: [true, false])
+  func linkOfHub(isFirst: Bool) throws {
+    let metadata = try metadata()
+    // A store of an earlier version has no index for it.
+    try metadata.connection.execute("DROP INDEX WSMIRROR_EDGE_ENDS")
+    let relationship = EdgeRelationship(
+      .init(entityName: "Post", relationship: "tags"),
+      .init(entityName: "Tag", relationship: "posts")
+    )
+    func edge(_ number: Int) -> Edge {
+      Edge(
+        relationship: relationship,
+        firstRecord: isFirst ? "hub" : "\(number)",
+        secondRecord: isFirst ? "\(number)" : "hub"
+      )
+    }
+    for number in 0..<10 {
+      try metadata.insert(EdgeMetadata(name: "E\(number)", edge: edge(number)))
+    }
+    try metadata.open()
+    var run: [String] = []
+    metadata.connection.trace { event in
+      if case .ended(let sql, _, _) = event { run.append(sql) }
+    }
+    #expect(try metadata.edges(like: edge(7)).map(\.name) == ["E7"])
+    let plan = run.prefix(1).flatMap { metadata.connection.queryPlan(of: $0) }
+    #expect(plan.contains { $0.hasSuffix("(FIRSTRECORD=? AND SECONDRECORD=?)") }, "\(plan)")
+  }
+
   @Test("Zones, single values, links, batches, events and recovery entries are read as written")
   func theRest() throws {
     let metadata = try metadata()

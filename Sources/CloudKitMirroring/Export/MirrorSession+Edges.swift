@@ -57,20 +57,38 @@ extension MirrorSession {
     group: Int64,
     _ budget: inout LinkBudget
   ) throws -> Bool {
-    budget.compared -= try metadata.count(of: links)
+    while !budget.isSpent {
+      let start = context.linkPosition[links]
+      if start == nil { budget.compared -= try metadata.count(of: links) }
+      var place = start ?? LinkPosition.Place()
+      let isAtEnd = try compare(links, from: &place, group: group, &budget)
+      context.linkPosition[links] = isAtEnd ? nil : place
+      if isAtEnd, start == nil { return true }
+    }
+    return false
+  }
+
+  /// Compares the links after a place; returns whether the last one was compared.
+  private func compare(
+    _ links: RecordLinks,
+    from place: inout LinkPosition.Place,
+    group: Int64,
+    _ budget: inout LinkBudget
+  ) throws -> Bool {
     let limit = budget.changed
-    let removed = try metadata.removedEdges(links, limit: limit)
+    let removed = try metadata.removedEdges(links, after: place.edge, limit: limit)
     for edge in removed {
       try forget(edge, group: try rows.lastTransactionNumber())
+      place.edge = edge.id
       budget.changed -= 1
     }
     guard removed.count < limit else { return false }
-    var last = Int64.min
+    place.edge = .max
     while budget.changed > 0 {
       let limit = budget.changed
-      let added = try metadata.addedLinks(links, after: last, limit: limit)
+      let added = try metadata.addedLinks(links, after: place.link, limit: limit)
       for reference in added {
-        last = reference.key
+        place.link = reference.key
         guard let other = try name(of: reference, group: group) else { continue }
         let edge = links.edge(to: other)
         let known = try metadata.edges(like: edge).filter { $0.edge == edge }

@@ -13,24 +13,41 @@ package struct LinkTable: Sendable {
   var entities: [(number: Int32, name: String)]
 
   /// The entity's number at the other end, in a statement on ``joined(_:)``.
-  var entityNumber: String { entities.count == 1 ? "\(entities[0].number)" : "t.Z_ENT" }
+  var entityNumber: String { isOfOneEntity ? "\(entities[0].number)" : "t.Z_ENT" }
 
   /// The links as `j`, each with the record of the object at the other end as `r`.
   ///
   /// `CROSS JOIN` and `LEFT JOIN` have SQLite read the links first, not all records
   /// (sqlite.org/optoverview.html, "Manual Control Of Query Plans Using CROSS JOIN").
   func joined(_ join: String) -> String {
-    // The objects' table is joined only if their entity is not constant, as in the queries for destinations.
-    let isConstant = entities.count == 1
-    let objects = isConstant ? "" : " CROSS JOIN \(objects) AS t ON t.Z_PK = j.\(destination)"
-    let entity =
-      isConstant
-      ? Self.quoted(entities[0].name)
-      : "CASE t.Z_ENT "
-        + entities.map { "WHEN \($0.number) THEN \(Self.quoted($0.name))" }.joined(separator: " ")
-        + " END"
-    return "\(name) AS j\(objects) \(join) WSMIRROR_RECORD AS r "
-      + "ON r.ENTITY = \(entity) AND r.PK = j.\(destination)"
+    "\(name) AS j\(joinedObjects) \(join) WSMIRROR_RECORD AS r "
+      + "ON r.ENTITY = \(entityName) AND r.PK = j.\(destination)"
+  }
+
+  /// A query for the link from an object to the one of a record; both are expressions of SQL, for the object's key
+  /// and the record's name.
+  ///
+  /// It reads one record and one link, however many the object has.
+  func link(from key: String, to record: String) -> String {
+    """
+    SELECT 1 FROM WSMIRROR_RECORD AS r
+      CROSS JOIN \(name) AS j ON j.\(source) = \(key) AND j.\(destination) = r.PK\(joinedObjects)
+      WHERE r.NAME = \(record) AND r.ENTITY = \(entityName)
+    """
+  }
+
+  /// Whether all objects at the other end are of one entity; otherwise their table says which each is of.
+  private var isOfOneEntity: Bool { entities.count == 1 }
+
+  private var joinedObjects: String {
+    isOfOneEntity ? "" : " CROSS JOIN \(objects) AS t ON t.Z_PK = j.\(destination)"
+  }
+
+  private var entityName: String {
+    if isOfOneEntity { return Self.quoted(entities[0].name) }
+    return "CASE t.Z_ENT "
+      + entities.map { "WHEN \($0.number) THEN \(Self.quoted($0.name))" }.joined(separator: " ")
+      + " END"
   }
 
   private static func quoted(_ text: String) -> String {

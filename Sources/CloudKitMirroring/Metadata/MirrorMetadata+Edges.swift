@@ -13,15 +13,18 @@ extension MirrorMetadata {
   }
 
   /// All records of one edge: other clients may have created several.
+  ///
+  /// The unary plus keeps SQLite from an index by one object's relationship, which may have 100,000 edges
+  /// (sqlite.org/optoverview.html, "Disqualifying WHERE Clause Terms Using Unary \"+\"").
   package func edges(like edge: Edge) throws -> [EdgeMetadata] {
     try edges(
       """
-      FIRSTRECORD = ? AND FIRSTRELATIONSHIP = ? AND SECONDRECORD = ? AND SECONDRELATIONSHIP = ?
+      FIRSTRECORD = ? AND SECONDRECORD = ? AND +FIRSTRELATIONSHIP = ? AND +SECONDRELATIONSHIP = ?
       ORDER BY ID
       """,
       [
-        .text(edge.firstRecord), .text(edge.relationship.first.relationship),
-        .text(edge.secondRecord), .text(edge.relationship.second.relationship),
+        .text(edge.firstRecord), .text(edge.secondRecord),
+        .text(edge.relationship.first.relationship), .text(edge.relationship.second.relationship),
       ]
     )
   }

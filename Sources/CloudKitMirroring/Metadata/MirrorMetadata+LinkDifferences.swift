@@ -3,7 +3,8 @@ import WatershedSQLite
 
 /// The differences between the links of an object in the store and its edges in the metadata.
 ///
-/// SQLite compares them: of an object with 20,000 links of which one changed, one is returned.
+/// SQLite compares them, each link with its edge: of an object with 20,000 links of which one changed, one is
+/// returned.
 extension MirrorMetadata {
   /// The number of links in the store, and of edges in the metadata.
   func count(of links: RecordLinks) throws -> Int {
@@ -24,41 +25,44 @@ extension MirrorMetadata {
     return 0
   }
 
-  /// Edges whose link the store no longer has.
-  func removedEdges(_ links: RecordLinks, limit: Int) throws -> [EdgeMetadata] {
-    let table = links.table
-    let linked = """
-      SELECT r.NAME FROM \(table.joined("CROSS JOIN")) WHERE j.\(table.source) = ?3
-      """
-    var removed: [EdgeMetadata] = []
-    for side in links.sides where removed.count < limit {
-      removed += try edges(
+  /// Edges whose link the store no longer has, after an identifier.
+  func removedEdges(
+    _ links: RecordLinks,
+    after id: Int64,
+    limit: Int
+  ) throws -> [EdgeMetadata] {
+    var removed: [Int64: EdgeMetadata] = [:]
+    for side in links.sides {
+      let link = links.table.link(from: "?3", to: "WSMIRROR_EDGE.\(side.other)RECORD")
+      let found = try edges(
         """
-        \(side.own)RECORD = ?1 AND \(side.own)RELATIONSHIP = ?2 AND LINKED = 1
-          AND NOT (\(Self.isOfRelationship(4)) AND \(side.other)RECORD IN (\(linked)))
-        ORDER BY ID LIMIT ?8
+        \(side.own)RECORD = ?1 AND \(side.own)RELATIONSHIP = ?2 AND ID > ?8 AND LINKED = 1
+          AND NOT (\(Self.isOfRelationship(4)) AND EXISTS (\(link)))
+        ORDER BY ID LIMIT ?9
         """,
         [.text(links.record), .text(links.relationship.name), .integer(links.key)]
-          + Self.names(links.relationship.edge) + [.integer(Int64(limit - removed.count))]
+          + Self.names(links.relationship.edge) + [.integer(id), .integer(Int64(limit))]
       )
+      for edge in found { removed[edge.id] = edge }
     }
-    return removed
+    return Array(removed.values.sorted { $0.id < $1.id }.prefix(limit))
   }
 
   /// Objects at the other end of a link that has no edge, or one that is to be deleted, after a key.
   func addedLinks(_ links: RecordLinks, after key: Int64, limit: Int) throws -> [RowReference] {
     let table = links.table
-    let known = links.sides.map { side in
+    let isUnknown = links.sides.map { side in
       """
-      SELECT \(side.other)RECORD FROM WSMIRROR_EDGE
-        WHERE \(side.own)RECORD = ?3 AND \(Self.isOfRelationship(4)) AND LINKED = 1 AND PENDING <> 2
+      NOT EXISTS (SELECT 1 FROM WSMIRROR_EDGE
+        WHERE \(side.own)RECORD = ?3 AND \(side.other)RECORD = r.NAME
+          AND \(Self.isOfRelationship(4)) AND LINKED = 1 AND PENDING <> 2)
       """
     }
     return try connection.query(
       """
       SELECT j.\(table.destination), \(table.entityNumber) FROM \(table.joined("LEFT JOIN"))
       WHERE j.\(table.source) = ?1 AND j.\(table.destination) > ?2
-        AND (r.NAME IS NULL OR r.NAME NOT IN (\(known.joined(separator: " UNION ALL "))))
+        AND (r.NAME IS NULL OR (\(isUnknown.joined(separator: " AND "))))
       ORDER BY j.\(table.destination) LIMIT ?8
       """,
       [.integer(links.key), .integer(key), .text(links.record)]
@@ -68,10 +72,12 @@ extension MirrorMetadata {
 
   /// The condition for edges with the present names of a relationship, in four parameters: a migration by a
   /// mapping model keeps the former names.
+  ///
+  /// The edges are found by their records, as in ``edges(like:)``.
   private static func isOfRelationship(_ first: Int) -> String {
     """
-    FIRSTENTITY = ?\(first) AND FIRSTRELATIONSHIP = ?\(first + 1)
-      AND SECONDENTITY = ?\(first + 2) AND SECONDRELATIONSHIP = ?\(first + 3)
+    FIRSTENTITY = ?\(first) AND +FIRSTRELATIONSHIP = ?\(first + 1)
+      AND SECONDENTITY = ?\(first + 2) AND +SECONDRELATIONSHIP = ?\(first + 3)
     """
   }
 

@@ -70,6 +70,10 @@ package struct MirrorMetadata {
     CREATE INDEX IF NOT EXISTS WSMIRROR_EDGE_SECOND
       ON WSMIRROR_EDGE (SECONDRECORD, SECONDRELATIONSHIP)
     """,
+    // One link of an object with many: the other indexes find all of them.
+    """
+    CREATE INDEX IF NOT EXISTS WSMIRROR_EDGE_ENDS ON WSMIRROR_EDGE (FIRSTRECORD, SECONDRECORD)
+    """,
     """
     CREATE INDEX IF NOT EXISTS WSMIRROR_EDGE_PENDING ON WSMIRROR_EDGE (GROUPING, ID)
       WHERE PENDING <> 0 AND PARKED IS NULL
@@ -148,7 +152,7 @@ package struct MirrorMetadata {
     """,
   ]
 
-  /// Creates the tables that are missing.
+  /// Creates the tables and indexes that are missing.
   package func open() throws {
     for sql in Self.tables { try connection.execute(sql) }
     if try meta(.version) == nil { try setMeta(.version, .integer(Self.version)) }

@@ -17,6 +17,8 @@ package struct MirrorContext: Sendable {
   package let store: UUID?
   /// The deletions that wait for the moves of members.
   let heldOwners = HeldOwners()
+  /// Where the comparison of an object with many links continues.
+  let linkPosition = LinkPosition()
 
   package init(
     store: UUID? = nil,
