@@ -291,4 +291,35 @@ struct MetadataCopyTests {
     let integrity = try bench.connect().scalar("PRAGMA integrity_check")
     #expect(integrity == .text("ok"))
   }
+
+  @Test("Each row of the mirroring's tables finds its object's new key without visiting the others")
+  func costOfKeys() throws {
+    let connection = try SQLiteConnection(path: ":memory:")
+    try connection.execute(MetadataCopy.keyTable)
+    try connection.execute(
+      """
+      CREATE TABLE WSTABLE (ID INTEGER PRIMARY KEY, ENTITY TEXT NOT NULL, PK INTEGER);
+      CREATE UNIQUE INDEX WSOBJECT ON WSTABLE (ENTITY, PK);
+      """
+    )
+    let count: Int64 = 10
+    for key in 1...count {
+      try connection.run(
+        "INSERT INTO temp.WSKEYS VALUES (1, 'Note', ?1, 2, 'Page', ?2, 0)",
+        [.integer(key), .integer(count + 1 - key)]
+      )
+      try connection.run("INSERT INTO WSTABLE (ENTITY, PK) VALUES ('Note', ?)", [.integer(key)])
+    }
+    // The migration left its object out.
+    try connection.run("INSERT INTO WSTABLE (ENTITY, PK) VALUES ('Note', ?)", [.integer(count + 1)])
+    let moves = MetadataCopy.moves(of: "WSTABLE")
+    let plan = connection.queryPlan(of: try #require(moves.first))
+    #expect(plan.contains { $0.contains("SEARCH k") && $0.hasSuffix("(FNAME=? AND FPK=?)") })
+    for sql in moves { try connection.execute(sql) }
+    let rows = try connection.query("SELECT ENTITY, PK FROM WSTABLE ORDER BY ID") { row in
+      (row.text(0), row.optionalInt64(1))
+    }
+    #expect(rows.map(\.0) == Array(repeating: "Page", count: Int(count)) + ["Note"])
+    #expect(rows.map(\.1) == (1...count).reversed() + [nil])
+  }
 }

@@ -70,11 +70,16 @@ struct MetadataCopy {
     while try select.step() { try insert.run((0..<count).map { select.value($0) }) }
   }
 
+  /// The keys of rows before and after the migration, found by the number of the former entity in the history, and
+  /// by its name in the metadata.
+  static let keyTable = """
+    CREATE TEMP TABLE WSKEYS (FENT INTEGER, FNAME TEXT, FPK INTEGER, ENT INTEGER, NAME TEXT, \
+    PK INTEGER, DELETED INTEGER NOT NULL, PRIMARY KEY (FENT, FPK), UNIQUE (FNAME, FPK), \
+    UNIQUE (ENT, PK))
+    """
+
   private func noteKeys(_ new: SQLiteConnection) throws {
-    try new.execute(
-      "CREATE TEMP TABLE WSKEYS (FENT INTEGER, FNAME TEXT, FPK INTEGER, ENT INTEGER, NAME TEXT, "
-        + "PK INTEGER, DELETED INTEGER NOT NULL, PRIMARY KEY (FENT, FPK), UNIQUE (ENT, PK))"
-    )
+    try new.execute(Self.keyTable)
     for key in orderedKeys {
       guard let former = source.entity(named: key.formerEntity),
         let current = destination.entity(named: key.entity)
@@ -234,20 +239,23 @@ struct MetadataCopy {
       """
     ) { $0.text(0) }
     for table in tables {
-      try new.execute(
-        """
-        UPDATE \(table) SET PK = NULL WHERE NOT EXISTS (SELECT 1 FROM temp.WSKEYS AS k \
-        WHERE k.FNAME = ENTITY AND k.FPK = \(table).PK)
-        """
-      )
-      // The keys are changed in two steps: a unique index must not contain a new key and an equal old one.
-      try new.execute(
-        """
-        UPDATE \(table) SET PK = -k.PK - 1, ENTITY = k.NAME FROM temp.WSKEYS AS k \
-        WHERE k.FNAME = ENTITY AND k.FPK = \(table).PK
-        """
-      )
-      try new.execute("UPDATE \(table) SET PK = -PK - 1 WHERE PK < 0")
+      for sql in Self.moves(of: table) { try new.execute(sql) }
     }
+  }
+
+  /// The statements that give the rows of a mirroring's table the new keys of their objects.
+  static func moves(of table: String) -> [String] {
+    [
+      """
+      UPDATE \(table) SET PK = NULL WHERE NOT EXISTS (SELECT 1 FROM temp.WSKEYS AS k \
+      WHERE k.FNAME = ENTITY AND k.FPK = \(table).PK)
+      """,
+      // The keys are changed in two steps: a unique index must not contain a new key and an equal old one.
+      """
+      UPDATE \(table) SET PK = -k.PK - 1, ENTITY = k.NAME FROM temp.WSKEYS AS k \
+      WHERE k.FNAME = ENTITY AND k.FPK = \(table).PK
+      """,
+      "UPDATE \(table) SET PK = -PK - 1 WHERE PK < 0",
+    ]
   }
 }
