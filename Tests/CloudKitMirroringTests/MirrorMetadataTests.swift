@@ -146,7 +146,13 @@ import WatershedSQLite
     let link = ParkedLink(record: "a", property: "p", target: "b", isOneToOne: false)
     try metadata.park(link)
     #expect(try metadata.linksParked(for: "b") == [link])
+    // Another record's link waits for its object still, and its one-to-one does not.
+    let partner = ParkedLink(record: "c", property: "p", target: "b", isOneToOne: true)
+    try metadata.park(partner)
     try metadata.unpark(record: "b")
+    #expect(try metadata.links(of: "a") == [link])
+    #expect(try metadata.links(of: "c").isEmpty)
+    try metadata.unpark(record: "a")
     #expect(try metadata.parkedLinkCount() == 0)
     let identifier = UUID(uuid: (0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1))
     var event = EventMetadata(identifier: identifier, type: 2, started: 5)

@@ -73,6 +73,57 @@ struct TakenAlongTests {
     }
   }
 
+  /// Folders that own items, to which notes refer.
+  private static func chain(_ rule: NSDeleteRule) -> NSManagedObjectModel {
+    func entity(_ name: String) -> NSEntityDescription {
+      BlogModel.entity(name, [BlogModel.attribute("title", .stringAttributeType)])
+    }
+    let (folder, item, note) = (entity("Folder"), entity("Item"), entity("Note"))
+    BlogModel.relate(
+      (folder, "items", true, .cascadeDeleteRule),
+      (item, "folder", false, .nullifyDeleteRule)
+    )
+    BlogModel.relate((item, "notes", true, rule), (note, "item", false, .nullifyDeleteRule))
+    let model = NSManagedObjectModel()
+    model.entities = [folder, item, note]
+    return model
+  }
+
+  @Test(
+    "A link to an object that an owner's deletion took along is set again with the object",
+    arguments: [NSDeleteRule.nullifyDeleteRule, .noActionDeleteRule]
+  )
+  func linkToTakenAlong(rule: NSDeleteRule) async throws {
+    try await World.with("phone", "pad", model: Self.chain(rule)) { world, devices in
+      let (phone, pad) = (devices[0], devices[1])
+      try phone.save { _ = $0.make("Folder", ["title": "folder"]) }
+      try await world.settle(phone, pad)
+      phone.faults.isOnline = false
+      try phone.save { $0.delete(try $0.first("Folder", "title", "folder")) }
+      try pad.save { context in
+        let item = context.make("Item", ["title": "item"])
+        item.setValue(try context.first("Folder", "title", "folder"), forKey: "folder")
+        context.make("Note", ["title": "note"]).setValue(item, forKey: "item")
+      }
+      try await pad.sync()
+      phone.faults.isOnline = true
+      try await world.settle(phone, pad)
+      let entry = try #require(
+        try pad.container.recoveryEntries().first { $0.entityName == "Item" }
+      )
+      try pad.container.restore(entry)
+      try await world.settle(pad, phone)
+      for device in [phone, pad] {
+        let title = try device.save { context in
+          let item = try context.first("Note", "title", "note").value(forKey: "item")
+          return (item as? NSManagedObject)?.value(forKey: "title") as? String
+        }
+        #expect(title == "item", "\(device.name)")
+      }
+      #expect(try phone.snapshot() == pad.snapshot())
+    }
+  }
+
   @Test("The deletion of an owner follows those of its members where they need several batches")
   func largeDeletion() async throws {
     let world = try await World()

@@ -160,7 +160,6 @@ extension MirrorSession {
     let group = try rows.lastTransactionNumber()
     var nullified: [ParkedLink] = []
     if let reference = reference(of: record) {
-      nullified = try agreedLinks(to: record, at: reference)
       if record.hasUnconfirmedEdits {
         context.journal.note(
           .merge,
@@ -171,6 +170,7 @@ extension MirrorSession {
       }
       let gone = try rows.delete(reference) { row in
         let isTakenAlong = row.reference != reference
+        nullified += try agreedLinks(to: row.reference)
         if isTakenAlong, context.effects.has(.skipTakenAlong) { return }
         try keepBeforeDeletion(
           row,
@@ -193,8 +193,8 @@ extension MirrorSession {
     }
     try metadata.unpark(record: record.name)
     try metadata.remove(record)
-    // The server still has them unless the deleting device sent their removal: they are set again if
-    // the record is, as on devices that read the member after the deletion.
+    // The server still has them unless the deleting device sent their removal: they are set again if the record
+    // is that they lead to, as on devices that read the member after the deletion.
     for link in nullified where try metadata.record(named: link.record)?.key != nil {
       try metadata.park(link)
     }
@@ -206,13 +206,14 @@ extension MirrorSession {
   }
 
   /// The links of members that the deletion of an object sets to nil, and that both sides agree on.
-  private func agreedLinks(
-    to record: RecordMetadata,
-    at reference: RowReference
-  ) throws -> [ParkedLink] {
-    guard let layout = mapping.entity(named: record.entityName)?.layout else { return [] }
+  ///
+  /// An import deletes an object also against its rules to deny that; all rules but the cascade leave its members.
+  private func agreedLinks(to reference: RowReference) throws -> [ParkedLink] {
+    guard let record = try recordMetadata(of: reference),
+      let layout = mapping.entity(named: record.entityName)?.layout
+    else { return [] }
     var links: [ParkedLink] = []
-    for slot in layout.toManys where slot.deleteRule == .nullifyDeleteRule && !slot.inverseIsToMany
+    for slot in layout.toManys where slot.deleteRule != .cascadeDeleteRule && !slot.inverseIsToMany
     {
       guard let inverse = slot.inverse else { continue }
       for member in try rows.destinations(of: slot.description, from: reference) {

@@ -42,11 +42,13 @@ extension MirrorMetadata {
     )
   }
 
-  /// Forgets the parked links from and to a deleted record.
+  /// Forgets the parked links of a deleted record, and the one-to-ones to it.
+  ///
+  /// A many-to-one of another record waits still: the server has it, and it is set if the object is restored.
   package func unpark(record: String) throws {
     try connection.run(
-      "DELETE FROM WSMIRROR_PENDINGLINK WHERE RECORD = ? OR TARGET = ?",
-      [.text(record), .text(record)]
+      "DELETE FROM WSMIRROR_PENDINGLINK WHERE RECORD = ?1 OR (TARGET = ?1 AND ISONETOONE = 1)",
+      [.text(record)]
     )
   }
 
