@@ -153,6 +153,58 @@ struct TombstoneTests: SyncedPostTests {
     }
   }
 
+  @Test(
+    "An object whose links alone were changed here is listed when another device deletes it",
+    arguments: [true, false],
+    [true, false]
+  )
+  func unsentLink(isMade: Bool, isCompared: Bool) async throws {
+    try await with { phone, names in
+      try phone.save { context in
+        let post = try context.first("Post", "title", "a")
+        let other = context.make("Tag", ["name": "other"])
+        if isMade {
+          post.mutableSetValue(forKey: "tags").add(other)
+        } else {
+          post.setValue(NSSet(), forKey: "tags")
+        }
+      }
+      let kept = try phone.mirror.write(MirrorAuthor.importing) { session in
+        try session.foldHistory()
+        if isCompared { _ = try session.compareEdges(limit: 10) }
+        try session.noteDeletion(of: names.post)
+        var effect = ImportEffect()
+        _ = try session.applyGoneRecords(after: "", limit: 10, generation: 0, &effect)
+        #expect(effect.deleted == [names.post])
+        return try session.metadata.recoveredEdits().filter { $0.entityName == "Post" }
+      }
+      #expect(kept.map(\.record) == [names.post])
+      var tags = 0
+      if case .string(let list)? = kept.first?.fields["tags"] {
+        tags = list.split(separator: "\n").count
+      }
+      #expect(tags == (isMade ? 2 : 0))
+    }
+  }
+
+  @Test("An object with all its links sent is not listed when another device deletes it")
+  func sentLinks() async throws {
+    try await with { phone, names in
+      let kept = try phone.mirror.write(MirrorAuthor.importing) { session in
+        // The scan after an update has all links compared.
+        try session.requestScan()
+        while try session.scan(limit: 100) {}
+        try session.noteDeletion(of: names.attachment)
+        try session.noteDeletion(of: names.post)
+        var effect = ImportEffect()
+        _ = try session.applyGoneRecords(after: "", limit: 10, generation: 0, &effect)
+        #expect(Set(effect.deleted).contains(names.post))
+        return try session.metadata.recoveredEdits()
+      }
+      #expect(kept.isEmpty)
+    }
+  }
+
   @Test("A tombstone of a link in a new zone is not taken for one of the lost zone")
   func newZone() async throws {
     try await with { phone, names in

@@ -99,6 +99,26 @@ extension MirrorSession {
     return false
   }
 
+  /// Whether many-to-many links of an object were made or removed here and are not sent yet, compared or not.
+  ///
+  /// A link that went with the object at its other end is none of this object's edits.
+  func hasUnsentLinks(_ record: RecordMetadata, _ reference: RowReference) throws -> Bool {
+    let isUnsent = try metadata.unsentEdges(touching: record.name).contains { edge in
+      let ends = [edge.edge.firstRecord, edge.edge.secondRecord]
+      return try ends.allSatisfy { try metadata.record(named: $0)?.key != nil }
+    }
+    if isUnsent { return true }
+    guard let entity = mapping.entity(named: record.entityName) else { return false }
+    return try record.edges.contains { name in
+      guard let relationship = entity.manyToMany(name),
+        let table = rows.links(of: relationship.description, from: reference)
+      else { return false }
+      let links = RecordLinks(table, of: reference.key, record.name, relationship)
+      return try !metadata.addedLinks(links, after: .min, limit: 1).isEmpty
+        || !metadata.removedEdges(links, after: .min, limit: 1).isEmpty
+    }
+  }
+
   /// Notes that a link exists; returns false if that is known.
   private func note(_ edge: Edge, known: [EdgeMetadata], group: Int64) throws -> Bool {
     if known.contains(where: { $0.isLinked && $0.pending != .delete }) { return false }

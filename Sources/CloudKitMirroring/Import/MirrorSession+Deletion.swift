@@ -257,14 +257,18 @@ extension MirrorSession {
     }
   }
 
-  /// Keeps an object that is about to be deleted, if it has edits that no server has or `isWhole`
+  private func isEdited(_ record: RecordMetadata, at reference: RowReference) throws -> Bool {
+    try record.hasUnconfirmedEdits || hasUnsentLinks(record, reference)
+  }
+
+  /// Keeps an object that is about to be deleted, if it has edits or links that no server has, or `isWhole`
   /// is set.
   private func keepBeforeDeletion(_ row: Row, _ reason: RecoveryReason, isWhole: Bool) throws {
     guard let entityName = rows.entityName(of: row.reference),
       let entity = mapping.entity(named: entityName)
     else { return }
     let record = try recordMetadata(of: row.reference)
-    guard isWhole || record?.hasUnconfirmedEdits ?? true else { return }
+    guard try isWhole || record.map({ try isEdited($0, at: row.reference) }) ?? true else { return }
     if context.effects.has(.skipRecovery) { return }
     let name = record?.name ?? context.effects.uuid().uuidString
     try recovery.keepDeleted(row, of: name, entity, reason)

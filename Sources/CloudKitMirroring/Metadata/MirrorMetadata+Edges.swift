@@ -60,6 +60,14 @@ extension MirrorMetadata {
     ) { $0.int64(0) }
   }
 
+  /// The edges of a record with a link that was made or removed here and not sent yet, refused or not.
+  func unsentEdges(touching record: String) throws -> [EdgeMetadata] {
+    try edges(
+      "(FIRSTRECORD = ?1 OR SECONDRECORD = ?1) AND (PENDING <> 0 OR SENTKIND <> 0) ORDER BY ID",
+      [.text(record)]
+    )
+  }
+
   package func pendingEdges(limit: Int, deletionsOnly: Bool = false) throws -> [EdgeMetadata] {
     try edges(
       Self.waiting(deletionsOnly: deletionsOnly) + " ORDER BY GROUPING, ID LIMIT ?",
