@@ -2,6 +2,7 @@ import CloudKitMirroring
 import CloudKitServer
 import CloudKitTesting
 import Foundation
+import OpenCloudKit
 import OpenCoreData
 import Testing
 import WatershedSQLite
@@ -215,5 +216,63 @@ struct MigrationTests {
     try await fresh.sync()
     #expect(try fresh.snapshot() == phone.snapshot())
     for device in [phone, pad, fresh] { try await device.quit() }
+  }
+
+  @Test(
+    "An entry for recovery survives the renaming of its relationship, and keeps what has no property"
+  )
+  func recoveryAfterRenaming() async throws {
+    func model(_ name: String) -> NSManagedObjectModel {
+      let post = Blog.entity("Post", [Self.text("title")])
+      let tag = Blog.entity("Tag", [Self.text("title")])
+      Blog.relate(
+        (post, name, true, .nullifyDeleteRule),
+        (tag, "posts", true, .nullifyDeleteRule)
+      )
+      if name != "tags" { post.relationshipsByName[name]?.renamingIdentifier = "tags" }
+      return Self.model(post, tag)
+    }
+    let world = try await World(model: model("tags"))
+    let old = try await world.device("phone")
+    try old.save { context in
+      _ = context.make("Post", ["title": "post"])
+      _ = context.make("Tag", ["title": "tag"])
+    }
+    try await old.sync()
+    let names = try old.snapshot().mapValues { $0["CD_title"] }
+    let post = try #require(names.first { $0.value == "string(\"post\")" }?.key)
+    let tag = try #require(names.first { $0.value == "string(\"tag\")" }?.key)
+    try #require(old.container.storeMirrors.first).write(MirrorAuthor.setup) { session in
+      let unknown = FieldBag(["CD_former": .string("kept")])
+      for fields in [FieldBag(["tags": .string(tag)]).adding(unknown), unknown] {
+        try session.metadata.keep(
+          RecoveredEdit(record: post, entityName: "Post", reason: "test", noted: 0, fields: fields)
+        )
+      }
+    }
+    try await old.quit()
+    let phone = try await world.device("phone", model: model("labels"))
+    let entries = try phone.container.recoveryEntries()
+    #expect(entries.map(\.propertyNames) == [["labels"], []])
+    let linked = try #require(entries.first)
+    #expect((linked.value(forKey: "labels") as? Set<CKRecord.ID>)?.map(\.recordName) == [tag])
+    try phone.container.restore(linked)
+    let error = #expect(throws: NSError.self) {
+      try phone.container.restore(try #require(entries.last))
+    }
+    #expect(error?.code == 134_490)
+    let labels = try phone.save { context in
+      (try context.first("Post", "title", "post").value(forKey: "labels") as? NSSet)?.count
+    }
+    #expect(labels == 1)
+    let left = try #require(phone.container.storeMirrors.first).read { try $0.recoveredEdits() }
+    #expect(left.map(\.fields.values) == Array(repeating: ["CD_former": .string("kept")], count: 2))
+    try await phone.quit()
+  }
+}
+
+extension FieldBag {
+  fileprivate func adding(_ other: FieldBag) -> FieldBag {
+    FieldBag(values.merging(other.values) { _, new in new })
   }
 }

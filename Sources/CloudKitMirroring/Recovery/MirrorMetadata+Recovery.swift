@@ -33,6 +33,13 @@ extension MirrorMetadata {
     ).first
   }
 
+  func update(_ edit: RecoveredEdit) throws {
+    try connection.run(
+      "UPDATE WSMIRROR_RECOVERY SET FIELDS = ? WHERE ID = ?",
+      [.blob(edit.fields.encoded), .integer(edit.id)]
+    )
+  }
+
   package func discardRecoveredEdit(_ id: Int64) throws {
     try connection.run("DELETE FROM WSMIRROR_RECOVERY WHERE ID = ?", [.integer(id)])
   }

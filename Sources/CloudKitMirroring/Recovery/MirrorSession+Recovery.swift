@@ -7,6 +7,8 @@ extension MirrorSession {
   /// Writes an entry's values into the object of its record, or creates that object again, and
   /// removes the entry from the list; returns the object.
   ///
+  /// Values that the model has no property for stay in the list, for a version of the app that has one.
+  ///
   /// The history records the change under an author that is exported, so other devices receive it.
   /// The record keeps its name: two devices that restore one object create one record, and links to
   /// it become valid again.
@@ -33,18 +35,35 @@ extension MirrorSession {
     if let known, let living = self.reference(of: known), let row = try rows.row(living) {
       // The object's entity may have changed since.
       let present = mapping.entity(named: known.entityName) ?? entity
+      try keepUnread(edit, present)
       let fields = present.reading(edit.fields).fields
       try write(fields, into: row, of: known.name, present)
       reference = living
       try restoreLinks(fields, of: known.name, at: reference, present)
     } else {
+      try keepUnread(edit, entity)
       let fields = entity.reading(edit.fields).fields
       let name = restoredName(of: edit)
       reference = try make(name, fields, known, entity)
       try restoreLinks(fields, of: name, at: reference, entity)
     }
-    try metadata.discardRecoveredEdit(id)
     return reference
+  }
+
+  /// Removes an entry that is being restored from the list, but for the values that the model has no property for.
+  private func keepUnread(_ edit: RecoveredEdit, _ entity: EntityMapping) throws {
+    let unread = entity.unreadFields(of: edit.fields)
+    guard !unread.values.isEmpty else { return try metadata.discardRecoveredEdit(edit.id) }
+    guard unread != edit.fields else {
+      throw MirroringErrorCode.recoveryEntryUnusable.error(
+        "The entity \(entity.entityName) has no property for what the entry has: "
+          + "\(unread.values.keys.sorted().joined(separator: ", ")). The entry stays in the list; restore "
+          + "it with a version of the app whose model has the property."
+      )
+    }
+    var rest = edit
+    rest.fields = unread
+    try metadata.update(rest)
   }
 
   /// The name of an entry's record; entries of objects that never had one were once stored under
@@ -140,12 +159,12 @@ extension MirrorSession {
     _ entity: EntityMapping
   ) throws {
     for relationship in entity.manyToManys {
-      guard case .string(let names)? = fields[relationship.name] else { continue }
-      for target in names.split(separator: "\n") {
-        if let other = try self.reference(named: String(target)) {
+      guard let targets = entity.linkedNames(relationship, in: fields) else { continue }
+      for target in targets {
+        if let other = try self.reference(named: target) {
           try rows.addLink(relationship.description, reference, other)
         } else {
-          try keepForLater(relationship, from: name, to: String(target))
+          try keepForLater(relationship, from: name, to: target)
         }
       }
       guard var record = try metadata.record(named: name) else { continue }

@@ -33,11 +33,11 @@ extension NSPersistentCloudKitContainer {
   /// If the object exists, the entry's values replace its own, as an edit that is exported, and the
   /// replaced values become an entry; if not, it is created again under its record's name. A link
   /// to an object that does not exist waits for that object: a folder and its notes can be restored
-  /// in any order. Contexts are notified of the change as of an import's.
+  /// in any order. Values that the model has no property for stay in the list. Contexts are notified of the change as of an import's.
   ///
   /// - Returns: The identifier of the object.
   /// - Throws: `NSCocoaErrorDomain` 134490 if the entry is no longer in the list, or the model has
-  ///   no such entity; an error of the store that cannot be written. The entry is then kept.
+  ///   no such entity or none of the properties; an error of the store that cannot be written. The entry is then kept.
   @discardableResult
   public func restore(_ entry: RecoveryEntry) throws -> NSManagedObjectID {
     let mirror = try mirror(keeping: entry)

@@ -22,7 +22,8 @@ extension NSPersistentCloudKitContainer {
     public let reason: String
     /// When the entry was created.
     public let date: Date
-    /// The names of the properties with values in the entry, sorted.
+    /// The names of the properties with values in the entry, sorted; values under names that the model has no
+    /// property for are not among them.
     public let propertyNames: [String]
     private let fields: FieldBag
     private let entity: EntityMapping?
@@ -46,10 +47,11 @@ extension NSPersistentCloudKitContainer {
       let fields = entity?.reading(edit.fields).fields ?? edit.fields
       self.entity = entity
       self.fields = fields
-      let names =
-        (entity?.fieldProperties ?? []).filter { fields.content(of: $0) != nil }
-        + (entity?.manyToManys.map(\.name) ?? []).filter { fields[$0] != nil }
-      propertyNames = names.sorted()
+      let properties = entity?.fieldProperties.filter { fields.content(of: $0) != nil }
+      let relationships = entity?.manyToManys.filter {
+        entity?.linkedNames($0, in: fields) != nil
+      }
+      propertyNames = ((properties ?? []) + (relationships ?? []).map(\.name)).sorted()
     }
 
     /// The value of a property: an attribute's as in key-value coding, the record identifier of a
@@ -69,14 +71,9 @@ extension NSPersistentCloudKitContainer {
         guard case .string(let name)? = fields[toOne.field], !name.isEmpty else { return nil }
         return CKRecord.ID(recordName: name, zoneID: recordID.zoneID)
       }
-      guard entity.manyToMany(key) != nil, case .string(let names)? = fields[key] else {
-        return nil
+      return entity.manyToMany(key).flatMap { entity.linkedNames($0, in: fields) }.map { names in
+        Set(names.map { CKRecord.ID(recordName: $0, zoneID: recordID.zoneID) })
       }
-      return Set(
-        names.split(separator: "\n").map {
-          CKRecord.ID(recordName: String($0), zoneID: recordID.zoneID)
-        }
-      )
     }
   }
 }
