@@ -154,6 +154,37 @@ struct TombstoneTests: SyncedPostTests {
   }
 
   @Test(
+    "A link that was made again during its removal outlives the tombstone in a later reading",
+    arguments: [true, false]
+  )
+  func readAgain(hasReply: Bool) async throws {
+    try await with { phone, names in
+      try phone.mirror.write(MirrorAuthor.importing) { session in
+        var edge = try #require(try session.metadata.edge(named: names.edge))
+        #expect(edge.stamps.created != nil)
+        edge.pending = .delete
+        try session.metadata.update(edge)
+        let batch = try #require(try session.assembleBatch(limits: .init()))
+        edge = try #require(try session.metadata.edge(named: names.edge))
+        edge.pending = .save
+        try session.metadata.update(edge)
+        if hasReply {
+          _ = try session.settle(batch, [.deleted], fetched: [:])
+        } else {
+          try session.abandonInDoubt(batch)
+        }
+        // The feed was read to its end; a new version of the app reads it from the start.
+        try session.metadata.forgetRemovedEdges()
+        try session.adoptModel()
+        try session.noteDeletion(of: names.edge)
+        _ = try session.applyGoneEdges(after: "", limit: 10)
+        #expect(try session.metadata.edge(named: names.edge)?.pending == .save)
+      }
+      #expect(try tagCount(phone) == 1)
+    }
+  }
+
+  @Test(
     "An object whose links alone were changed here is listed when another device deletes it",
     arguments: [true, false],
     [true, false]

@@ -95,6 +95,7 @@ extension MirrorSession {
     else { return }
     try metadata.keepRemovedEdge(name)
     edge.tag = nil
+    edge.stamps = RecordStamps()
     try metadata.update(edge)
   }
 

@@ -320,8 +320,10 @@ extension MirrorSession {
       }
       try metadata.keepRemovedEdge(edge.name)
       if edge.pending == .save {
-        // The link was created again while its deletion was being sent.
+        // The link was created again while its deletion was being sent. Without the times of the deleted record it
+        // is not taken for one that a lost zone had.
         edge.tag = nil
+        edge.stamps = RecordStamps()
         edge.sequence = nil
         edge.sentKind = .nothing
         try metadata.update(edge)
