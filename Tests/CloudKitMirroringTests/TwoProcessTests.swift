@@ -129,4 +129,62 @@ struct TwoProcessTests {
     #expect(sent.last == sent[0] + 1)
     try await phone.quit()
   }
+
+  @Test("The end of look-ups applies no deletion of a feed that another process has read in part")
+  func lookUpsDuringFeed() async throws {
+    let world = try await World()
+    let phone = try await world.device("phone")
+    try phone.save { context in
+      let post = context.make("Post", ["title": "former"])
+      context.make("Attachment", ["name": "a"]).setValue(post, forKey: "post")
+      _ = context.make("Post", ["title": "new"])
+    }
+    try await phone.sync()
+    let app = try await ScriptedDevice("pad", in: world)
+    try await app.sync()
+    let other = try await ScriptedDevice("pad", in: world, pageLimit: 1)
+    try await other.sync()
+    let name = try #require(try app.mirror.read { try $0.record(entity: "Post", key: 1)?.name })
+    let (asked, didAsk) = AsyncStream<Void>.makeStream()
+    let (released, release) = AsyncStream<Void>.makeStream()
+    app.cloud.onLookup { _ in
+      didAsk.yield()
+      for await _ in released { break }
+      return nil
+    }
+    try app.mirror.write(MirrorAuthor.importing) { session in
+      try session.metadata.keepUnreadable(name, reason: "A file was missing.")
+    }
+    async let synced: Void = app.mirror.syncNow()
+    for await _ in asked { break }
+    // The member moves, and its record follows the deletion of the former owner in the feed.
+    try phone.save { context in
+      let attachment = try context.first("Attachment", "name", "a")
+      attachment.setValue(try context.first("Post", "title", "new"), forKey: "post")
+      context.processPendingChanges()
+      context.delete(try context.first("Post", "title", "former"))
+    }
+    try await phone.sync()
+    try phone.save { try $0.first("Attachment", "name", "a").setValue("b", forKey: "name") }
+    try await phone.sync()
+    other.cloud.onZonePage { [cloud = other.cloud] page in
+      guard !page.deletedNames.isEmpty else { return }
+      cloud.onZonePage(nil)
+      cloud.onZoneChanges { _ in throw CloudFailure.busy(reason: "Not now.", retryAfter: nil) }
+    }
+    await #expect(throws: (any Error).self) { try await other.sync() }
+    #expect(try other.mirror.read { try $0.goneRecords(limit: 10) }.count == 1)
+    app.cloud.onLookup(nil)
+    release.yield()
+    // The deletion waits for the end of the feed, which this process may read as well.
+    _ = try? await synced
+    other.cloud.onZoneChanges(nil)
+    try await other.sync()
+    let snapshot = try phone.snapshot()
+    #expect(snapshot.count == 2)
+    #expect(try other.mirror.snapshot() == snapshot)
+    try await app.quit()
+    try await other.quit()
+    try await phone.quit()
+  }
 }

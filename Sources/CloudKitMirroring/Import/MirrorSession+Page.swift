@@ -33,6 +33,13 @@ extension MirrorSession {
     }
   }
 
+  /// Whether pages of the zone's feed are left, which another process reads: until its end is read, an object that
+  /// would go with a deleted one may get another owner.
+  func hasOpenFeed() throws -> Bool {
+    guard let token = try metadata.blob(.openFeed) else { return false }
+    return try metadata.zone(context.zone).token == token
+  }
+
   /// The page is applied: another process may apply the next one.
   func endPage() throws { try metadata.setMeta(.importingTime, nil) }
 

@@ -22,6 +22,8 @@ extension StoreMirror {
 
   /// Settles what waits for the end of a feed: one-to-ones of the records that were looked up, and
   /// deletions that waited for them.
+  ///
+  /// While another process that mirrors the file reads a feed, they wait for its end.
   private func endLookUps(_ total: inout ImportTotal) throws {
     var position = FeedEnd()
     var effect = ImportEffect()
@@ -30,6 +32,11 @@ extension StoreMirror {
       let isDone = try writeFolded(MirrorAuthor.importing) { session in
         let limit = MirrorSession.waitingLinkLimit
         guard try session.linkArrived(&position.arrived, limit: limit) else { return false }
+        if try session.hasOpenFeed()
+          || session.metadata.isImporting(otherThan: context.device, at: effects.now)
+        {
+          return true
+        }
         let generation = try session.metadata.zone(options.zone).generation
         return try applyDeletions(session, generation: generation, &position, &effect)
       }

@@ -113,6 +113,7 @@ extension StoreMirror {
       }
     }
     if !page.isMoreComing { try session.metadata.forgetRemovedEdges() }
+    try session.metadata.setMeta(.openFeed, page.isMoreComing ? .blob(page.token) : nil)
     try session.endPage()
     zone.token = page.token
     zone.isSaved = true

@@ -196,6 +196,8 @@ package struct MirrorMetadata {
     case importingDevice
     /// When that device last applied a part of a page that it has not ended yet, in milliseconds since 2001.
     case importingTime
+    /// The zone's change token after a page that is not the last one of its feed.
+    case openFeed
     /// The database's change token.
     case databaseToken
     /// The version hashes of the model that the last import used.
