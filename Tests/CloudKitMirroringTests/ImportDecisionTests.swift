@@ -164,6 +164,7 @@ struct ImportDecisionTests {
       .formerFieldDiffers, .setBackBeforeSending, .restoredEntry,
       .editedElsewhereDeletedHere, .editedHereDeletedElsewhere, .ownerDeletedElsewhere,
       .missingInReading, .linkRemovedElsewhere,
+      .linkRemovedHere,
     ]
     #expect(found.union(others) == Set(RecoveryReason.allCases))
     #expect(found.isDisjoint(with: others))

@@ -60,6 +60,36 @@ struct VanishedDeletionTests {
     }
   }
 
+  @Test("A link that another device makes again after the zone was is in the recovery list")
+  func madeAgain() async throws {
+    try await World.with("phone", "tablet") { world, devices in
+      let (phone, tablet) = (devices[0], devices[1])
+      try phone.save(fill)
+      try await world.settle(phone)
+      try await deleteOffline(phone)
+      try await world.deleteZone()
+      try await tablet.sync()
+      phone.faults.isOnline = true
+      try await world.settle(phone, tablet)
+      try expectDeleted(phone, tablet)
+      try tablet.save { context in
+        let tag = try context.first("Tag", "name", "t")
+        try context.first("Post", "title", "kept").setValue(NSSet(object: tag), forKey: "tags")
+      }
+      try await world.settle(tablet, phone)
+      let entry = try #require(try phone.container.recoveryEntries().first)
+      #expect(entry.propertyNames == ["tags"])
+      try phone.container.restore(entry)
+      try await world.settle(phone, tablet)
+      for device in [phone, tablet] {
+        let tags = try device.save { context in
+          (try context.first("Post", "title", "kept").value(forKey: "tags") as? NSSet)?.count
+        }
+        #expect(tags == 1, "\(device.name)")
+      }
+    }
+  }
+
   @Test("A server that was restored from a backup without them brings them back on no device")
   func restoredServer() async throws {
     let folder = FileManager.default.temporaryDirectory

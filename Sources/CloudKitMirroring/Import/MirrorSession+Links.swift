@@ -97,8 +97,10 @@ extension MirrorSession {
       ) { $0.recordNames = [record.name] }
       return
     }
-    if known == nil, try metadata.takeUnsent(record.name) {
-      known = try removedUnsent(record.name, edge)
+    if known == nil {
+      // The other device may have made it again: its name says the same.
+      if try metadata.isLostDeletion(record.name) { try keepRemovedLink(edge) }
+      if try metadata.takeUnsent(record.name) { known = try removedUnsent(record.name, edge) }
     }
     var edgeMetadata = known ?? EdgeMetadata(name: record.name, edge: edge)
     if let known, known.edge != edge, known.isLinked { try unlink(known) }
@@ -122,6 +124,14 @@ extension MirrorSession {
       try link(edgeMetadata)
       effect.updated.append(record.name)
     }
+  }
+
+  /// Keeps a link between two objects of this store that is about to be removed because it was removed here before.
+  private func keepRemovedLink(_ edge: Edge) throws {
+    guard let first = try metadata.record(named: edge.firstRecord), first.key != nil,
+      try reference(named: edge.secondRecord) != nil
+    else { return }
+    try recovery.keepLink(edge, of: first, .linkRemovedHere)
   }
 
   /// Marks an edge for deletion whose link was removed here before this store sent it.

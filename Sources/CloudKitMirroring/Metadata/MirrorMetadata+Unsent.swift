@@ -31,6 +31,8 @@ extension MirrorMetadata {
     try trimLostDeletions()
   }
 
+  func isLostDeletion(_ name: String) throws -> Bool { try has(name, in: "WSMIRROR_LOSTDELETION") }
+
   /// Remembers the records and edges whose deletions have not been sent: the zone is gone, and another device
   /// may send them again.
   func keepUnsentDeletions() throws {

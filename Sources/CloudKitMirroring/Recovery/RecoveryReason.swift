@@ -28,6 +28,7 @@ package enum RecoveryReason: CaseIterable, Hashable, Sendable {
   case ownerDeletedElsewhere
   case missingInReading
   case linkRemovedElsewhere
+  case linkRemovedHere
 
   /// The sentence that the recovery list stores and apps show.
   package var text: String {
@@ -64,6 +65,8 @@ package enum RecoveryReason: CaseIterable, Hashable, Sendable {
     case .missingInReading: "The record was missing when the zone was read from the start."
     case .linkRemovedElsewhere:
       "Another device removed a link that was made here too."
+    case .linkRemovedHere:
+      "This device had removed a link that another one sent again, or has made again since."
     }
   }
 }
