@@ -35,10 +35,10 @@ extension StoreMirror {
       log.detail(2, "Found 0 objects needing export.")
       state.withLock { state in
         state.lastExport = effects.now
-        state.limits = options.limits
+        state.pace.resetLimits()
       }
       noteVanished(total.vanished)
-      state.withLock { $0.confirmed = [] }
+      state.withLock { $0.findings.noteExport() }
       return PhaseEnd(
         result: (),
         effect: "\(total.saved.count) saved, \(total.deleted.count) deleted, "
@@ -54,10 +54,7 @@ extension StoreMirror {
   private func hasReadZone() throws -> Bool {
     let zone = try read { try $0.zone(options.zone) }
     guard zone.token == nil, zone.rereading == nil else { return true }
-    state.withLock { state in
-      state.wantsImport = true
-      state.wantsExport = true
-    }
+    state.withLock { $0.work.want(.both) }
     return false
   }
 
@@ -66,9 +63,8 @@ extension StoreMirror {
   private func noteVanished(_ names: [String]) {
     guard !names.isEmpty else { return }
     state.withLock { state in
-      state.vanished.formUnion(names)
-      state.wantsImport = true
-      state.wantsExport = true
+      state.findings.noteVanished(names)
+      state.work.want(.both)
     }
   }
 
@@ -77,9 +73,8 @@ extension StoreMirror {
   func noteOutdated(_ names: [String]) {
     guard !names.isEmpty else { return }
     state.withLock { state in
-      state.outdated.formUnion(names)
-      state.wantsImport = true
-      state.wantsExport = true
+      state.findings.noteOutdated(names)
+      state.work.want(.both)
     }
   }
 
@@ -87,8 +82,8 @@ extension StoreMirror {
   private func noteDoubtful(_ names: [String]) {
     guard !names.isEmpty else { return }
     state.withLock { state in
-      state.wantsParkedRetry = true
-      state.wantsImport = true
+      state.parked.want()
+      state.work.want(.importing)
     }
   }
 
@@ -96,16 +91,13 @@ extension StoreMirror {
   func noteMerged(_ names: [String]) {
     guard !names.isEmpty else { return }
     state.withLock { state in
-      state.settlesOneToOnes = true
-      state.wantsImport = true
+      state.findings.noteOneToOnes()
+      state.work.want(.importing)
     }
   }
 
   private func createVanishedAgain() throws {
-    let names = state.withLock { state in
-      defer { state.vanished = [] }
-      return state.vanished
-    }
+    let names = state.withLock { $0.findings.takeVanished() }
     guard !names.isEmpty else { return }
     try write(MirrorAuthor.exporting) { try $0.createAgain(names.sorted()) }
   }
@@ -164,7 +156,7 @@ extension StoreMirror {
   }
 
   private func nextBatch(deletionsOnly: Bool) throws -> CloudBatch? {
-    let limits = state.withLock { $0.limits }
+    let limits = state.withLock { $0.pace.limits }
     while true {
       let (batch, isMoreLeft): (CloudBatch?, Bool) = try write(MirrorAuthor.exporting) {
         session in
@@ -241,7 +233,7 @@ extension StoreMirror {
         if isRepeat { unread[operation.name] = reason }
       }
     }
-    let confirmed = state.withLock { $0.confirmed }
+    let confirmed = state.withLock { $0.findings.confirmed }
     var settled = BatchSettlement()
     for part in parts(of: batch, outcomes.map { $0.serverCopy }, fetched) {
       settled += try writeFolded(MirrorAuthor.importing) { session in
@@ -269,14 +261,14 @@ extension StoreMirror {
     noteOutdated(settled.outdated)
     noteDoubtful(settled.doubtful)
     noteMerged(settled.merged)
-    if settled.hasVanishedDeletions { state.withLock { $0.wantsImport = true } }
+    if settled.hasVanishedDeletions { state.withLock { $0.work.want(.importing) } }
     if settled.mustWait {
       throw CloudFailure.busy(
         reason: "The server asked to retry later.",
         retryAfter: settled.retryAfter
       )
     }
-    if settled.isProgress { widenLimits() }
+    if settled.isProgress { state.withLock { $0.pace.widenLimits() } }
     if !settled.saved.isEmpty || !settled.deleted.isEmpty { total.refusedInARow = 0 }
     return settled.isProgress
   }

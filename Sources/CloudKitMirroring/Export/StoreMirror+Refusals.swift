@@ -28,24 +28,13 @@ extension StoreMirror {
     return error
   }
 
-  /// Resets the batch limits after the change that was too large or refused was found.
-  func widenLimits() {
-    state.withLock { state in
-      let wider = min(options.limits.operations, state.limits.operations * 2)
-      state.limits.operations = wider
-    }
-  }
-
   /// Notes that the server failed at the open batch, or that its connection broke, and that the server took
   /// the requests of the import after it: the batch is at fault then, and not the server as a whole.
   func noteFailedBatch(_ stuck: StuckBatch) throws {
     guard Self.mayBeOfBatch(stuck.failure), let open = try read({ try $0.openBatch() }),
       open.sequence == stuck.sequence
     else { return }
-    state.withLock { state in
-      let known = state.failedBatch.flatMap { $0.sequence == open.sequence ? $0.count : nil } ?? 0
-      state.failedBatch = (open.sequence, known + 1)
-    }
+    state.withLock { $0.pace.noteFailure(ofBatch: open.sequence) }
   }
 
   /// Replaces a batch that another copy of the store has settled, after an import: deletions of its records were
@@ -65,7 +54,7 @@ extension StoreMirror {
     }
     guard let batch = replaced else { return nil }
     context.assets.remove(batch.files)
-    state.withLock { $0.wantsExport = true }
+    state.withLock { $0.work.want(.exporting) }
     journal.note(
       .export,
       .batchRepeated,
@@ -84,10 +73,7 @@ extension StoreMirror {
 
   private func isAtFault(_ batch: CloudBatch, _ failure: CloudFailure) -> Bool {
     guard Self.mayBeOfBatch(failure) else { return false }
-    return state.withLock { state in
-      state.failedBatch.map { $0.sequence == batch.sequence && $0.count >= Self.failureLimit }
-        ?? false
-    }
+    return state.withLock { $0.pace.failures(ofBatch: batch.sequence) } >= Self.failureLimit
   }
 
   /// Handles the failure of a whole request; returns whether the export can continue.
@@ -105,11 +91,11 @@ extension StoreMirror {
       // The server may have executed it: the batch stays open and is repeated.
       if effects.has(.forgetRetry) { try write(MirrorAuthor.exporting) { try $0.believe(batch) } }
       // Imports count the failures of a batch at which something on the way breaks each request; see ``isAtFault``.
-      if isRepeat, Self.mayBeOfBatch(failure) { state.withLock { $0.wantsImport = true } }
+      if isRepeat, Self.mayBeOfBatch(failure) { state.withLock { $0.work.want(.importing) } }
       throw failure
     case .alreadySettled:
       // The feed says what became of its records; the batch is made again after it was read.
-      state.withLock { $0.wantsImport = true }
+      state.withLock { $0.work.want(.importing) }
       throw failure
     case .zoneMissing:
       try await checkAccount()
@@ -168,16 +154,16 @@ extension StoreMirror {
     total.refused.merge(settled.refused) { _, latest in latest }
     total.refusedInARow += 1
     guard total.refusedInARow < Self.refusalLimit else {
-      state.withLock { $0.limits = options.limits }
+      state.withLock { $0.pace.resetLimits() }
       throw failure
     }
     if case .overQuota = failure { return true }
-    widenLimits()
+    state.withLock { $0.pace.widenLimits() }
     return true
   }
 
   private func halveLimit(after batch: CloudBatch) {
-    state.withLock { $0.limits.operations = max(1, batch.operations.count / 2) }
+    state.withLock { $0.pace.halveLimits(after: batch.operations.count) }
   }
 
   /// Looks up the records that a batch in doubt was to change, and settles it as conflicts with those that have

@@ -23,15 +23,14 @@ extension StoreMirror {
       let failedLookUp = try await lookUpUnreadable(&total)
       if try read({ try $0.pendingCount() }) > 0 {
         // Merges and corrections are pending.
-        state.withLock { $0.wantsExport = true }
+        state.withLock { $0.work.want(.exporting) }
       }
       stuck = try stuck.flatMap(replaceSettledBatch)
       if let stuck { try noteFailedBatch(stuck) }
       state.withLock { state in
-        state.confirmed = state.outdated
-        state.outdated = []
+        state.findings.noteReading()
         state.lastImport = effects.now
-        state.nextPoll = effects.clock.uptime + options.pollInterval
+        state.listener.nextPoll = effects.clock.uptime + options.pollInterval
       }
       startListening()
       log.detail(2, "Finished importing changes")
@@ -116,10 +115,8 @@ extension StoreMirror {
         continue
       }
       try await checkAccountEpoch()
-      let settlesOneToOnes = state.withLock { state in
-        defer { if !page.isMoreComing { state.settlesOneToOnes = false } }
-        return state.settlesOneToOnes
-      }
+      let isLast = !page.isMoreComing
+      let settlesOneToOnes = state.withLock { $0.findings.takeOneToOnes(isLast: isLast) }
       // A process that ended may have left links of its last page to be set.
       let isNews =
         try page.token != zone.token || !page.records.isEmpty || !page.unreadable.isEmpty
@@ -132,7 +129,7 @@ extension StoreMirror {
           try dropOutdated()
           continue
         } catch is ClaimedPage {
-          if settlesOneToOnes { state.withLock { $0.settlesOneToOnes = true } }
+          if settlesOneToOnes { state.withLock { $0.findings.noteOneToOnes() } }
           continue
         } catch {
           // If it fails too, another process waits until the claim has expired.
@@ -152,7 +149,7 @@ extension StoreMirror {
   private func waitForOtherImport() async throws {
     while try read({ try $0.isImporting(otherThan: context.device, at: effects.now) }) {
       // What waits for the end of the feed waits still.
-      state.withLock { $0.settlesOneToOnes = true }
+      state.withLock { $0.findings.noteOneToOnes() }
       try await effects.clock.sleep(seconds: Self.claimPause)
     }
   }
@@ -160,7 +157,7 @@ extension StoreMirror {
   /// Leaves out a page that another process that mirrors the file has overtaken; the zone is read again.
   private func dropOutdated() throws {
     // One-to-one conflicts are still to be settled at the end of the feed.
-    state.withLock { $0.settlesOneToOnes = true }
+    state.withLock { $0.findings.noteOneToOnes() }
     journal.note(
       .import,
       .rereading,

@@ -4,7 +4,7 @@ import Synchronization
 extension StoreMirror {
   /// Requests incomplete records again; those that are complete now are applied.
   func importUnreadable(_ total: inout ImportTotal) async throws {
-    guard state.withLock({ $0.retriesParked }) else { return }
+    guard state.withLock({ $0.parked.isRunning }) else { return }
     var last: String? = ""
     var hasRead = false
     while let after = last {

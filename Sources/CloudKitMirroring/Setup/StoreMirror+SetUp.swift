@@ -11,12 +11,12 @@ extension StoreMirror {
   private static let subscriptionPause = 300.0
 
   func setUpIfNeeded() async throws {
-    guard !state.withLock({ $0.isSetUp }) else { return }
+    guard !state.withLock({ $0.account.isSetUp }) else { return }
     try await phase(.setup, type: 0, cause: "The store was loaded.") {
       try await setUp()
       return PhaseEnd(result: (), effect: "The store mirrors the zone \(options.zone).")
     }
-    state.withLock { $0.isSetUp = true }
+    state.withLock { $0.account.noteSetUp() }
     log.setUp(storeIdentifier: store.identifier ?? "", url: store.url)
     startListening()
   }
@@ -42,11 +42,9 @@ extension StoreMirror {
   ///
   /// An account notification names no container, so it may concern another one.
   func checkAccountEpoch() async throws {
-    while let epoch = state.withLock({ state in
-      state.workingEpoch == state.accountEpoch ? nil : state.accountEpoch
-    }) {
+    while let epoch = state.withLock({ $0.account.uncheckedEpoch }) {
       try await checkAccount()
-      state.withLock { $0.workingEpoch = epoch }
+      state.withLock { $0.account.noteChecked(epoch) }
     }
   }
 
@@ -58,7 +56,7 @@ extension StoreMirror {
     do {
       try await compareAccount()
     } catch {
-      state.withLock { $0.isSetUp = false }
+      state.withLock { $0.account.noteFailedCheck() }
       throw error
     }
   }
@@ -117,11 +115,8 @@ extension StoreMirror {
   /// repeatedly.
   private func noteAccountProblem(_ error: NSError?) {
     let text = error.map { MirrorErrorText.text($0) }
-    let isNews = state.withLock { state in
-      defer { state.accountProblem = text }
-      return state.accountProblem != text
-    }
-    if isNews, let text { log.error(text) }
+    let isNew = state.withLock { $0.account.note(problem: text) }
+    if isNew, let text { log.error(text) }
   }
 
   func saveZoneIfNeeded() async throws {
@@ -141,7 +136,7 @@ extension StoreMirror {
   func saveSubscription() async throws {
     do {
       try await cloud.saveSubscription(options.subscription)
-      state.withLock { $0.nextSubscription = nil }
+      state.withLock { $0.listener.nextSubscription = nil }
     } catch let failure as CloudFailure {
       let pause: Double
       switch failure {
@@ -150,7 +145,7 @@ extension StoreMirror {
       default: pause = Self.subscriptionPause
       }
       let now = effects.clock.uptime
-      state.withLock { $0.nextSubscription = now + pause }
+      state.withLock { $0.listener.nextSubscription = now + pause }
       journal.note(
         .setup,
         .waiting,
@@ -165,7 +160,7 @@ extension StoreMirror {
   /// Saves a subscription that is missing, if the time for it has come.
   func saveSubscriptionIfDue() async throws {
     let now = effects.clock.uptime
-    guard let due = state.withLock({ $0.nextSubscription }), due <= now else { return }
+    guard let due = state.withLock({ $0.listener.nextSubscription }), due <= now else { return }
     try await saveSubscription()
   }
 
@@ -191,10 +186,8 @@ extension StoreMirror {
   /// Listens for changes of others until the mirror stops, or the account may have changed.
   func startListening() {
     let number: Int? = state.withLock { state in
-      guard !state.hasNotifications, !state.isStopped else { return nil }
-      state.hasNotifications = true
-      state.listenerNumber += 1
-      return state.listenerNumber
+      guard !state.isStopped else { return nil }
+      return state.listener.begin()
     }
     guard let number else { return }
     let cloud = cloud
@@ -211,22 +204,16 @@ extension StoreMirror {
       self?.notificationsEnded(number)
     }
     let isCurrent = state.withLock { state in
-      guard state.listenerNumber == number, state.hasNotifications, !state.isStopped else {
-        return false
-      }
-      state.listener = task
-      return true
+      guard !state.isStopped else { return false }
+      return state.listener.keep(task, of: number)
     }
     // The account changed, or the mirror stopped, while the task was started.
     if !isCurrent { task.cancel() }
   }
 
   private func notificationsEnded(_ number: Int) {
-    state.withLock { state in
-      guard state.listenerNumber == number, state.hasNotifications else { return }
-      state.hasNotifications = false
-      state.nextPoll = effects.clock.uptime + options.pollInterval
-    }
+    let nextPoll = effects.clock.uptime + options.pollInterval
+    state.withLock { $0.listener.end(number, nextPoll: nextPoll) }
     // Tasks that wait for a notification alone must also wait for the poll.
     signal.raise()
   }
@@ -237,22 +224,15 @@ extension StoreMirror {
   /// A channel that is opened while no user is signed in, or another one, stays open and never receives a
   /// notification of this store's user.
   private func stopListening() {
-    let listener = state.withLock { state in
-      state.hasNotifications = false
-      state.nextPoll = effects.clock.uptime + options.pollInterval
-      defer { state.listener = nil }
-      return state.listener
-    }
-    listener?.cancel()
+    let nextPoll = effects.clock.uptime + options.pollInterval
+    let task = state.withLock { $0.listener.stop(nextPoll: nextPoll) }
+    task?.cancel()
   }
 
   /// Makes the mirror run its setup again, because the account may have changed.
   package func accountMayHaveChanged() {
     stopListening()
-    state.withLock { state in
-      state.isSetUp = false
-      state.accountEpoch += 1
-    }
+    state.withLock { $0.account.noteChange() }
     wake(import: true, export: true, urgent: true, cause: "The account changed.")
   }
 
@@ -282,9 +262,6 @@ extension StoreMirror {
   /// Creates the zone, and has everything read and sent.
   private func createZone() async throws {
     try await saveZoneIfNeeded()
-    state.withLock { state in
-      state.wantsImport = true
-      state.wantsExport = true
-    }
+    state.withLock { $0.work.want(.both) }
   }
 }

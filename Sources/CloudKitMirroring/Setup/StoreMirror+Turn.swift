@@ -4,14 +4,10 @@ import OpenCloudKit
 import Synchronization
 
 extension StoreMirror {
-  /// The first pause in seconds before refused changes are retried, and its maximum.
-  static let firstParkedPause = 60.0
-  private static let longestParkedPause = 3600.0
-
   /// One round: waits for work, then does all of it.
   func turn() async {
     let (isWanted, due) = state.withLock { state in
-      (state.wantsImport || state.wantsExport, dueTime(state))
+      (!state.work.isEmpty, dueTime(state))
     }
     if !isWanted {
       let wait = due.map { max(0, $0 - effects.clock.uptime) }
@@ -22,15 +18,9 @@ extension StoreMirror {
     }
     do {
       try await work()
-      let waiters = state.withLock { state -> [Waiter] in
-        state.isRunning = false
-        state.lastError = nil
-        state.pausedUntil = nil
-        state.backoff.succeeded()
-        // Work requested during this round gets a round of its own.
-        guard !state.wantsImport, !state.wantsExport else { return [] }
-        defer { state.waiters = [] }
-        return state.waiters
+      let waiters = state.withLock { state in
+        state.pause.succeed()
+        return state.work.succeed()
       }
       for waiter in waiters { waiter.continuation.resume() }
     } catch is CancellationError where Task.isCancelled {
@@ -42,30 +32,20 @@ extension StoreMirror {
 
   /// When to poll the feed or retry refused changes without a wake-up; nil: never.
   private func dueTime(_ state: State) -> Double? {
-    [state.isNotified ? nil : state.nextPoll, state.nextParkedRetry].compactMap(\.self).min()
+    [state.listener.pollTime, state.parked.next].compactMap(\.self).min()
   }
 
   private func wantWhatIsDue() {
     let now = effects.clock.uptime
     state.withLock { state in
-      if !state.isNotified, state.nextPoll <= now { state.wantsImport = true }
-      if let retry = state.nextParkedRetry, retry <= now {
-        state.wantsParkedRetry = true
-        state.nextParkedRetry = nil
-        state.wantsImport = true
-        state.wantsExport = true
-      }
+      if let poll = state.listener.pollTime, poll <= now { state.work.want(.importing) }
+      if state.parked.wantIfDue(at: now) { state.work.want(.both) }
     }
   }
 
   /// Makes refused changes pending again if their retry is due, or the app asked to sync.
   private func unpark() throws {
-    let isWanted = state.withLock { state in
-      defer { state.wantsParkedRetry = false }
-      if state.wantsParkedRetry { state.retriesParked = true }
-      return state.wantsParkedRetry
-    }
-    guard isWanted else { return }
+    guard state.withLock({ $0.parked.begin() }) else { return }
     try write(MirrorAuthor.exporting) { try $0.metadata.unparkChanges() }
   }
 
@@ -73,43 +53,26 @@ extension StoreMirror {
   private func planParkedRetry() throws {
     let isParked = try read { try $0.parkedCount() + $0.unreadableCount() > 0 }
     let now = effects.clock.uptime
-    state.withLock { state in
-      defer { state.retriesParked = false }
-      guard isParked else {
-        state.parkedPause = Self.firstParkedPause
-        state.nextParkedRetry = nil
-        return
-      }
-      if state.retriesParked {
-        state.parkedPause = min(state.parkedPause * 2, Self.longestParkedPause)
-      }
-      if state.nextParkedRetry == nil { state.nextParkedRetry = now + state.parkedPause }
-    }
+    state.withLock { $0.parked.end(isParked: isParked, at: now) }
   }
 
   private func work() async throws {
     state.withLock { state in
-      state.isRunning = true
-      state.workingEpoch = state.accountEpoch
-      for index in state.waiters.indices { state.waiters[index].isLate = false }
+      state.work.begin()
+      state.account.beginRound()
     }
     while true {
       // Checked again: the account may have changed during the round.
       try await setUpIfNeeded()
       try unpark()
-      let (wantsImport, wantsExport) = state.withLock { state in
-        defer {
-          state.wantsImport = false
-          state.wantsExport = false
-        }
-        return (state.wantsImport, state.wantsExport)
-      }
-      guard wantsImport || wantsExport else { return try planParkedRetry() }
+      let directions = state.withLock { $0.work.take() }
+      guard !directions.isEmpty else { return try planParkedRetry() }
+      let imports = directions.contains(.importing)
       do {
-        if wantsImport { try await saveSubscriptionIfDue() }
-        let end = try await wantsImport ? runImport() : ImportEnd()
+        if imports { try await saveSubscriptionIfDue() }
+        let end = try await imports ? runImport() : ImportEnd()
         if let stuck = end.stuck { throw stuck }
-        if wantsExport { try await runExport() }
+        if directions.contains(.exporting) { try await runExport() }
         if let failure = end.failedLookUp {
           try planParkedRetry()
           throw failure
@@ -117,13 +80,9 @@ extension StoreMirror {
       } catch {
         // The requested work is still to be done.
         state.withLock { state in
-          if case CloudFailure.accountChanged = error {
-            // The current account decides how to continue.
-            state.isSetUp = false
-            state.accountEpoch += 1
-          }
-          state.wantsImport = state.wantsImport || wantsImport
-          state.wantsExport = state.wantsExport || wantsExport
+          // The current account decides how to continue.
+          if case CloudFailure.accountChanged = error { state.account.noteChange() }
+          state.work.want(directions)
         }
         throw error
       }
@@ -136,19 +95,16 @@ extension StoreMirror {
     if case CloudFailure.busy(_, let seconds) = error {
       retryAfter = seconds.map { RetryBackoff.bounded($0) }
     }
-    let now = effects.clock.uptime
-    let (wait, waiters) = state.withLock { state in
-      state.isRunning = false
-      state.lastError = error
-      let wait = state.backoff.failed(retryAfter: retryAfter, fraction: fraction)
-      state.pausedUntil = effects.now.addingTimeInterval(wait)
-      state.heldUntil = retryAfter.map { now + $0 }
-      // A late call gets a round of its own, at once: its signal ends the pause. If the server asked to
-      // wait, there is none for long.
-      let isHeld = (retryAfter ?? 0) > 0
-      let answered = state.waiters.filter { !$0.isLate || isHeld }
-      state.waiters.removeAll { !$0.isLate || isHeld }
-      return (wait, answered)
+    let (now, uptime) = (effects.now, effects.clock.uptime)
+    let (wait, waiters) = state.withLock { [retryAfter] state in
+      let wait = state.pause.begin(
+        after: error,
+        retryAfter: retryAfter,
+        fraction: fraction,
+        now: now,
+        uptime: uptime
+      )
+      return (wait, state.work.fail(isHeld: (retryAfter ?? 0) > 0))
     }
     journal.note(
       .retry,
@@ -163,10 +119,7 @@ extension StoreMirror {
     if let retryAfter { try? await effects.clock.sleep(seconds: retryAfter) }
     let rest = wait - (retryAfter ?? 0)
     if rest > 0 { await signal.wait(onlyUrgent: true, seconds: rest, clock: effects.clock) }
-    state.withLock { state in
-      state.pausedUntil = nil
-      state.heldUntil = nil
-    }
+    state.withLock { $0.pause.noteEnd() }
   }
 
   // MARK: Events

@@ -7,108 +7,25 @@ import WatershedSQLite
 /// Mirrors one store with one zone: sets up, imports and exports, one at a time, woken by saves and
 /// by notifications.
 package final class StoreMirror: Sendable {
-  /// The configuration of a mirror.
-  package struct Options: Sendable {
-    package var containerIdentifier: String
-    package var subscription: String
-    package var zone: String
-    package var limits: ExportBatcher.Limits
-    package var backoff: RetryBackoff
-    package var budget: AssetBudget
-    /// The most records in a page of the feed.
-    package var pageLimit: Int
-    /// Seconds between polls of the feed while notifications are not available.
-    package var pollInterval: Double
-    /// The limit on deletions of records that a read from the start did not return.
-    package var sweepGuard = SweepGuard()
-
-    package init(
-      containerIdentifier: String,
-      subscription: String = MirrorNames.privateSubscription,
-      zone: String = MirrorNames.zone,
-      limits: ExportBatcher.Limits = .init(),
-      backoff: RetryBackoff = .init(),
-      budget: AssetBudget = .init(),
-      pageLimit: Int = 200,
-      pollInterval: Double = 30
-    ) {
-      self.containerIdentifier = containerIdentifier
-      self.subscription = subscription
-      self.zone = zone
-      self.limits = limits
-      self.backoff = backoff
-      self.budget = budget
-      self.pageLimit = pageLimit
-      self.pollInterval = pollInterval
-    }
-  }
-
+  /// What one lock guards.
   struct State {
-    var isSetUp = false
-    var wantsImport = true
-    var wantsExport = true
-    var isRunning = false
+    var work = RequestedWork()
+    var account = AccountWatch()
+    var listener = ListenerState()
+    var parked = ParkedRetry()
+    var findings = FeedFindings()
+    var pause: RetryPause
+    var pace: MirrorPace
     var isStopped = false
-    var hasNotifications = false
-    var lastError: (any Error)?
-    var pausedUntil: Date?
+    var tasks: [SpawnedTask] = []
     var lastImport: Date?
     var lastExport: Date?
-    var backoff: RetryBackoff
-    var limits: ExportBatcher.Limits
-    /// The number of records that one write transaction of an import handles.
-    var chunk = StoreMirror.firstChunk
-    var waiters: [Waiter] = []
-    var tasks: [SpawnedTask] = []
-    var listener: SpawnedTask?
-    /// The number of listeners that were started: the end of a former one concerns no later one.
-    var listenerNumber = 0
-    /// On the monotonic clock: when the feed is polled next while notifications are not available.
-    var nextPoll = -Double.infinity
-    /// On the monotonic clock: when a subscription that could not be saved is saved again; nil if there is one.
-    var nextSubscription: Double?
-    /// Until when the server asked this device to wait.
-    var heldUntil: Double?
-    /// When refused changes are retried; nil if there are none.
-    var nextParkedRetry: Double?
-    var parkedPause = StoreMirror.firstParkedPause
-    /// Whether refused changes are to be retried: after a launch they are, because the app or the
-    /// schema may be newer.
-    var wantsParkedRetry = true
-    /// Whether the round in progress retries refused changes.
-    var retriesParked = false
-    /// The open batch at which the server failed while it accepted other requests, and how often.
-    var failedBatch: (sequence: Int64, count: Int)?
-    /// Records that the server lacked at the last export.
-    var vanished: Set<String> = []
-    /// Records of which the server had an older copy than the last agreed one.
-    var outdated: Set<String> = []
-    /// The outdated records for which the feed has been read since.
-    var confirmed: Set<String> = []
-    /// Whether a conflict was merged since the feed was last read to its end: its one-to-one relationships are
-    /// settled there.
-    var settlesOneToOnes = false
-    /// Why no account can be used, as it was logged.
-    var accountProblem: String?
-    /// Incremented whenever the account may have changed; a round ends if it differs from its
-    /// start.
-    var accountEpoch = 0
-    var workingEpoch = 0
     /// The last history transaction of which this mirror was notified.
     var seenTransaction: Int64 = 0
 
-    /// Whether the changes of others are announced; otherwise the feed is polled.
-    var isNotified: Bool { hasNotifications && nextSubscription == nil }
+    /// All tasks to cancel.
+    var allTasks: [SpawnedTask] { tasks + [listener.task].compactMap(\.self) }
   }
-
-  /// A call that waits for a round.
-  struct Waiter {
-    var continuation: CheckedContinuation<Void, any Error>
-    /// Whether it came while a round was running: that round's failure may be of before the call.
-    var isLate: Bool
-  }
-
-  static let firstChunk = 100
 
   let store: SQLiteStore
   let cloud: any MirrorCloud
@@ -135,7 +52,9 @@ package final class StoreMirror: Sendable {
     self.options = options
     self.effects = effects
     self.onEvent = onEvent
-    state = Mutex(State(backoff: options.backoff, limits: options.limits))
+    state = Mutex(
+      State(pause: RetryPause(options.backoff), pace: MirrorPace(options.limits))
+    )
     journal = SyncJournal(storeIdentifier: store.identifier ?? "", effects: effects)
     context = MirrorContext(
       store: store.identifier.flatMap(UUID.init(uuidString:)),
@@ -263,11 +182,8 @@ package final class StoreMirror: Sendable {
   package func stop() {
     let (tasks, waiters) = state.withLock { state in
       state.isStopped = true
-      defer {
-        state.tasks = []
-        state.waiters = []
-      }
-      return (state.tasks + [state.listener].compactMap(\.self), state.waiters)
+      defer { state.tasks = [] }
+      return (state.allTasks, state.work.takeWaiters())
     }
     for task in tasks { task.cancel() }
     signal.raise(urgent: true)
@@ -277,7 +193,7 @@ package final class StoreMirror: Sendable {
 
   /// Stops the task and waits until it has ended.
   package func stopAndFinish() async {
-    let tasks = state.withLock { $0.tasks + [$0.listener].compactMap(\.self) }
+    let tasks = state.withLock { $0.allTasks }
     stop()
     for task in tasks { await task.finish() }
   }
@@ -289,11 +205,12 @@ package final class StoreMirror: Sendable {
     urgent: Bool = false,
     cause: String
   ) {
-    let hasNewWork = state.withLock { state in
-      let hasNewWork = (wantsImport && !state.wantsImport) || (wantsExport && !state.wantsExport)
-      if wantsImport { state.wantsImport = true }
-      if wantsExport { state.wantsExport = true }
-      return hasNewWork
+    var directions: RequestedWork.Directions = []
+    if wantsImport { directions.insert(.importing) }
+    if wantsExport { directions.insert(.exporting) }
+    let hasNewWork = state.withLock { [directions] state in
+      defer { state.work.want(directions) }
+      return state.work.lacks(directions)
     }
     if hasNewWork {
       journal.note(
@@ -310,7 +227,7 @@ package final class StoreMirror: Sendable {
   ///
   /// Changes that the server refused are retried; while the server asks to wait, the call fails.
   package func syncNow() async throws {
-    if let held = state.withLock({ $0.heldUntil }), held > effects.clock.uptime {
+    if let held = state.withLock({ $0.pause.heldUntil }), held > effects.clock.uptime {
       throw CloudFailure.busy(
         reason: "The server asked to wait.",
         retryAfter: held - effects.clock.uptime
@@ -319,10 +236,8 @@ package final class StoreMirror: Sendable {
     try await withCheckedThrowingContinuation { continuation in
       let isStopped = state.withLock { state in
         guard !state.isStopped else { return true }
-        state.waiters.append(Waiter(continuation: continuation, isLate: state.isRunning))
-        state.wantsImport = true
-        state.wantsExport = true
-        state.wantsParkedRetry = true
+        state.work.wait(continuation)
+        state.parked.want()
         return false
       }
       if isStopped {
@@ -340,12 +255,12 @@ package final class StoreMirror: Sendable {
     for _ in 0..<attempts {
       try await syncNow()
       let isDone = try read { try $0.pendingCount() == 0 && $0.openBatch() == nil }
-      let isIdle = state.withLock { !$0.wantsImport && !$0.wantsExport }
+      let isIdle = state.withLock { $0.work.isEmpty }
       if isDone, isIdle { return }
     }
     throw MirroringErrorCode.several.error(
       "After \(attempts) rounds there is still something to send.",
-      underlying: state.withLock { $0.lastError }
+      underlying: state.withLock { $0.pause.error }
     )
   }
 
@@ -361,8 +276,8 @@ package final class StoreMirror: Sendable {
     return state.withLock { state in
       MirroringStatus(
         storeIdentifier: store.identifier ?? "",
-        isSetUp: state.isSetUp,
-        isIdle: !state.isRunning && !state.wantsImport && !state.wantsExport,
+        isSetUp: state.account.isSetUp,
+        isIdle: state.work.isIdle,
         pendingCount: pending,
         parkedLinkCount: links,
         parked: parked.map {
@@ -377,8 +292,8 @@ package final class StoreMirror: Sendable {
             )
           },
         keptMissingCount: Int(kept),
-        lastError: state.lastError,
-        pausedUntil: state.pausedUntil,
+        lastError: state.pause.error,
+        pausedUntil: state.pause.end,
         lastImport: state.lastImport,
         lastExport: state.lastExport
       )
