@@ -75,9 +75,7 @@ struct ImportRule: CustomTestStringConvertible, Sendable {
         record.stamps.modified = nil
         edit(properties)
       case .sent(let properties):
-        record.sent = properties
-        record.sentKind = .save
-        record.sequence = 7
+        record.sentChange = .inBatch(7, .save, properties: properties)
       }
       return record
     }
@@ -224,8 +222,7 @@ struct ImportDecisionTests {
     let entity = try #require(Self.mapping.entity(named: "Post"))
     var rule = ImportRule("", .agreed, base: base, server: ["title": "s"], local: [:])
     rule.known.pending = pending
-    rule.known.sentKind = sentKind
-    rule.known.sequence = sentKind == .nothing ? nil : 7
+    rule.known.sentChange = SentChange(sequence: 7, kind: sentKind)
     #expect(
       incoming(rule, entity).withoutObject
         == overridesEdit.map { .keepDeletion(overridesEdit: $0) } ?? .insert

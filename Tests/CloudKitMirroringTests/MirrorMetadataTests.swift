@@ -28,9 +28,7 @@ import WatershedSQLite
     #expect(try metadata.recordName(entity: "A", key: 4) == "N")
     #expect(try metadata.pendingRecords(limit: 10) == [record])
     #expect(try metadata.pendingCount() == 1)
-    record.sequence = 3
-    record.sentKind = .save
-    record.sent = record.properties
+    record.sentChange = .inBatch(3, .save, properties: record.properties)
     record.pending = .nothing
     record.properties = []
     try metadata.update(record)
@@ -51,28 +49,25 @@ import WatershedSQLite
   func lostBatch() throws {
     let metadata = try metadata()
     var record = RecordMetadata(name: "N", recordType: "CD_A", entityName: "A", key: 4)
-    record.sequence = 3
-    record.sentKind = .save
+    record.sentChange = .inBatch(3, .save, properties: [])
     _ = try metadata.insert(record)
     #expect(try metadata.brokenInvariants() == ["the batch of N is not stored"])
   }
 
-  @Test("A record in a batch, or with sent properties, has an operation")
-  func recordInvariants() {
-    var record = RecordMetadata(name: "N", recordType: "CD_A", entityName: "A", key: 4)
-    record.sequence = 3
-    record.sent = ["x"]
-    record.sentKind = .save
-    #expect(record.brokenInvariants() == [])
-    record.sentKind = .nothing
-    #expect(
-      record.brokenInvariants() == [
-        "the record N is in a batch that does nothing with it",
-        "the record N has sent properties without an operation",
-      ]
-    )
-    record.endSending()
-    #expect(record.brokenInvariants() == [])
+  @Test("What was sent of a change is nothing, a part of an open batch, or in doubt")
+  func sentChanges() {
+    #expect(SentChange(sequence: nil, kind: .nothing) == .nothing)
+    #expect(SentChange(sequence: nil, kind: .save) == .doubtful)
+    #expect(SentChange(sequence: nil, kind: .delete) == .nothing)
+    #expect(SentChange(sequence: 3, kind: .nothing, properties: ["x"]) == .nothing)
+    let sent = SentChange(sequence: 3, kind: .save, properties: ["x"])
+    #expect(sent == .inBatch(3, .save, properties: ["x"]))
+    #expect(sent.sequence == 3)
+    #expect(sent.kind == .save)
+    #expect(sent.properties == ["x"])
+    #expect(SentChange(sequence: 3, kind: .delete).kind == .delete)
+    #expect(SentChange.doubtful.kind == .save)
+    #expect(SentChange.doubtful.sequence == nil)
   }
 
   @Test("Edges are found by either end")
@@ -205,7 +200,7 @@ import WatershedSQLite
       )
       // 0 is pending in every way, 1 is in a batch, 2 pending for its edges, 3 is parked.
       if number == 0 || number == 3 { record.pending = .save }
-      if number < 2 { (record.sequence, record.sentKind) = (1, .save) }
+      if number < 2 { record.sentChange = .inBatch(1, .save, properties: []) }
       if number == 0 || number == 2 { record.edges = ["tags"] }
       if number == 3 { record.parked = "refused" }
       try metadata.insert(record)

@@ -13,8 +13,7 @@ struct RestoredObjectTests: SyncedPostTests {
         var record = try #require(try session.metadata.record(named: names.post))
         record.pending = .save
         record.properties = ["title"]
-        record.sentKind = .delete
-        record.sequence = 7
+        record.sentChange = .inBatch(7, .delete, properties: [])
         try session.metadata.update(record)
         try session.metadata.keepGoneRecord(names.post)
         var effect = ImportEffect()

@@ -119,8 +119,7 @@ struct TombstoneTests: SyncedPostTests {
       try phone.mirror.write(MirrorAuthor.importing) { session in
         var edge = try #require(try session.metadata.edge(named: names.edge))
         edge.pending = .save
-        edge.sentKind = .delete
-        edge.sequence = 7
+        edge.sentChange = .inBatch(7, .delete, properties: [])
         try session.metadata.update(edge)
         try session.metadata.keepGoneEdge(names.edge)
         _ = try session.applyGoneEdges(after: "", limit: 10)

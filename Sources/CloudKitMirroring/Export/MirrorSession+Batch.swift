@@ -263,15 +263,16 @@ extension MirrorSession {
       operations.append(operation)
       switch candidate.subject {
       case .record(var record):
-        record.sequence = sequence
-        record.sentKind = record.pending
-        record.sent = record.properties.subtracting(candidate.waiting)
+        record.sentChange = SentChange(
+          sequence: sequence,
+          kind: record.pending,
+          properties: record.properties.subtracting(candidate.waiting)
+        )
         record.pending = candidate.waiting.isEmpty ? .nothing : .save
         record.properties = candidate.waiting
         try metadata.update(record)
       case .edge(var edge):
-        edge.sequence = sequence
-        edge.sentKind = edge.pending
+        edge.sentChange = SentChange(sequence: sequence, kind: edge.pending)
         edge.pending = .nothing
         try metadata.update(edge)
       }

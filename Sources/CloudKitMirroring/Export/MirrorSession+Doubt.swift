@@ -76,7 +76,7 @@ extension MirrorSession {
     if !isRestored, record.stamps.created == nil || record.base == nil {
       record.base = operation.set.asBase
     }
-    record.sentKind = .save
+    record.sentChange = .doubtful
     try metadata.update(record)
   }
 
@@ -131,7 +131,7 @@ extension MirrorSession {
     guard var record = try metadata.record(named: operation.name), record.pending == .save,
       record.sequence == nil, record.tag != nil, record.tag == operation.tag
     else { return }
-    record.sentKind = .save
+    record.sentChange = .doubtful
     record.parked = reason
     try metadata.update(record)
   }

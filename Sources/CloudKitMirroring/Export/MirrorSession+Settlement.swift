@@ -310,8 +310,7 @@ extension MirrorSession {
       edge.tag = tag
       edge.stamps = stamps
       edge.generation = generation
-      edge.sequence = nil
-      edge.sentKind = .nothing
+      edge.endSending()
       try metadata.update(edge)
       result.saved.append(edge.name)
     case .deleted, .notFound:
@@ -324,8 +323,7 @@ extension MirrorSession {
         // is not taken for one that a lost zone had.
         edge.tag = nil
         edge.stamps = RecordStamps()
-        edge.sequence = nil
-        edge.sentKind = .nothing
+        edge.endSending()
         try metadata.update(edge)
       } else {
         if edge.isLinked { try unlink(edge) }

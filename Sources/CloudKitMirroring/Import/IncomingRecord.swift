@@ -50,7 +50,7 @@ package struct IncomingRecord: Sendable {
     confirmed.base = newBase
     confirmed.generation = generation
     // A batch that was abandoned without a reply has one now.
-    if confirmed.sequence == nil { confirmed.sentKind = .nothing }
+    if confirmed.sentChange == .doubtful { confirmed.endSending() }
     return confirmed
   }
 

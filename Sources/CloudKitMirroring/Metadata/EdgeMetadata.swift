@@ -7,8 +7,7 @@ package struct EdgeMetadata: ChangeMetadata, Hashable, Sendable {
   package var stamps = RecordStamps()
   package var pending = PendingKind.nothing
   package var group: Int64 = 0
-  package var sequence: Int64?
-  package var sentKind = PendingKind.nothing
+  package var sentChange = SentChange.nothing
   /// Whether the link exists in the store; otherwise one of its objects is missing.
   package var isLinked = false
   package var parked: String?
@@ -21,6 +20,11 @@ package struct EdgeMetadata: ChangeMetadata, Hashable, Sendable {
     self.edge = edge
   }
 
+  /// The batch that contains the record and has no reply yet.
+  package var sequence: Int64? { sentChange.sequence }
+  /// The operation that the server may have executed.
+  package var sentKind: PendingKind { sentChange.kind }
+
   /// Whether the link was saved before the present opening of the store and has not been sent: another
   /// copy of the store may have sent it.
   var isUnsentFromBefore: Bool {
@@ -32,9 +36,11 @@ package struct EdgeMetadata: ChangeMetadata, Hashable, Sendable {
 
   package mutating func requeue() {
     if pending == .nothing { pending = sentKind }
-    sentKind = .nothing
-    sequence = nil
+    endSending()
   }
+
+  /// Forgets the batch, which is settled.
+  package mutating func endSending() { sentChange = .nothing }
 
   /// Marks the record for creation, because the server no longer has it.
   package mutating func resend(group: Int64) {

@@ -142,8 +142,10 @@ extension MirrorMetadata {
       edge.stamps = RecordStamps(encoded: row.optionalBlob(9))
       edge.pending = PendingKind(rawValue: row.int64(10)) ?? .nothing
       edge.group = row.int64(11)
-      edge.sequence = row.optionalInt64(12)
-      edge.sentKind = PendingKind(rawValue: row.int64(13)) ?? .nothing
+      edge.sentChange = SentChange(
+        sequence: row.optionalInt64(12),
+        kind: PendingKind(rawValue: row.int64(13)) ?? .nothing
+      )
       edge.isLinked = row.int64(14) != 0
       edge.parked = row.optionalText(15)
       edge.generation = row.int64(16)
@@ -168,7 +170,6 @@ extension MirrorMetadata {
   }
 
   package func update(_ edge: EdgeMetadata) throws {
-    checkInvariants(edge.brokenInvariants())
     try connection.run(
       """
       UPDATE WSMIRROR_EDGE SET FIRSTENTITY = ?, FIRSTRELATIONSHIP = ?, FIRSTRECORD = ?,

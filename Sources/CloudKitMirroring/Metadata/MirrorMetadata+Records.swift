@@ -165,9 +165,11 @@ extension MirrorMetadata {
     record.properties = names(row.text(9))
     record.edges = names(row.text(10))
     record.group = row.int64(11)
-    record.sequence = row.optionalInt64(12)
-    record.sentKind = PendingKind(rawValue: row.int64(13)) ?? .nothing
-    record.sent = names(row.text(14))
+    record.sentChange = SentChange(
+      sequence: row.optionalInt64(12),
+      kind: PendingKind(rawValue: row.int64(13)) ?? .nothing,
+      properties: names(row.text(14))
+    )
     record.parked = row.optionalText(15)
     record.generation = row.int64(16)
     return record
@@ -178,7 +180,6 @@ extension MirrorMetadata {
   /// Adds a record and returns it with its number.
   @discardableResult
   package func insert(_ record: RecordMetadata) throws -> RecordMetadata {
-    checkInvariants(record.brokenInvariants())
     try connection.run(
       """
       INSERT INTO WSMIRROR_RECORD (NAME, TYPE, ENTITY, PK, TAG, SYSTEM, BASE, PENDING, PROPERTIES,
@@ -193,7 +194,6 @@ extension MirrorMetadata {
   }
 
   package func update(_ record: RecordMetadata) throws {
-    checkInvariants(record.brokenInvariants())
     try connection.run(
       """
       UPDATE WSMIRROR_RECORD SET TYPE = ?, ENTITY = ?, PK = ?, TAG = ?, SYSTEM = ?, BASE = ?,

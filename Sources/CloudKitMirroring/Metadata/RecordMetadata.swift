@@ -81,11 +81,7 @@ package struct RecordMetadata: ChangeMetadata, Hashable, Sendable {
   package var edges: Set<String> = []
   /// The history transaction of the save, which batches keep together.
   package var group: Int64 = 0
-  /// The batch that contains the record and has no reply yet.
-  package var sequence: Int64?
-  package var sentKind = PendingKind.nothing
-  /// The edited properties in that batch.
-  package var sent: Set<String> = []
+  package var sentChange = SentChange.nothing
   /// Why the server refused the record; it is then parked.
   package var parked: String?
   package var generation: Int64 = 0
@@ -96,6 +92,13 @@ package struct RecordMetadata: ChangeMetadata, Hashable, Sendable {
     self.entityName = entityName
     self.key = key
   }
+
+  /// The batch that contains the record and has no reply yet.
+  package var sequence: Int64? { sentChange.sequence }
+  /// The operation that the server may have executed.
+  package var sentKind: PendingKind { sentChange.kind }
+  /// The edited properties in that batch.
+  package var sent: Set<String> { sentChange.properties }
 
   /// All properties with edits that the server has not confirmed.
   package var unconfirmed: Set<String> { properties.union(sent) }
@@ -108,7 +111,7 @@ package struct RecordMetadata: ChangeMetadata, Hashable, Sendable {
   /// Whether this store has never sent the record: where the server has it, or its tombstone, another
   /// copy of the store has sent it.
   var isNeverSent: Bool {
-    tag == nil && sequence == nil && sentKind == .nothing && stamps.created == nil
+    tag == nil && sentChange == .nothing && stamps.created == nil
       && base.map { !$0.values.isEmpty } ?? true
   }
 
@@ -116,11 +119,11 @@ package struct RecordMetadata: ChangeMetadata, Hashable, Sendable {
   var isRestoredDuringDeletion: Bool { sentKind == .delete && pending == .save && key != nil }
 
   /// Whether the batch that was to create the record was abandoned without a reply.
-  var isDoubtful: Bool { tag == nil && sequence == nil && sentKind == .save }
+  var isDoubtful: Bool { tag == nil && sentChange == .doubtful }
 
   /// Whether the batch that was to update the record was abandoned without a reply, and the server's copy, which
   /// would show whether it was executed, could not be read.
-  var hasDoubtfulUpdate: Bool { tag != nil && sequence == nil && sentKind == .save }
+  var hasDoubtfulUpdate: Bool { tag != nil && sentChange == .doubtful }
 
   /// Whether an open batch creates the record again of an object that was restored here.
   var isBeingRestored: Bool {
@@ -137,7 +140,7 @@ package struct RecordMetadata: ChangeMetadata, Hashable, Sendable {
   /// Marks the whole record for creation, because the server no longer has it.
   package mutating func resend(_ entity: EntityMapping, group: Int64) {
     if pending == .nothing { self.group = group }
-    if hasDoubtfulUpdate { sentKind = .nothing }
+    if hasDoubtfulUpdate { sentChange = .nothing }
     tag = nil
     pending = .save
     properties = Set(entity.fieldProperties)
@@ -153,11 +156,7 @@ package struct RecordMetadata: ChangeMetadata, Hashable, Sendable {
   }
 
   /// Forgets the batch, which is settled.
-  package mutating func endSending() {
-    sent = []
-    sentKind = .nothing
-    sequence = nil
-  }
+  package mutating func endSending() { sentChange = .nothing }
 
   package func save(in metadata: MirrorMetadata) throws { try metadata.update(self) }
 }
