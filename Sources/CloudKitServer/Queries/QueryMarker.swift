@@ -4,15 +4,16 @@ import Foundation
 
 /// The position at which the next page of a query begins.
 struct QueryMarker: Codable, Hashable, Sendable {
-  /// The index that defines the order of the pages, if the query has no sort keys.
+  /// The name of the index of the walked condition, or of all records.
   var source: String?
+  /// How the pages are read; nil in a marker of a former build.
+  var strategy: QueryStrategy?
   /// The last returned record; nil if none of the window was returned yet.
   var position: QueryPosition?
   /// The part of the index that is sorted in memory, if it is not the whole index.
   var window: QueryWindow?
 
-  init(source: String? = nil, position: QueryPosition?, window: QueryWindow? = nil) {
-    self.source = source
+  init(position: QueryPosition?, window: QueryWindow? = nil) {
     self.position = position
     self.window = window
   }

@@ -163,14 +163,21 @@ struct QueryPlan: Sendable {
   /// The index of all records of the type by name.
   static let everything = RecordIndex.values("___recordID")
 
-  /// The conditions that an index can answer, the most selective first.
-  var narrowing: [QueryCondition] {
-    conditions.filter { $0.index != nil }.sorted { $0.selectivity < $1.selectivity }
+  /// The places of the conditions that an index can answer, the most selective first.
+  var narrowing: [Int] {
+    conditions.indices.filter { conditions[$0].index != nil }.sorted {
+      (conditions[$0].selectivity, $0) < (conditions[$1].selectivity, $1)
+    }
+  }
+
+  /// The first condition that the index answers, the most selective one.
+  func narrowing(_ index: RecordIndex) -> QueryCondition? {
+    narrowing.first { conditions[$0].index == index }.map { conditions[$0] }
   }
 
   /// All indexes that the query may walk; they are kept from its first run on.
   var indexes: Set<RecordIndex> {
-    var indexes = Set(narrowing.compactMap(\.index))
+    var indexes = Set(conditions.compactMap(\.index))
     // An order by distance walks the index of latitudes.
     if let key = order.keys.first { indexes.insert(.values(key.field.name)) }
     if order.index == nil, narrowing.isEmpty { indexes.insert(Self.everything) }

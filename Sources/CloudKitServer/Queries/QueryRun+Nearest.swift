@@ -41,7 +41,8 @@ extension QueryRun {
     let window = marker?.window
     let index = RecordIndex.values(key.field.name)
     // A circle around any location bounds the walk.
-    let circle = plan.narrowing.first { $0.index == index && $0.ranges.count == 1 }?.ranges.first
+    let circle = plan.narrowing.map { plan.conditions[$0] }
+      .first { $0.index == index && $0.ranges.count == 1 }?.ranges.first
     let all = circle ?? IndexRange(lower: .leastNumber, upper: .leastNumber.afterPrefix)
     let center = IndexKey(.real(place.latitude))
     func entry(_ list: [QueryPosition?]?, _ number: Int) -> IndexPosition? {

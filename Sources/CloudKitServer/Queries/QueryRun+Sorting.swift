@@ -9,7 +9,7 @@ extension QueryRun {
     // A filter on the sorted field itself bounds the walk; not for lists, whose position in the
     // order may be outside the filter's range.
     let isScalar = plan.order.keys.first?.field.schema.type.wireType?.isList != true
-    let ranges = isScalar ? plan.narrowing.first { $0.index == index }?.ranges : nil
+    let ranges = isScalar ? plan.narrowing(index)?.ranges : nil
     return plan.order.keys.count == 1
       ? try alongOneKey(of: index, ranges, after: marker)
       : try byGroups(of: index, ranges, after: marker)
@@ -132,7 +132,7 @@ extension QueryRun {
     let window = marker?.window
     var chosen = firstInOrder
     let outcome = try visit(
-      condition?.index ?? QueryPlan.everything,
+      index(of: condition),
       condition?.ranges,
       after: window?.from.first?.flatMap(\.entry),
       through: window?.through?.first?.flatMap(\.entry),

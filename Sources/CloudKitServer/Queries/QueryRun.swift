@@ -4,7 +4,8 @@ import Foundation
 /// One page of a query, read from one snapshot.
 ///
 /// A run walks one index: the one with the requested order, or the one that the most selective
-/// filter uses. It stops when the page is full, or when it has read as many records as one request
+/// filter uses; all pages of a query walk the same one, which its markers name (`QueryStrategy`). It
+/// stops when the page is full, or when it has read as many records as one request
 /// may; the page is then short and its marker continues from there. Memory is proportional to the
 /// page.
 struct QueryRun {
@@ -31,50 +32,24 @@ struct QueryRun {
 
   func page(after marker: QueryMarker?) throws -> Page {
     if plan.isEmpty { return Page() }
-    var narrowing = plan.narrowing
-    if let source = marker?.source { narrowing = narrowing.filter { $0.index?.name == source } }
-    guard let index = plan.order.index else {
-      let condition = try best(of: narrowing)
-      guard let key = plan.order.keys.first else { return try walk(condition, after: marker) }
-      let isFew = try condition.map { try count($0) <= limits.recordsSortedInMemory } ?? false
-      if let place = key.place, key.isAscending, !isFew {
-        return try nearest(to: place, of: key, after: marker)
+    let strategy = try strategy(after: marker)
+    let condition = strategy.condition.map { plan.conditions[$0] }
+    var page: Page
+    switch strategy.walk {
+    case .ofIndex: page = try walk(condition, after: marker)
+    case .sorted: page = try sorted(walking: condition, after: marker)
+    case .inOrder:
+      guard let index = plan.order.index else { throw Self.outdatedMarker }
+      page = try inOrder(of: index, after: marker)
+    case .outward:
+      guard let key = plan.order.keys.first, let place = key.place else {
+        throw Self.outdatedMarker
       }
-      // No index has the farthest first: all matching records are sorted in memory.
-      return try sorted(walking: condition, after: marker)
+      page = try nearest(to: place, of: key, after: marker)
     }
-    if let condition = try best(of: narrowing), condition.index != index,
-      try count(condition) <= limits.recordsSortedInMemory
-    {
-      return try sorted(walking: condition, after: marker)
-    }
-    return try inOrder(of: index, after: marker)
-  }
-
-  /// The condition with the fewest matching entries, of the most selective ones.
-  private func best(of conditions: [QueryCondition]) throws -> QueryCondition? {
-    guard conditions.count > 1 else { return conditions.first }
-    var best: (condition: QueryCondition, count: Int)?
-    for condition in conditions.prefix(Self.countedConditions) {
-      let found = try count(condition)
-      if found < best?.count ?? .max { best = (condition, found) }
-    }
-    return best?.condition
-  }
-
-  /// Counting costs a statement for each value of a condition.
-  private static let countedConditions = 4
-
-  /// The number of entries of a condition, counted up to a limit.
-  private func count(_ condition: QueryCondition) throws -> Int {
-    guard let index = condition.index else { return .max }
-    let most = limits.recordsSortedInMemory + 1
-    var count = 0
-    for range in condition.ranges where count < most {
-      try control.check()
-      count += try snapshot.entries(in: id, walk(index, range, limit: most - count)).count
-    }
-    return count
+    page.marker?.source = strategy.walksCondition ? index(of: condition).name : nil
+    page.marker?.strategy = strategy
+    return page
   }
 
   func walk(
@@ -212,12 +187,11 @@ struct QueryRun {
 
   /// Without sort keys the order is that of the walked index.
   private func walk(_ condition: QueryCondition?, after marker: QueryMarker?) throws -> Page {
-    let index = condition?.index ?? QueryPlan.everything
     var page = Page()
     var bytes = 0
     var last: IndexPosition?
     let outcome = try visit(
-      index,
+      index(of: condition),
       condition?.ranges,
       after: marker?.position?.entry,
       budget: limits.recordsScanned
@@ -234,7 +208,7 @@ struct QueryRun {
     case .stopped: reached = last
     case .exhausted(let position): reached = position
     }
-    page.marker = reached.map { QueryMarker(source: index.name, position: QueryPosition($0)) }
+    page.marker = reached.map { QueryMarker(position: QueryPosition($0)) }
     return page
   }
 }

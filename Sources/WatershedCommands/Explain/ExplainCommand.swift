@@ -208,6 +208,10 @@ struct ExplainCommand: AsyncParsableCommand {
       "Check that the folder exists and is writable."
     ),
     (
+      "INCOMPLETE", "Records still match after all that were found have been deleted.",
+      "Run the command again; watershed records query lists them."
+    ),
+    (
       "NOT_CONFIRMED", "The command would remove something, and there is no terminal to ask on.",
       "Add --yes."
     ),

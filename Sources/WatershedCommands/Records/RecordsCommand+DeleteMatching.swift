@@ -73,7 +73,32 @@ extension RecordsCommand {
           for item in reply.records { _ = try item.get() }
         }
       } while marker != nil
+      if !dryRun { try await check(query, deleted: count, connection) }
       return count
+    }
+
+    /// Throws if records still match after the deletion.
+    private func check(
+      _ query: RecordQuery,
+      deleted: Int,
+      _ connection: DatabaseConnection
+    ) async throws {
+      var marker: String?
+      repeat {
+        let rest: QueryRecordsResponse = try await connection.call(
+          .queryRecords,
+          QueryRecordsRequest(query: query, zoneID: place.zone, continuationMarker: marker)
+        )
+        guard rest.records.isEmpty else {
+          throw CommandFailure(
+            "INCOMPLETE",
+            what: "\(Count.of(deleted, "record")) deleted, and others still match",
+            why: "they were created meanwhile, or cannot be read, so that no filter is tested",
+            next: "run the command again; watershed records query lists them"
+          )
+        }
+        marker = rest.continuationMarker
+      } while marker != nil
     }
   }
 }
