@@ -32,6 +32,7 @@ struct RecordMemberTests {
         currentUserParticipant: person,
         requesters: [person],
         blocked: [person],
+        sharingBase: SharingBase(publicPermission: .readOnly, participants: [person]),
         denyAccessRequests: true,
         stableUrl: StableURL(routingKey: "0"),
         displayedHostname: "h"

@@ -14,6 +14,7 @@ extension ShareState {
   }
 
   mutating func apply(_ request: ShareDictionary, _ edit: Edit) throws(ErrorDictionary) {
+    let request = merged(request)
     let wasPublic = publicPermission.canRead
     if let permission = request.publicPermission {
       guard permission != .unknown else {
@@ -36,6 +37,37 @@ extension ShareState {
     guard participants.count - 1 <= edit.participantLimit else {
       throw Self.full(edit.participantLimit)
     }
+  }
+
+  /// The request as an edit of the present state, if it has the state that its client edited.
+  ///
+  /// A client that saves regardless of the server's version may have an older copy. Only what
+  /// differs from that copy is an edit: the others keep what they have now.
+  private func merged(_ request: ShareDictionary) -> ShareDictionary {
+    guard let base = request.sharingBase else { return request }
+    var request = request
+    if request.publicPermission == base.publicPermission { request.publicPermission = nil }
+    guard let entries = request.participants else { return request }
+    let before = Dictionary(base.participants.map { ($0.participantId, $0) }) { first, _ in first }
+    var merged: [ShareParticipant] = []
+    for var entry in entries {
+      if let known = before[entry.participantId], entry.participantId != nil {
+        let isEdited = entry.permission != known.permission || entry.type != known.type
+        // Removed meanwhile: an entry that was not edited is no invitation.
+        guard isEdited || participants.contains(where: { $0.matches(entry) }) else { continue }
+        if entry.permission == known.permission { entry.permission = nil }
+        if entry.type == known.type, entry.type != .owner { entry.type = nil }
+      }
+      merged.append(entry)
+    }
+    for participant in participants
+    where participant.type != .owner && before[participant.id] == nil
+      && !entries.contains(where: participant.matches)
+    {
+      merged.append(ShareParticipant(participantId: participant.id))
+    }
+    request.participants = merged
+    return request
   }
 
   private mutating func replaceParticipants(

@@ -143,7 +143,7 @@ extension RecordDictionary: JSONReadable {
       case "createShortGUID": createShortGUID = try json.flag()
       // Members of shares, which are rare.
       case "forRecord", "publicPermission", "participants", "owner", "requesters", "blocked",
-        "denyAccessRequests":
+        "denyAccessRequests", "sharingBase":
         throw JSONReader.FallbackToJSONDecoder()
       // A member of an error, which can replace a record.
       case "serverErrorCode": throw JSONReader.FallbackToJSONDecoder()

@@ -64,6 +64,7 @@ extension JSONWriter {
       key("share")
       reference(share)
     }
+    member("sharingBase", sharing?.sharingBase)
     member("shortGUID", record.shortGUID)
     member("stableUrl", sharing?.stableUrl)
     if let zone = record.zoneID { member("zoneID", zone) }

@@ -7,14 +7,14 @@ package enum RecordMember: String, CodingKey, CaseIterable {
   case parent, share, shortGUID, createShortGUID, pluginFields
   // The members that shares alone have.
   case forRecord, publicPermission, participants, owner
-  case requesters, blocked, denyAccessRequests
+  case requesters, blocked, denyAccessRequests, sharingBase
   case currentUserParticipant, stableUrl, displayedHostname
 
   /// The members that identify a share in a request or reply: each one contains at least one of
   /// them.
   package static let ofShares: [RecordMember] = [
     .forRecord, .publicPermission, .participants, .owner, .requesters, .blocked,
-    .denyAccessRequests,
+    .denyAccessRequests, .sharingBase,
   ]
 
   /// The members of replies that no request has; readers skip them.

@@ -5,7 +5,8 @@ package struct ShareDictionary: Codable, Hashable, Sendable {
   package var publicPermission: ParticipantPermission?
   /// The participants, including the owner.
   ///
-  /// In a request it is the complete list: a participant who is missing is removed.
+  /// In a request it is the complete list: a participant who is missing is removed; with a
+  /// `sharingBase`, only one whom that has.
   package var participants: [ShareParticipant]?
   package var owner: ShareParticipant?
   package var currentUserParticipant: ShareParticipant?
@@ -19,6 +20,8 @@ package struct ShareDictionary: Codable, Hashable, Sendable {
   ///
   /// In a request it is the complete list: a user who is missing may request access again.
   package var blocked: [ShareParticipant]?
+  /// What the caller's copy had before its edits, in a request; an extension.
+  package var sharingBase: SharingBase?
   /// Whether access requests are turned off.
   package var denyAccessRequests: Bool?
   /// The link for users to open, in replies.
@@ -33,6 +36,7 @@ package struct ShareDictionary: Codable, Hashable, Sendable {
     currentUserParticipant: ShareParticipant? = nil,
     requesters: [ShareParticipant]? = nil,
     blocked: [ShareParticipant]? = nil,
+    sharingBase: SharingBase? = nil,
     denyAccessRequests: Bool? = nil,
     stableUrl: StableURL? = nil,
     displayedHostname: String? = nil
@@ -44,6 +48,7 @@ package struct ShareDictionary: Codable, Hashable, Sendable {
     self.currentUserParticipant = currentUserParticipant
     self.requesters = requesters
     self.blocked = blocked
+    self.sharingBase = sharingBase
     self.denyAccessRequests = denyAccessRequests
     self.stableUrl = stableUrl
     self.displayedHostname = displayedHostname
@@ -53,6 +58,21 @@ package struct ShareDictionary: Codable, Hashable, Sendable {
   package static let recordType = "cloudkit.share"
   /// The record name of the share of a whole zone.
   package static let zoneShareName = "cloudkit.zoneshare"
+}
+
+/// The permissions of a share as a client fetched them, with which it sends its edited list.
+///
+/// The difference is the edit: a save from an older copy then neither removes the people who were
+/// added or joined meanwhile, nor puts permissions back that it did not change.
+package struct SharingBase: Codable, Hashable, Sendable {
+  package var publicPermission: ParticipantPermission
+  /// The participants' IDs, types and permissions.
+  package var participants: [ShareParticipant]
+
+  package init(publicPermission: ParticipantPermission, participants: [ShareParticipant]) {
+    self.publicPermission = publicPermission
+    self.participants = participants
+  }
 }
 
 /// The parts of a share's link.

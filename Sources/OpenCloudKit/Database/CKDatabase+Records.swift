@@ -221,6 +221,7 @@ extension CKDatabase {
     deletes: [CKRecord.ID: Result<Void, any Error>]
   ) {
     let sent = part.records.map(\.systemFields)
+    let shared = part.records.map { ($0 as? CKShare)?.sharingState.content }
     let saves = zip(part.records, sent).map { Self.save(of: $0, $1, policy: policy) }
     let result = try await modify(
       RecordModification(
@@ -235,8 +236,10 @@ extension CKDatabase {
       switch result.saves[index] {
       case .success(let system):
         record.adoptSaved(system: system, sent: sent[index], fields: saves[index].fields)
-        if let share = record as? CKShare, let saved = result.shares[share.recordID] {
-          share.adopt(saved)
+        if let share = record as? CKShare, let content = shared[index],
+          let saved = result.shares[share.recordID]
+        {
+          share.adopt(saved, sent: content)
         }
         saveResults[record.recordID] = .success(record)
       case .failure(var error):
@@ -283,7 +286,7 @@ extension CKDatabase {
     save.removesParent =
       system.isParentChanged && system.parent == nil && system.recordChangeTag != nil
     save.becomesRoot = system.isShareChanged
-    save.sharing = (record as? CKShare)?.wireSharing
+    save.sharing = (record as? CKShare)?.wireSharing(policy)
     return save
   }
 

@@ -48,7 +48,7 @@ extension WireMapping {
         userIdentity: CKUserIdentity(wire: $0.userIdentity ?? UserIdentity())
       )
     }
-    sharing.isChanged = false
+    sharing.base = sharing.content
     return sharing
   }
 
@@ -58,21 +58,75 @@ extension WireMapping {
   }
 }
 
+extension CKShare.Sharing {
+  /// The participants that a save sends.
+  ///
+  /// The current user is left out: the service adds the user who saves the share as its owner.
+  fileprivate var savedParticipants: [CKShare.Participant] {
+    participants.filter { !$0.isCurrentUser }
+  }
+
+  /// What an app can edit of the permissions and participants.
+  var content: SharingBase {
+    SharingBase(
+      publicPermission: publicPermission.wire,
+      participants: savedParticipants.map(\.editable)
+    )
+  }
+
+  /// Applies the edits that were made to the share after its content was sent.
+  mutating func apply(_ edited: CKShare.Sharing, since sent: SharingBase) {
+    if edited.publicPermission.wire != sent.publicPermission {
+      publicPermission = edited.publicPermission
+    }
+    for participant in edited.savedParticipants
+    where !sent.participants.contains(participant.editable) {
+      guard let index = participants.firstIndex(where: { $0.isSamePerson(participant) }) else {
+        participants.append(participant)
+        continue
+      }
+      guard participants[index].role != .owner else { continue }
+      participants[index].permission = participant.permission
+      participants[index].role = participant.role
+    }
+    let kept = Set(edited.participants.map(\.participantID))
+    let removed = Set(sent.participants.compactMap(\.participantId)).subtracting(kept)
+    participants.removeAll { $0.role != .owner && removed.contains($0.participantID) }
+  }
+}
+
+extension CKShare.Participant {
+  /// What an app can edit of a participant.
+  fileprivate var editable: ShareParticipant {
+    let wire = self.wire
+    return ShareParticipant(
+      participantId: wire.participantId,
+      type: wire.type,
+      permission: wire.permission
+    )
+  }
+}
+
 extension CKShare {
   /// The members of a save that only shares have.
-  var wireSharing: ShareDictionary {
+  ///
+  /// Permissions and participants are sent if they were edited, and the ones that were fetched with
+  /// them: without these the service would take the list of an older copy for the whole truth.
+  func wireSharing(_ policy: CKModifyRecordsOperation.RecordSavePolicy) -> ShareDictionary {
     let sharing = sharingState
+    let isNew = recordChangeTag == nil
+    let isSent = isNew || policy == .allKeys || sharing.content != sharing.base
     return ShareDictionary(
-      forRecord: recordChangeTag == nil
+      forRecord: isNew
         ? sharing.rootRecordID.map { SharedRootDictionary(recordName: $0.recordName) } : nil,
-      publicPermission: sharing.publicPermission.wire,
-      // The current user is left out: the service adds the user who saves the share as its owner.
-      participants: sharing.participants.filter { !$0.isCurrentUser }.map(\.wire),
+      publicPermission: isSent ? sharing.publicPermission.wire : nil,
+      participants: isSent ? sharing.savedParticipants.map(\.wire) : nil,
       requesters: sharing.answersRequests
         ? sharing.requesters.map { ShareParticipant(userIdentity: $0.userIdentity.wire) } : nil,
       blocked: sharing.answersRequests
         ? sharing.blockedIdentities.map { ShareParticipant(userIdentity: $0.userIdentity.wire) }
         : nil,
+      sharingBase: isSent && !isNew ? sharing.base : nil,
       denyAccessRequests: sharing.opensRequests ? !sharing.allowsAccessRequests : nil
     )
   }

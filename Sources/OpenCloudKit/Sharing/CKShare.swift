@@ -49,8 +49,10 @@ public final class CKShare: CKRecord, @unchecked Sendable {
     /// Watershed's service knows these members.
     var opensRequests = false
     var answersRequests = false
-    /// Whether permissions or participants were changed since the share was fetched.
-    var isChanged = true
+    /// The permissions and participants of the fetched or saved share; nil for a new one.
+    ///
+    /// They are compared with the present ones, as a participant is an object that an app edits.
+    var base: SharingBase?
   }
 
   private let sharing: Mutex<Sharing>
@@ -132,7 +134,7 @@ public final class CKShare: CKRecord, @unchecked Sendable {
   /// who have not accepted; when one without is saved, it removes those who joined by the link.
   public var publicPermission: CKShare.ParticipantPermission {
     get { sharing.withLock { $0.publicPermission } }
-    set { changeSharing { $0.publicPermission = newValue } }
+    set { sharing.withLock { $0.publicPermission = newValue } }
   }
 
   /// The participants, the owner first.
@@ -160,7 +162,7 @@ public final class CKShare: CKRecord, @unchecked Sendable {
 
   /// Adds a participant; it replaces an existing participant of the same person.
   public func addParticipant(_ participant: CKShare.Participant) {
-    changeSharing { sharing in
+    sharing.withLock { sharing in
       if let index = sharing.participants.firstIndex(where: { $0.isSamePerson(participant) }) {
         // The owner can't be replaced.
         guard sharing.participants[index].role != .owner else { return }
@@ -173,7 +175,7 @@ public final class CKShare: CKRecord, @unchecked Sendable {
 
   /// Removes a participant, unless it is the owner.
   public func removeParticipant(_ participant: CKShare.Participant) {
-    changeSharing { sharing in
+    sharing.withLock { sharing in
       sharing.participants.removeAll {
         $0.role != .owner && $0.participantID == participant.participantID
       }
@@ -265,29 +267,24 @@ public final class CKShare: CKRecord, @unchecked Sendable {
 
   var sharingState: Sharing { sharing.withLock { $0 } }
 
-  private func changeSharing(_ change: (inout Sharing) -> Void) {
-    sharing.withLock { sharing in
-      change(&sharing)
-      sharing.isChanged = true
-    }
-  }
-
   private func changeRequests(_ change: (inout Sharing) -> Void) {
     let role = currentUserParticipant?.role ?? .owner
     precondition(
       role == .owner || role == .administrator,
       "Only the owner or an administrator of a share answers requests to take part in it"
     )
-    changeSharing(change)
+    sharing.withLock { change(&$0) }
   }
 
-  /// Replaces the state by the one that the service returned after a save.
-  func adopt(_ saved: Sharing) {
+  /// Replaces the state by the one that the service returned after a save, with the edits that were
+  /// made meanwhile.
+  func adopt(_ saved: Sharing, sent: SharingBase) {
     sharing.withLock { sharing in
       var saved = saved
       if saved.participants.isEmpty { saved.participants = sharing.participants }
       saved.url = saved.url ?? sharing.url
-      saved.isChanged = false
+      saved.base = saved.content
+      saved.apply(sharing, since: sent)
       sharing = saved
     }
   }
@@ -319,7 +316,12 @@ public final class CKShare: CKRecord, @unchecked Sendable {
     sharing.answersRequests = coder.integer(forKey: "AnswersRequests") != 0
     sharing.requesters = Self.list(of: AccessRequester.self, "Requesters", coder)
     sharing.blockedIdentities = Self.list(of: BlockedIdentity.self, "BlockedIdentities", coder)
-    sharing.isChanged = coder.integer(forKey: "SharingChanged") != 0
+    if let base = coder.decodeIfPresent(of: NSData.self, forKey: "SharingBase") {
+      sharing.base = try? WireCoding.decode(SharingBase.self, from: base as Data)
+    } else if coder.integer(forKey: "SharingChanged") == 0 {
+      // An archive of a former build.
+      sharing.base = sharing.content
+    }
     self.sharing = Mutex(sharing)
     super.init(coder: coder)
     guard recordType == CKRecord.SystemType.share else { return nil }
@@ -358,7 +360,11 @@ public final class CKShare: CKRecord, @unchecked Sendable {
     coder.encode(sharing.answersRequests ? 1 : 0, forKey: "AnswersRequests")
     coder.encode(NSArray(array: sharing.requesters), forKey: "Requesters")
     coder.encode(NSArray(array: sharing.blockedIdentities), forKey: "BlockedIdentities")
-    coder.encode(sharing.isChanged ? 1 : 0, forKey: "SharingChanged")
+    coder.encodeIfPresent(
+      sharing.base.flatMap { try? WireCoding.encode($0) } as NSData?,
+      forKey: "SharingBase"
+    )
+    coder.encode(sharing.content == sharing.base ? 0 : 1, forKey: "SharingChanged")
   }
 }
 
