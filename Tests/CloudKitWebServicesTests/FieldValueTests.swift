@@ -87,6 +87,8 @@ struct FieldValueTests {
       ("1", .integer(1)),
       ("1.5", .fraction(1.5)),
       ("1e300", .fraction(1e300)),
+      ("2.0", .fraction(2)),
+      ("[1,2.0,1e1]", .list([.integer(1), .fraction(2), .fraction(10)])),
       ("false", .boolean(false)),
       (#"{"latitude":1,"longitude":2}"#, .location(LocationValue(latitude: 1, longitude: 2))),
       (#"{"recordName":"r"}"#, .reference(ReferenceValue(recordName: "r"))),
@@ -97,6 +99,34 @@ struct FieldValueTests {
   )
   func untagged(json: String, value: UntaggedValue) throws {
     #expect(try decode("{\"value\":\(json)}").content == .untagged(value))
+  }
+
+  @Test(
+    "Both readers distinguish a whole number with a point from an integer, in any place",
+    arguments: [
+      #"{"\u0061":{"value":2.0},"b":{"value":2},"5":{"value":[1,2.0,3]}}"#,
+      #"{"a":{"value":2.0},"b":{"value":2},"5":{"value":[1,2e0,3]},"x":1}"#,
+      #"{"a":2.0,"b":2,"5":[1,2.00,3],"x":"2.0, \"b\":{\"value\":3.0"}"#,
+    ]
+  )
+  func wholeFractions(json: String) throws {
+    let fields = try WireCoding.decode([String: FieldValue].self, from: Data(json.utf8))
+    #expect(fields["a"]?.content == .untagged(.fraction(2)))
+    #expect(fields["b"]?.content == .untagged(.integer(2)))
+    #expect(fields["5"]?.content == .untagged(.list([.integer(1), .fraction(2), .integer(3)])))
+  }
+
+  @Test("A number that no Double can hold is refused by both readers, and so is one in base 16")
+  func unreadableNumbers() throws {
+    for value in ["1e-400", "1e400", #""0x10""#] {
+      for extra in ["", #","p":{"type":"LOCATION","value":{"latitude":1,"longitude":2}}"#] {
+        let json = #"{"f":{"type":"DOUBLE","value":\#(value)}\#(extra)}"#
+        let error = #expect(throws: MalformedBody.self) {
+          try WireCoding.decode([String: FieldValue].self, from: Data(json.utf8))
+        }
+        #expect(error?.reason == "Invalid value, expected type DOUBLE")
+      }
+    }
   }
 
   @Test(

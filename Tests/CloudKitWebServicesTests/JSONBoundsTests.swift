@@ -1,6 +1,7 @@
-import CloudKitWebServices
 import Foundation
 import Testing
+
+@testable import CloudKitWebServices
 
 /// The check of a body's size in values, before it is decoded.
 @Suite("Bounds of JSON")
@@ -112,9 +113,9 @@ struct JSONBoundsTests {
 
   @Test("Untagged fractions need no JSONDecoder, and mean the same to it")
   func fractions() throws {
-    for text in ["[1,2.5,-0.25,\"a\",true]", "[1.0,2.5]", "[1e3]", "[0.1e1,1]"] {
+    for text in ["[1,2.5,-0.25,\"a\",true]", "[1.0,2.5]", "[1e3]", "[0.1e1,1]", "2.0", "-0.0"] {
       let json = Data(#"{"a":{"value":\#(text)}}"#.utf8)
-      let slow = try JSONDecoder().decode([String: FieldValue].self, from: json)
+      let slow = try WireCoding.decoder(of: json).decode([String: FieldValue].self, from: json)
       #expect(try WireCoding.decode([String: FieldValue].self, from: json) == slow)
     }
     var reader = JSONReader(Data("2.5".utf8))

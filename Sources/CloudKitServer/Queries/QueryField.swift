@@ -72,7 +72,10 @@ struct QueryField: Hashable, Sendable {
     }
     for type in schema.type.elementTypes {
       if let wanted = isList ? type.list : type,
-        let fitting = FieldCoercion.value(content, as: wanted)
+        let fitting = FieldCoercion.value(
+          type == .int64 || type == .double ? content.untaggedNumber : content,
+          as: wanted
+        )
       {
         return fitting
       }
@@ -89,5 +92,19 @@ struct QueryField: Hashable, Sendable {
       "Invalid value, expected type \(isList ? scalar + "_LIST" : scalar) for the filter on "
         + "'\(spokenName)'"
     )
+  }
+}
+
+extension FieldContent {
+  /// A number without its tag: a literal of a predicate has the tag of its own notation, and
+  /// `rating > 4` has one meaning for a field of either type.
+  fileprivate var untaggedNumber: FieldContent {
+    switch self {
+    case .int64(let number): .untagged(.integer(number))
+    case .double(let number): .untagged(.fraction(number))
+    case .int64List(let numbers): .untagged(.list(numbers.map { .integer($0) }))
+    case .doubleList(let numbers): .untagged(.list(numbers.map { .fraction($0) }))
+    default: self
+    }
   }
 }

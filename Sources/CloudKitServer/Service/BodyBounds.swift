@@ -49,7 +49,9 @@ extension ServiceLimits {
       arrays["filterBy"] = .init(2 * clausesPerQuery)
       arrays["sortBy"] = .init(2 * clausesPerQuery)
       // A record's field may have the name of a filter's member, so it is limited only here.
-      arrays["fieldValue.value"] = .init(2 * valuesPerFilter, inAll: queries * valuesPerQuery)
+      for name in ["fieldValue.value", "fieldValue"] {
+        arrays[name] = .init(2 * valuesPerFilter, inAll: queries * valuesPerQuery)
+      }
     }
     return JSONBounds(arrays: arrays, otherArrays: elementsPerArray, values: valuesPerRequest)
   }

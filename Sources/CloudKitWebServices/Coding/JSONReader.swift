@@ -146,7 +146,8 @@ package struct JSONReader {
       index = place
       let start = try skip()
       let json = Data(bytes[start..<index])
-      guard let value = try? WireCoding.decoder(origin).decode(Value.self, from: json) else {
+      guard let value = try? WireCoding.decoder(of: json, origin).decode(Value.self, from: json)
+      else {
         throw error
       }
       return value
@@ -266,10 +267,13 @@ package struct JSONReader {
     return value
   }
 
-  mutating func double() throws(FallbackToJSONDecoder) -> Double {
-    guard let value = Double(try Self.text(numeral().digits)), value.isFinite else {
-      throw FallbackToJSONDecoder()
-    }
+  mutating func double() throws(FallbackToJSONDecoder) -> Double { try Self.real(numeral()) }
+
+  /// `JSONDecoder` refuses what is too large, or too small, for a `Double`.
+  private static func real(_ numeral: Numeral) throws(FallbackToJSONDecoder) -> Double {
+    guard let value = Double(try text(numeral.digits)), value.isFinite,
+      value != 0 || numeral.isZero
+    else { throw FallbackToJSONDecoder() }
     return value
   }
 
@@ -281,16 +285,19 @@ package struct JSONReader {
       index = place
       return .integer(try integer())
     }
-    // `1.0` and `1e3` are integers for `JSONDecoder`.
-    guard let value = Double(try Self.text(numeral.digits)), value.isFinite,
-      value != value.rounded()
-    else { throw FallbackToJSONDecoder() }
-    return .fraction(value)
+    return .fraction(try Self.real(numeral))
   }
 
   private struct Numeral {
     var digits: ArraySlice<UInt8>
     var isInteger: Bool
+
+    /// Whether no digit before the exponent has a value.
+    var isZero: Bool {
+      digits.prefix { $0 | 0x20 != UInt8(ascii: "e") }.allSatisfy {
+        !(UInt8(ascii: "1")...UInt8(ascii: "9")).contains($0)
+      }
+    }
   }
 
   private mutating func numeral() throws(FallbackToJSONDecoder) -> Numeral {

@@ -41,24 +41,34 @@ package enum WireCoding {
       return value
     }
     do {
-      return try decoder(origin).decode(type, from: data)
+      return try decoder(of: data, origin).decode(type, from: data)
     } catch {
       throw MalformedBody(error, in: data)
     }
   }
 
-  static func decoder(_ origin: Origin) -> JSONDecoder {
+  /// A decoder of these bytes.
+  static func decoder(of json: Data, _ origin: Origin = .wire) -> JSONDecoder {
     let decoder = JSONDecoder()
     if let key = CodingUserInfoKey.jsonOrigin { decoder.userInfo[key] = origin }
+    if let key = CodingUserInfoKey.wholeFractions, let fractions = WholeFractions(in: json) {
+      decoder.userInfo[key] = fractions
+    }
     return decoder
   }
 }
 
 extension CodingUserInfoKey {
   fileprivate static let jsonOrigin = CodingUserInfoKey(rawValue: "watershed.origin")
+  fileprivate static let wholeFractions = CodingUserInfoKey(rawValue: "watershed.fractions")
 }
 
 extension Decoder {
+  /// The places of numbers such as `2.0` in the decoded JSON; nil if there are none.
+  var wholeFractions: WholeFractions? {
+    CodingUserInfoKey.wholeFractions.flatMap { userInfo[$0] as? WholeFractions }
+  }
+
   /// Refuses a key that is allowed only in the server's storage.
   func checkStored<Key>(
     _ key: Key,

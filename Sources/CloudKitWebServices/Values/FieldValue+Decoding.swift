@@ -11,7 +11,11 @@ extension FieldValue: Decodable {
       (content, isEncrypted) = (.null, false)
       return
     }
-    let container = try decoder.container(keyedBy: FieldValueKeys.self)
+    guard let container = try? decoder.container(keyedBy: FieldValueKeys.self) else {
+      // CloudKit JS sends the bare value of an app that did not wrap it.
+      (content, isEncrypted) = (.untagged(try UntaggedValue(from: decoder)), false)
+      return
+    }
     isEncrypted = try container.decodeIfPresent(Bool.self, forKey: .isEncrypted) ?? false
     try decoder.checkStored(.sealedType, in: container)
     sealedType = try container.decodeIfPresent(String.self, forKey: .sealedType)
@@ -117,7 +121,7 @@ private struct LenientDouble: Decodable {
       value = try container.decode(Double.self)
     } catch {
       guard let text = try? container.decode(String.self), let number = Double(text),
-        number.isFinite
+        number.isFinite, !text.utf8.contains(where: { $0 | 0x20 == UInt8(ascii: "x") })
       else { throw error }
       value = number
     }

@@ -4,6 +4,7 @@ import Foundation
 package enum UntaggedValue: Hashable, Sendable {
   case string(String)
   case integer(Int64)
+  /// A number that is written with a point or an exponent, `2.0` too: a client's type has fractions.
   case fraction(Double)
   case boolean(Bool)
   // Boxed: otherwise each number of a list would take as many bytes as a file's description.
@@ -22,11 +23,13 @@ extension UntaggedValue {
   fileprivate static func elements(from decoder: any Decoder) throws -> [UntaggedValue] {
     var container = try decoder.unkeyedContainer()
     var elements: [UntaggedValue] = []
+    let fractions = decoder.wholeFractions
     while !container.isAtEnd {
       let next: UntaggedValue? =
         switch elements.last {
         case .string: try? .string(container.decode(String.self))
-        case .integer: try? .integer(container.decode(Int64.self))
+        // The decoder of an element knows its place.
+        case .integer where fractions == nil: try? .integer(container.decode(Int64.self))
         case .boolean: try? .boolean(container.decode(Bool.self))
         default: nil
         }
@@ -86,7 +89,8 @@ extension UntaggedValue: Codable {
     } else if let value = try? single.decode(Bool.self) {
       self = .boolean(value)
     } else if let value = try? single.decode(Int64.self) {
-      self = .integer(value)
+      let isFraction = decoder.wholeFractions?.contains(decoder.codingPath) == true
+      self = isFraction ? .fraction(try single.decode(Double.self)) : .integer(value)
     } else if let value = try? single.decode(Double.self) {
       self = .fraction(value)
     } else {

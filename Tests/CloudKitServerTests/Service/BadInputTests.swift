@@ -65,7 +65,7 @@ struct BadInputTests {
       ),
       (#"{"recordName":"bad","recordType":"N","fields":{"a":{"value":{}}}}"#, "bad"),
       (#"{"recordName":"bad","recordType":"N","fields":{"a":{"value":1,"type":"NONE"}}}"#, "bad"),
-      (#"{"recordName":"bad","recordType":"N","fields":{"a":1}}"#, "bad"),
+      (#"{"recordName":"bad","recordType":"N","fields":{"a":[[1]]}}"#, "bad"),
       (#"{"recordName":"bad","recordType":"N","fields":[]}"#, "bad"),
       (#"{"recordName":"bad","recordType":7}"#, "bad"),
       (#"{"recordName":"bad","recordType":"N","parent":"p"}"#, "bad"),
