@@ -40,6 +40,7 @@ final class QueryService: Sendable {
   }
 
   func query(_ request: QueryRecordsRequest, _ context: RequestContext) async throws -> Data {
+    let request = request.placed
     guard let name = request.query.recordType else {
       throw ErrorDictionary(.badRequest, "missing required field 'recordType'")
     }

@@ -28,6 +28,14 @@ package struct QueryRecordsRequest: Codable, Hashable, Sendable {
     self.desiredKeys = desiredKeys
     self.numbersAsStrings = numbersAsStrings
   }
+
+  /// The request with its zone in one place.
+  package var placed: QueryRecordsRequest {
+    var request = self
+    if zoneID == nil, zoneWide != true { request.zoneID = query.zoneID }
+    request.query.zoneID = nil
+    return request
+  }
 }
 
 /// The reply of `records/query`.

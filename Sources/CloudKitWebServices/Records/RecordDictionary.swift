@@ -77,13 +77,14 @@ extension RecordDictionary: Codable {
     recordChangeTag = try container.decodeIfPresent(String.self, forKey: .recordChangeTag)
     fields = try container.decodeIfPresent([String: FieldValue].self, forKey: .fields)
     zoneID = try container.decodeIfPresent(ZoneID.self, forKey: .zoneID)
-    created = try container.decodeIfPresent(ServerStamp.self, forKey: .created)
-    modified = try container.decodeIfPresent(ServerStamp.self, forKey: .modified)
+    // They mean nothing in a request, where CloudKit JS passes on any value that an app puts there.
+    created = try? container.decodeIfPresent(ServerStamp.self, forKey: .created)
+    modified = try? container.decodeIfPresent(ServerStamp.self, forKey: .modified)
     deleted = try container.decodeIfPresent(Bool.self, forKey: .deleted)
     parent = try container.decodeIfPresent(ParentDictionary.self, forKey: .parent)
     removesParent = parent == nil && container.contains(.parent)
     share = try container.decodeIfPresent(ReferenceValue.self, forKey: .share)
-    shortGUID = try container.decodeIfPresent(String.self, forKey: .shortGUID)
+    shortGUID = try? container.decodeIfPresent(String.self, forKey: .shortGUID)
     createShortGUID = try container.decodeIfPresent(Bool.self, forKey: .createShortGUID)
     let hasSharing = RecordMember.ofShares.contains { container.contains($0) }
     if hasSharing { sharing = try ShareDictionary(from: decoder) }

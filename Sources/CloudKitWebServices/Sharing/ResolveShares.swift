@@ -29,15 +29,22 @@ extension ShortGUID: Codable {
     case value, shouldFetchRootRecord, rootRecordDesiredKeys
   }
 
+  /// The short ID of a text that may be the whole link: CloudKit JS sends what the app has.
+  private static func value(of text: String) -> String {
+    let parts = text.prefix(before: "#").prefix(before: "?").split(ascii: "/")
+    guard let place = parts.lastIndex(of: "share"), place + 1 < parts.count else { return text }
+    return String(parts[place + 1])
+  }
+
   /// A bare string is a short ID without options.
   package init(from decoder: any Decoder) throws {
     if let text = try? decoder.singleValueContainer().decode(String.self) {
-      self.init(value: text)
+      self.init(value: Self.value(of: text))
       return
     }
     let container = try decoder.container(keyedBy: CodingKeys.self)
     self.init(
-      value: try container.decode(String.self, forKey: .value),
+      value: Self.value(of: try container.decode(String.self, forKey: .value)),
       shouldFetchRootRecord: try container.decodeIfPresent(
         Bool.self,
         forKey: .shouldFetchRootRecord

@@ -58,6 +58,76 @@ struct OtherClientsTests {
     #expect(refused["serverErrorCode"] as? String == "BAD_REQUEST")
   }
 
+  @Test("Fields and operands may be bare values, as apps of CloudKit JS write them")
+  func bareValues() async throws {
+    let person = try await person()
+    let saved = try await items(
+      person,
+      .modifyRecords,
+      """
+      {"zoneID":{"zoneName":"notes"},"operations":[{"operationType":"create","record":\
+      {"recordType":"Bare","recordName":"a","created":{"user":"x"},"modified":{},"shortGUID":7,\
+      "fields":{"n":3,"t":"x","l":["a","b"],"d":2.0}}}]}
+      """,
+      key: "records"
+    )
+    let fields = try #require(saved.first?["fields"] as? [String: [String: Any]], "\(saved)")
+    #expect(fields["n"]?["type"] as? String == "INT64")
+    #expect(fields["t"]?["value"] as? String == "x")
+    #expect(fields["l"]?["type"] as? String == "STRING_LIST")
+    // A number with a point is a floating-point number of the client.
+    #expect(fields["d"]?["type"] as? String == "DOUBLE")
+    let more = try await items(
+      person,
+      .modifyRecords,
+      """
+      {"zoneID":{"zoneName":"notes"},"operations":[{"operationType":"forceUpdate","record":\
+      {"recordType":"Bare","recordName":"a","fields":{"d":{"value":2.5}}}}]}
+      """,
+      key: "records"
+    )
+    #expect(more.first?["serverErrorCode"] == nil, "\(more)")
+  }
+
+  @Test("A query names its zone in itself, or beside itself")
+  func zoneOfQuery() async throws {
+    let person = try await person()
+    let server = person.server
+    try await server.service.schemas.importSchema(
+      #"DEFINE SCHEMA RECORD TYPE Item ("___recordID" REFERENCE QUERYABLE, n INT64 QUERYABLE, "#
+        + #"GRANT READ TO "_world", GRANT CREATE TO "_icloud", GRANT WRITE TO "_creator");"#,
+      container: TestServer.container
+    )
+    for (name, number) in [("a", Int64(3)), ("b", 3)] {
+      try await person.save(.create, name, ["n": .int64(number)], recordType: "Item")
+    }
+    let filter = #""filterBy":[{"fieldName":"n","comparator":"EQUALS","fieldValue":3}]"#
+    func names(_ query: String, _ rest: String = "") async throws -> ([String?], String?) {
+      let body = #"{"query":{"recordType":"Item",\#(filter)\#(query)},"resultsLimit":1\#(rest)}"#
+      let answer = try await answer(person, .queryRecords, body)
+      let records = try #require(answer["records"] as? [[String: Any]], "\(answer)")
+      return (records.map { $0["recordName"] as? String }, answer["continuationMarker"] as? String)
+    }
+    let zone = #","zoneID":{"zoneName":"notes"}"#
+    #expect(try await names("").0 == [])
+    let first = try await names(zone)
+    #expect(first.0 == ["a"])
+    // The marker is of the zone, wherever the request names it.
+    let marker = #","continuationMarker":"\#(try #require(first.1))""#
+    #expect(try await names(zone, marker).0 == ["b"])
+    #expect(try await names("", marker + zone).0 == ["b"])
+    #expect(try await names(#","zoneID":{"zoneName":"_defaultZone"}"#, zone).0 == ["a"])
+  }
+
+  @Test("A share's whole link stands for its short ID")
+  func wholeLink() async throws {
+    let tree = try await SharedTree(accepts: false)
+    let guid = try #require(tree.share.shortGUID)
+    for link in [guid, "http://127.0.0.1:8080/share/\(guid)#Title", "https://h/share/\(guid)?x=1"] {
+      #expect(try await tree.guest.resolve(link).shortGUID.value == guid)
+    }
+  }
+
   @Test("An empty dictionary as a field removes the field")
   func emptyField() async throws {
     let person = try await person()
