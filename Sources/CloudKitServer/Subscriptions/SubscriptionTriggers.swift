@@ -12,6 +12,8 @@ struct SubscriptionTriggers {
     var reasons: Set<String>
     var firesOnce: Bool
     var zoneName: String?
+    /// Whether it fires in each zone, for a subscription that names none.
+    var isZoneWide: Bool
 
     init?(_ subscription: Subscription) {
       guard subscription.watched == .query else { return nil }
@@ -20,6 +22,7 @@ struct SubscriptionTriggers {
       reasons = Set((subscription.firesOn ?? []).map { $0.lowercased() })
       firesOnce = subscription.firesOnce ?? false
       zoneName = subscription.zoneID?.zoneName
+      isZoneWide = zoneName == nil && subscription.zoneWide != false
     }
   }
 

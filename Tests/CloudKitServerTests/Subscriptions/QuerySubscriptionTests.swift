@@ -65,6 +65,21 @@ struct QuerySubscriptionTests {
     #expect(try await send(ada, subscription("second")) == nil)
   }
 
+  @Test("Subscriptions to all zones and to the default zone alone are no duplicates")
+  func zoneWide() async throws {
+    let ada = try await TestServer().person()
+    func subscription(_ id: String, _ zoneWide: Bool?) -> Subscription {
+      var subscription = self.subscription(id)
+      subscription.zoneWide = zoneWide
+      return subscription
+    }
+    #expect(try await send(ada, subscription("default", false), in: .private) == nil)
+    #expect(try await send(ada, subscription("all", true), in: .private) == nil)
+    // Absent means all zones.
+    #expect(try await send(ada, subscription("more", nil), in: .private) != nil)
+    #expect(try await send(ada, subscription("less", false), in: .private) != nil)
+  }
+
   @Test("A client of the web services reads the live service's code and reason for a duplicate")
   func duplicateOnTheWire() async throws {
     let ada = try await TestServer().person()
