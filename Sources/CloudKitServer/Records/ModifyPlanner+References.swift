@@ -50,7 +50,8 @@ extension ModifyPlanner {
         }
       }
       let keys = targets.map { RecordKey(zone: key.zone, name: $0) }
-      if let missing = keys.filter({ visible($0) == nil }).map(\.name).min() {
+      let gone = keys.filter { visible($0) == nil && !isOfFailedBatch($0) }
+      if let missing = gone.map(\.name).min() {
         failures[index] = Self.missingTarget(missing)
         failed.append(key)
       } else if let full = cascading.filter({ isFull($0, counts) }).map(\.name).min() {
@@ -88,6 +89,15 @@ extension ModifyPlanner {
         failed.append(dependent)
       }
     }
+  }
+
+  /// Whether an atomic batch would have saved a record if it had not failed: the operations that need
+  /// the record fail with the batch, not for a reason of their own.
+  func isOfFailedBatch(_ key: RecordKey) -> Bool {
+    input.isAtomic
+      && failures.keys.contains {
+        input.operations[$0].key == key && !input.operations[$0].type.isDelete
+      }
   }
 
   private static func missingTarget(_ name: String) -> Failure {

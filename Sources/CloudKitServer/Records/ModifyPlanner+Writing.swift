@@ -6,13 +6,15 @@ extension ModifyPlanner {
   func failedAtomically() -> ModifyPlan {
     let items = input.operations.indices.map { index -> ModifyPlan.Item in
       if let failure = failures[index] { return failed(failure) }
-      return .failed(
-        ErrorDictionary(.atomicError, "another item of the atomic batch failed"),
-        current: nil
-      )
+      return .failed(Self.batchFailed, current: nil)
     }
     return ModifyPlan(items: items)
   }
+
+  static let batchFailed = ErrorDictionary(
+    .atomicError,
+    "another item of the atomic batch failed"
+  )
 
   func finished() throws -> ModifyPlan {
     var batch = WriteBatch(partition: input.partition)

@@ -205,6 +205,7 @@ extension ModifyPlanner {
     _ forRecord: SharedRootDictionary
   ) throws -> String? {
     guard let root = current(key), !root.isShare else {
+      if isOfFailedBatch(key) { throw Self.batchFailed }
       throw ErrorDictionary(.notFound, "Cannot share - no such record exists to share")
     }
     // If the record is saved in the same batch, the caller cannot know its new tag.

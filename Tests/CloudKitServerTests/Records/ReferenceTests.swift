@@ -167,6 +167,33 @@ struct ReferenceTests {
     #expect(try await person.modify([again])[0].error == nil)
   }
 
+  @Test("In an atomic batch only the operation that failed by itself is blamed")
+  func dependentsOfFailed() async throws {
+    let person = try await world()
+    let operations: [RecordOperation] = [
+      .make(.update, "a", tag: "none"), .make(.create, "b", link("a", .deleteSelf)),
+      .make(.create, "c", parent: "a"), .make(.create, "d"),
+    ]
+    let refused = try await person.modify(operations, atomic: true)
+    #expect(
+      refused.map { $0.error?.serverErrorCode }
+        == [.notFound, .atomicError, .atomicError, .atomicError]
+    )
+    let some = try await person.modify(operations, atomic: false)
+    #expect(
+      some.map { $0.error?.serverErrorCode }
+        == [.notFound, .validatingReferenceError, .validatingReferenceError, nil]
+    )
+    // A target that no operation would have saved is the fault of the operation.
+    let missing = try await person.modify(
+      [operations[0], .make(.create, "e", link("nowhere", .deleteSelf))],
+      atomic: true
+    )
+    #expect(
+      missing.map { $0.error?.serverErrorCode } == [.notFound, .validatingReferenceError]
+    )
+  }
+
   @Test("A save is refused if the same batch deletes its target with another record")
   func cascadedTarget() async throws {
     let person = try await world()
