@@ -5,7 +5,8 @@ extension AssetService {
   /// The asset to store, if it has a valid receipt or the field already has it.
   ///
   /// A receipt from before the data were restored is refused: the file may have been uploaded after
-  /// the backup was made.
+  /// the backup was made. A client that keeps its receipt and saves the field again needs no receipt:
+  /// the field has the file.
   func admit(
     _ asset: AssetValue,
     previous: FieldValue?,
@@ -16,12 +17,14 @@ extension AssetService {
       "the asset was not uploaded, or too long ago; upload it again",
       extension: ErrorExtension(code: .assetNotAvailable)
     )
-    if let text = asset.receipt {
-      guard let receipt = signer.open(text, as: UploadReceipt.self, for: .receipt),
-        receipt.partition == id, receipt.expires > now, AssetPlace.isFileName(receipt.file),
-        receipt.incarnation ?? storage.incarnation == storage.incarnation,
-        asset.fileChecksum == nil || asset.fileChecksum == receipt.checksum
-      else { throw failure }
+    if let text = asset.receipt,
+      let receipt = signer.open(text, as: UploadReceipt.self, for: .receipt),
+      receipt.partition == id, receipt.expires > now, AssetPlace.isFileName(receipt.file),
+      receipt.incarnation ?? storage.incarnation == storage.incarnation
+    {
+      guard asset.fileChecksum == nil || asset.fileChecksum == receipt.checksum else {
+        throw failure
+      }
       return AssetValue(
         fileChecksum: receipt.checksum,
         size: receipt.size,

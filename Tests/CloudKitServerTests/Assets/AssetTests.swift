@@ -147,6 +147,24 @@ struct AssetTests {
     try await person.save(.create, "a", ["file": .asset(try await person.upload(Data([1])))])
   }
 
+  @Test("A field is saved again with its receipt after the receipt's time")
+  func repeatedReceipt() async throws {
+    let person = try await world()
+    let receipt = try await person.upload(Data([1]))
+    let other = try await person.upload(Data([2]))
+    try await person.save(.create, "a", ["file": .asset(receipt)])
+    person.server.clock.advance(seconds: 25 * 3600)
+    try await person.save(.forceUpdate, "a", ["file": .asset(receipt)])
+    #expect(try await person.lookup("a").content("file")?.assets[0].size == 1)
+    // Another file, or another record, needs a receipt that is valid.
+    for (name, asset) in [("a", other), ("b", receipt)] {
+      let operation = RecordOperation.make(.forceUpdate, name, ["file": .asset(asset)])
+      let refused = try await person.modify([operation])
+      #expect(refused[0].error?.extension == nil)
+      #expect(refused[0].error?.serverErrorCode == .badRequest)
+    }
+  }
+
   @Test("Upload, receipt and download expire")
   func expiry() async throws {
     let person = try await world()
