@@ -46,6 +46,9 @@ struct RequestFailures: Sendable {
         retryAfter: 60
       )
     }
+    if (error as? StorageFailure)?.kind == .locked {
+      return ErrorDictionary(.tryAgainLater, "the database is busy", retryAfter: 1)
+    }
     return ErrorDictionary(.internalError, "the server failed to answer; its log has the reason")
   }
 }

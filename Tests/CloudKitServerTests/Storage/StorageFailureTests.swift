@@ -28,6 +28,17 @@ struct StorageFailureTests {
     }
   }
 
+  @Test("A database that another program has locked is busy, as PostgreSQL's is")
+  func locked() async throws {
+    for code: Int32 in [5, 6] {
+      let found = try await reply(to: StorageFailure(sqlite(code)))
+      #expect(found.status == 503)
+      #expect(found.error.serverErrorCode == .tryAgainLater)
+      #expect(found.error.reason == "the database is busy")
+      #expect(found.error.retryAfter == 1)
+    }
+  }
+
   private func sqlite(_ code: Int32) -> SQLiteError {
     SQLiteError(code: code, extendedCode: code, message: "message", sql: "SELECT 1")
   }
