@@ -42,4 +42,34 @@ struct AppleShimsExamples {
     // end
     #expect(numbers == [1, 2])
   }
+
+  @Test("An observable object holds its published values")
+  func observableObject() {
+    // example: ObservableObject
+    final class Counter: ObservableObject {
+      @Published var count = 0
+    }
+    // end
+    let counter = Counter()
+    counter.count += 1
+    #expect(counter.count == 1)
+  }
+
+  @Test("A table with weak keys")
+  func mapTable() {
+    let store = NSObject()
+    // example: NSMapTable
+    let observers = NSMapTable<NSObject, NSMutableSet>.weakToStrongObjects()
+    observers.setObject(NSMutableSet(), forKey: store)
+    // end
+    #expect(observers.object(forKey: store)?.count == 0)
+  }
+
+  @Test("A text without a translation")
+  func localizedString() {
+    // example: localized string
+    let title = String(localized: "Notes", bundle: .main, comment: "The title of the list")
+    // end
+    #expect(title == "Notes")
+  }
 }
