@@ -291,13 +291,22 @@ struct AdoptionTests {
     #expect(
       note("let a = b as! NSFetchRequest<NSDictionary>")
         == "a cast to NSFetchRequest<NSDictionary> fails on Linux; "
+        + "make NSFetchRequest<NSDictionary>(sameAs: b)"
+    )
+    #expect(
+      note("let a = Post.fetchRequest() as! NSFetchRequest<NSDictionary>")
+        == "a cast to NSFetchRequest<NSDictionary> fails on Linux; "
         + "make NSFetchRequest<NSDictionary>(entityName: \"…\") and set its predicate"
+    )
+    #expect(
+      note("let a = b as? NSFetchRequest<NSManagedObject>")
+        == "a cast to NSFetchRequest<NSManagedObject> fails on Linux; "
+        + "make NSFetchRequest<NSManagedObject>(sameAs: b)"
     )
     #expect(
       note("let a = b.copy() as! NSFetchRequest<Post>")
         == "a cast to NSFetchRequest<Post> fails on Linux unless the copied request is one; "
-        + "make NSFetchRequest<Post>(entityName: Post.entity().name ?? \"Post\") "
-        + "and set its predicate"
+        + "make NSFetchRequest<Post>(sameAs: b.copy())"
     )
   }
 

@@ -19,9 +19,29 @@ enum AdoptedNames {
   ]
 
   /// Names that Foundation brings there from other modules; `AppleShims` has them.
-  static let shims: Set<String> = [
-    "NSEC_PER_MSEC", "NSEC_PER_SEC", "NSEC_PER_USEC", "USEC_PER_SEC", "autoreleasepool",
-    "objc_sync_enter", "objc_sync_exit",
+  static let shims: Set<String> =
+    ([
+      "NSEC_PER_MSEC", "NSEC_PER_SEC", "NSEC_PER_USEC", "NSMapTable", "USEC_PER_SEC",
+      "autoreleasepool", "objc_sync_enter", "objc_sync_exit",
+    ] as Set).union(combine)
+
+  /// The names of Combine's among them, which OpenCombine has too.
+  static let combine: Set<String> = ["ObservableObject", "Published"]
+
+  /// Names that Foundation has in a module of its own on Linux.
+  static let foundationXML: Set<String> = [
+    "XMLDTD", "XMLDocument", "XMLElement", "XMLNode", "XMLParser", "XMLParserDelegate",
+  ]
+
+  /// Names that Foundation has in a module of its own on Linux.
+  static let foundationNetworking: Set<String> = [
+    "CachedURLResponse", "HTTPCookie", "HTTPCookieStorage", "HTTPURLResponse",
+    "NSMutableURLRequest", "NSURLRequest", "URLAuthenticationChallenge", "URLCache",
+    "URLCredential", "URLProtectionSpace", "URLProtocol", "URLRequest", "URLResponse",
+    "URLSession", "URLSessionConfiguration", "URLSessionDataDelegate", "URLSessionDataTask",
+    "URLSessionDelegate", "URLSessionDownloadDelegate", "URLSessionDownloadTask",
+    "URLSessionTask", "URLSessionTaskDelegate", "URLSessionUploadTask",
+    "URLSessionWebSocketTask",
   ]
 
   /// Names of Core Foundation, which Foundation brings there.

@@ -16,21 +16,12 @@ final class AdoptionFinder: SyntaxVisitor {
   private(set) var edits: [Edit] = []
   private(set) var notes: [SourceAdopter.Note] = []
 
-  private var importsCoreData = false
-  private var importsCoreFoundation = false
-  private var importsShims = false
-  /// The first use of a Core Data name.
-  private var firstUse: (node: Syntax, name: String)?
-  /// The first use of a name of Core Foundation, which Foundation brings on Apple's platforms alone.
-  private var firstCoreFoundationUse: (node: Syntax, name: String)?
-  /// The first use of a name of `AppleShims`.
-  private var firstShimUse: (node: Syntax, name: String)?
+  private var imports = NeededImports()
 
   private static let wrapped: Set<String> = ["objc", "objcMembers"]
-  private static let modules: Set<String> = ["CoreData", "OpenCoreData"]
   /// Result types of fetches that name no entity.
   private static let resultsWithoutEntity: Set<String> = [
-    "NSDictionary", "NSManagedObjectID", "NSNumber",
+    "NSDictionary", "NSManagedObject", "NSManagedObjectID", "NSNumber",
   ]
 
   init(bytes: [UInt8], path: String, converter: SourceLocationConverter) {
@@ -48,20 +39,18 @@ final class AdoptionFinder: SyntaxVisitor {
     // Code for Apple's platforms alone, or for builds without SwiftPM, needs no change.
     guard LinuxCondition.excludes(node) else { return .visitChildren }
     if node.elements?.trimmedDescription.contains("import CoreData") == true {
-      importsCoreData = true
+      imports.add("CoreData")
     }
     return .skipChildren
   }
 
   override func visit(_ node: ImportDeclSyntax) -> SyntaxVisitorContinueKind {
     let name = node.path.first?.name.text ?? ""
-    if Self.modules.contains(name) { importsCoreData = true }
-    if name == "CoreFoundation" { importsCoreFoundation = true }
-    if name == "AppleShims" { importsShims = true }
+    imports.add(name)
     let modifiers = node.modifiers.trimmedDescription
     let importing = (modifiers.isEmpty ? "" : modifiers + " ") + "import "
     if let whole = AdoptedNames.wholeModule(of: node) {
-      if whole == "CoreData" { importsCoreData = true }
+      imports.add(whole)
       wrap(node, condition: "canImport(ObjectiveC)", otherwise: importing + whole)
       return .skipChildren
     }
@@ -71,23 +60,32 @@ final class AdoptionFinder: SyntaxVisitor {
       note(node, "\(name) is missing on Linux: \(module.remedy)", isByHand: true)
       return .skipChildren
     }
-    if substitute == "AppleShims" { importsShims = true }
+    imports.add(substitute)
     wrap(node, condition: "canImport(\(name))", otherwise: importing + substitute)
     return .skipChildren
   }
 
   override func visit(_ node: AttributeSyntax) -> SyntaxVisitorContinueKind {
     let name = node.attributeName.trimmedDescription
-    if name == "NSManaged" { use("@NSManaged", at: node) }
+    if name == "NSManaged" { imports.use("@NSManaged", at: node) }
     guard Self.wrapped.contains(name) else { return .visitChildren }
     wrap(node, condition: "canImport(ObjectiveC)")
     return .skipChildren
   }
 
+  override func visit(_ node: ProtocolDeclSyntax) -> SyntaxVisitorContinueKind {
+    bindToClasses(node)
+    return .visitChildren
+  }
+
   override func visit(_ node: DeclModifierSyntax) -> SyntaxVisitorContinueKind {
     switch node.name.tokenKind {
     case .keyword(.optional):
-      note(node, "an optional requirement needs Objective-C; write an extension", isByHand: true)
+      note(
+        node,
+        "an optional requirement needs Objective-C; write an extension, and drop the ? of its calls",
+        isByHand: true
+      )
     case .keyword(.override) where isInExtension(node):
       note(
         node,
@@ -117,12 +115,12 @@ final class AdoptionFinder: SyntaxVisitor {
   }
 
   override func visit(_ node: IdentifierTypeSyntax) -> SyntaxVisitorContinueKind {
-    use(node.name.text, at: node)
+    imports.use(node.name.text, at: node)
     return .visitChildren
   }
 
   override func visit(_ node: DeclReferenceExprSyntax) -> SyntaxVisitorContinueKind {
-    use(node.baseName.text, at: node)
+    imports.use(node.baseName.text, at: node)
     return .visitChildren
   }
 
@@ -154,8 +152,10 @@ final class AdoptionFinder: SyntaxVisitor {
     let labels = node.arguments.map { $0.label?.text ?? "" }
     if let observer = SelectorObserver(node) {
       adopt(node, with: observer)
-      firstShimUse = firstShimUse ?? (Syntax(node), "addObserver(_:name:object:calling:)")
+      imports.use("addObserver(_:name:object:calling:)", of: "AppleShims", at: node)
       return .skipChildren
+    } else if called == "String", labels.first == "localized" {
+      imports.use("String(localized:)", of: "AppleShims", at: node)
     } else if called == "Bundle", labels == ["for"] {
       note(
         node,
@@ -202,20 +202,16 @@ final class AdoptionFinder: SyntaxVisitor {
 
   /// Adds the imports of the modules whose names are used without one; the last one added comes first.
   func addImports(to tree: SourceFileSyntax) {
-    if let firstCoreFoundationUse, !importsCoreFoundation {
-      addImport(of: "CoreFoundation", for: firstCoreFoundationUse, to: tree)
-    }
-    if let firstUse, !importsCoreData { addImport(of: "CoreData", for: firstUse, to: tree) }
-    if let firstShimUse, !importsShims {
-      addImport(of: "AppleShims", for: firstShimUse, to: tree, condition: "!canImport(ObjectiveC)")
+    for (module, use) in imports.missing {
+      addImport(of: module.name, for: use, to: tree, condition: module.condition)
     }
   }
 
   private func addImport(
     of module: String,
-    for use: (node: Syntax, name: String),
+    for use: NeededImports.Use,
     to tree: SourceFileSyntax,
-    condition: String? = nil
+    condition: String?
   ) {
     let imports = tree.statements.compactMap { $0.item.as(ImportDeclSyntax.self) }
     let position: Int
@@ -308,10 +304,14 @@ final class AdoptionFinder: SyntaxVisitor {
     guard hasEntity, cast == "\(name).fetchRequest()", type.hasSuffix(">") else {
       // copy() keeps the type of results, which the copied request's declaration has.
       let isCopy = cast.hasSuffix(".copy()")
+      let remedy =
+        cast.hasSuffix(".fetchRequest()")
+        ? "\(request) and set its predicate"
+        : "NSFetchRequest<\(name)>(sameAs: \(value.trimmedDescription))"
       note(
         value,
         "a cast to \(type) fails on Linux\(isCopy ? " unless the copied request is one" : ""); "
-          + "make \(request) and set its predicate",
+          + "make \(remedy)",
         isByHand: true
       )
       return
@@ -335,7 +335,11 @@ final class AdoptionFinder: SyntaxVisitor {
       "Foundation.\(name.text) becomes \(name.text), which CoreData brings here",
       isByHand: false
     )
-    firstUse = firstUse ?? (Syntax(base), name.text)
+    imports.use(name.text, at: base)
+  }
+
+  func insert(_ text: String, at position: Int) {
+    edits.append(Edit(range: position..<position, text: text))
   }
 
   private func replace(_ node: some SyntaxProtocol, with text: String) {
@@ -344,23 +348,7 @@ final class AdoptionFinder: SyntaxVisitor {
     edits.append(Edit(range: start..<end, text: text))
   }
 
-  private func use(_ name: String, at node: some SyntaxProtocol) {
-    if firstCoreFoundationUse == nil,
-      AdoptedNames.coreFoundationPrefixes.contains(where: name.hasPrefix)
-    {
-      firstCoreFoundationUse = (Syntax(node), name)
-    }
-    if firstShimUse == nil, AdoptedNames.shims.contains(name) {
-      firstShimUse = (Syntax(node), name)
-    }
-    guard firstUse == nil,
-      name == "@NSManaged" || AdoptedNames.coreData.contains(name)
-        || AdoptedNames.movedTypes.contains(name)
-    else { return }
-    firstUse = (Syntax(node), name)
-  }
-
-  private func note(_ node: some SyntaxProtocol, _ text: String, isByHand: Bool) {
+  func note(_ node: some SyntaxProtocol, _ text: String, isByHand: Bool) {
     let line = node.startLocation(converter: converter, afterLeadingTrivia: true).line
     notes.append(SourceAdopter.Note(file: path, line: line, text: text, isByHand: isByHand))
   }

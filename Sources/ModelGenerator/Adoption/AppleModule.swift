@@ -6,7 +6,8 @@ struct AppleModule {
   var substitute: String?
 
   private static let remedies: [String: String] = [
-    "Combine": "put publishers and @Published inside the same #if, or use OpenCombine",
+    "Combine": "put publishers inside the same #if, or use OpenCombine; AppleShims has @Published "
+      + "and ObservableObject without publishers",
     "CryptoKit": "import Crypto of swift-crypto in #else; it has the same names",
     "CommonCrypto": "use Crypto of swift-crypto",
     "CoreLocation": "CLLocation and CLLocationCoordinate2D come with import CloudKit",
