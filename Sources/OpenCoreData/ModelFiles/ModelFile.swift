@@ -42,6 +42,14 @@ package enum ModelFile {
     }
   }
 
+  /// Whether a model file is a package of versions.
+  package static func isVersioned(_ url: URL) throws -> Bool {
+    switch try kind(of: url) {
+    case .versionedSource, .compiledVersions: true
+    case .source, .oldSource, .file: false
+    }
+  }
+
   /// Reads the versions that can be read, and leaves out those in a form we refuse.
   package static func readableVersions(of url: URL) -> [Version] {
     // Unreadable versions are skipped: none of them can be the model of a store.

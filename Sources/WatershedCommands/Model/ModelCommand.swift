@@ -4,7 +4,9 @@ import ArgumentParser
 struct ModelCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "model",
-    abstract: "Inspect Core Data models, and generate their classes.",
-    subcommands: [ModelGenerateCommand.self, ModelRecordsCommand.self]
+    abstract: "Inspect and compile Core Data models, and generate their classes.",
+    subcommands: [
+      ModelCompileCommand.self, ModelGenerateCommand.self, ModelRecordsCommand.self,
+    ]
   )
 }
