@@ -230,6 +230,11 @@ open class NSEntityDescription: NSObject, NSCopying, @unchecked Sendable {
     return false
   }
 
+  /// Whether one of two entities is, or inherits from, the other.
+  func isRelated(to other: NSEntityDescription) -> Bool {
+    isKindOf(entity: other) || other.isKindOf(entity: self)
+  }
+
   /// The entities that this one inherits from, nearest first.
   package var ancestors: [NSEntityDescription] {
     var result: [NSEntityDescription] = []

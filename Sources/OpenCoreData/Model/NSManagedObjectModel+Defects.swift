@@ -34,21 +34,21 @@ extension NSManagedObjectModel {
     guard let owner = inverse.declaringEntity else {
       return "The inverse '\(inverse.name)' of '\(path)' belongs to no entity."
     }
-    guard isRelated(owner, destination) else {
+    guard owner.isRelated(to: destination) else {
       return "The inverse '\(inversePath)' of '\(path)' does not belong to the relationship's "
         + "destination, '\(destination.name ?? "")'."
     }
     guard let back = inverse.destinationEntity else {
       return "The relationship '\(inversePath)' has no destination entity."
     }
-    guard isRelated(back, entity) else {
+    guard back.isRelated(to: entity) else {
+      if destination.modelReference !== entity.modelReference {
+        return
+          "The relationship '\(path)' leads to '\(destination.name ?? "")' of another model. Add that entity, "
+          + "or a copy of it, to the model's entities."
+      }
       return "The inverse '\(inversePath)' of '\(path)' leads to '\(back.name ?? "")'."
     }
     return nil
-  }
-
-  /// Whether one entity is, or inherits from, the other.
-  private static func isRelated(_ one: NSEntityDescription, _ other: NSEntityDescription) -> Bool {
-    one.isKindOf(entity: other) || other.isKindOf(entity: one)
   }
 }

@@ -167,6 +167,10 @@ open class NSManagedObjectModel: NSObject, NSCopying, @unchecked Sendable {
     freezing.withLock {
       guard !isFrozen else { return }
       if let defect { fatalError(defect) }
+      for case let relationship as NSRelationshipDescription in allEntities.flatMap(\.ownProperties)
+      {
+        relationship.settleReferences()
+      }
       let hashes = entityVersionHashesByName
       frozenEntities = entitiesByName
       let byDepth = allEntities.map { (depth: $0.ancestors.count, entity: $0) }

@@ -83,7 +83,7 @@ open class NSPropertyDescription: NSObject, NSCopying, @unchecked Sendable {
   /// All rules, including those of the limits.
   package var allValidationRules: [ValidationRule] { validationRules }
 
-  /// Copies the property; a relationship's copy still references the old entities.
+  /// Copies the property; a relationship's copy finds its destination and its inverse by name in its own model.
   open func copy(with zone: NSZone? = nil) -> Any {
     let copy = type(of: self).init()
     copyValues(to: copy)

@@ -20,18 +20,47 @@ import Foundation
 /// ```
 open class NSRelationshipDescription: NSPropertyDescription, @unchecked Sendable {
   /// The entity of the objects at the other end.
+  ///
+  /// An entity that is not of the relationship's model, as a copied relationship has it, stands for the model's
+  /// entity of the same name.
   public var destinationEntity: NSEntityDescription? {
-    get { destinationHandle?.object }
+    get {
+      let given = destinationHandle?.object
+      guard !isFrozen, let model = declaringEntity?.modelReference, given?.modelReference !== model
+      else { return given }
+      let name = given?.name ?? destinationName
+      return model.entities.first { name != nil && $0.name == name } ?? given
+    }
     set {
       requireEditable()
       destinationHandle = newValue?.handle
+      destinationName = newValue?.name
     }
   }
-  private var destinationHandle: WeakHandle<NSEntityDescription>?
   /// The relationship that leads back from the destination.
-  public weak var inverseRelationship: NSRelationshipDescription? {
-    willSet { requireEditable() }
+  ///
+  /// A relationship that is not of the same model, as a copied relationship has it, or is gone, stands for the
+  /// destination's relationship of the same name.
+  public var inverseRelationship: NSRelationshipDescription? {
+    get {
+      guard !isFrozen, let entity = declaringEntity, let model = entity.modelReference,
+        givenInverse?.declaringEntity?.modelReference !== model
+      else { return givenInverse }
+      let candidates = destinationEntity?.relationshipsByName ?? [:]
+      let named = [inverseName, givenInverse?.name].compactMap { $0.flatMap { candidates[$0] } }
+      return named.first { $0.destinationEntity?.isRelated(to: entity) == true } ?? givenInverse
+    }
+    set {
+      requireEditable()
+      givenInverse = newValue
+      inverseName = newValue?.name
+    }
   }
+  // What was given is not kept alive; its name is, because originals often go once they have been copied.
+  private var destinationHandle: WeakHandle<NSEntityDescription>?
+  private var destinationName: String?
+  private weak var givenInverse: NSRelationshipDescription?
+  private var inverseName: String?
   /// The largest number of destinations; 1 makes a to-one, 0 is no bound.
   open var maxCount = 0 { willSet { requireEditable() } }
   /// The smallest number of destinations.
@@ -58,10 +87,18 @@ open class NSRelationshipDescription: NSPropertyDescription, @unchecked Sendable
     super.copyValues(to: copy)
     guard let copy = copy as? NSRelationshipDescription else { return }
     copy.destinationEntity = destinationEntity
+    copy.destinationName = destinationEntity?.name ?? destinationName
     copy.inverseRelationship = inverseRelationship
+    copy.inverseName = inverseRelationship?.name ?? inverseName
     copy.maxCount = maxCount
     copy.minCount = minCount
     copy.deleteRule = deleteRule
     copy.isOrdered = isOrdered
+  }
+
+  /// Replaces what stands for a description of the same name by that description, before the model is frozen.
+  func settleReferences() {
+    destinationEntity = destinationEntity
+    inverseRelationship = inverseRelationship
   }
 }
