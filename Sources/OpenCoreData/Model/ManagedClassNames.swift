@@ -11,8 +11,17 @@ public func NSStringFromClass(_ aClass: NSManagedObject.Type) -> String {
 
 /// Classes by the names that entities use.
 enum ManagedClassNames {
+  /// What was looked up in the type records, and how many images there were.
+  private struct Lookup {
+    let imageCount: Int
+    let type: NSManagedObject.Type?
+  }
+
   /// The classes that were named and that Foundation does not find by name.
   private static let named = Mutex<[String: NSManagedObject.Type]>([:])
+
+  /// What was found by own names: one entry for each class name of the models in use.
+  private static let lookups = Mutex<[String: Lookup]>([:])
 
   static func name(of type: NSManagedObject.Type) -> String {
     if type == NSManagedObject.self { return "NSManagedObject" }
@@ -36,6 +45,17 @@ enum ManagedClassNames {
   /// The class of a name.
   static func type(named name: String) -> NSManagedObject.Type? {
     named.withLock { $0[name] } ?? foundation(name)
+  }
+
+  /// The only class with an own name, in any module.
+  static func type(ownName name: String) -> NSManagedObject.Type? {
+    let imageCount = TypeRecords.imageCount
+    if let known = lookups.withLock({ $0[name] }), known.imageCount == imageCount {
+      return known.type
+    }
+    let type = TypeRecords.onlyClass(named: name, of: NSManagedObject.self)
+    lookups.withLock { $0[name] = Lookup(imageCount: imageCount, type: type) }
+    return type
   }
 
   /// The class that Foundation finds, which logs the name of a nested class.

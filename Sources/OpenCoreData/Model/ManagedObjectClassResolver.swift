@@ -4,7 +4,8 @@ import Foundation
 ///
 /// `NSClassFromString` wants "Module.Class" on Linux, while models mostly name the class alone or
 /// say ".Class" for "the module that is being built". The modules of an app are not listed
-/// anywhere, but SwiftPM leaves a `<Package>_<Target>.resources` folder for each that has resources.
+/// anywhere, but SwiftPM leaves a `<Package>_<Target>.resources` folder for each that has resources. A
+/// class of another module is found by its own name, if no other class of managed objects has it.
 package enum ManagedObjectClassResolver {
   /// The candidates for the name of an entity's class, in the order in which they are tried.
   package static func candidates(for entity: NSEntityDescription) -> [String] {
@@ -15,11 +16,20 @@ package enum ManagedObjectClassResolver {
     )
   }
 
+  /// The class of an entity's objects; nil where the program has no such class.
+  static func type(for entity: NSEntityDescription) -> NSManagedObject.Type? {
+    let names = candidates(for: entity)
+    for name in names {
+      if let found = ManagedClassNames.type(named: name) { return found }
+    }
+    let name = entity.objectClassName
+    return names.isEmpty || name.contains(".") ? nil : ManagedClassNames.type(ownName: name)
+  }
+
   /// The name of the class that the entity's objects have, or what the model says where the program
   /// has no such class.
   static func className(for entity: NSEntityDescription) -> String {
-    let names = candidates(for: entity)
-    return names.first { ManagedClassNames.type(named: $0) != nil } ?? entity.objectClassName
+    type(for: entity).map(ManagedClassNames.name) ?? entity.objectClassName
   }
 
   /// The names to try for a class that the app's files name.

@@ -25,7 +25,9 @@ extension NSManagedObjectContext {
       fatalError(
         "No NSEntityDescriptions in any model claim the NSManagedObject subclass '\(type)' so "
           + "+entity is confused. Have you loaded your NSManagedObjectModel yet ?\n"
-          + "An NSManagedObject of class '\(type)' must have a valid NSEntityDescription."
+          + "An NSManagedObject of class '\(type)' must have a valid NSEntityDescription.\n"
+          + "The entity of a model in code names it: "
+          + "entity.managedObjectClassName = NSStringFromClass(\(type).self)."
       )
     }
     entitiesByClass[ObjectIdentifier(type)] = template.layout.entity

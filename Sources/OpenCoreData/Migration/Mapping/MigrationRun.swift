@@ -167,6 +167,11 @@ final class MigrationRun {
         return type.init()
       }
     }
+    if !name.contains("."),
+      let type = TypeRecords.onlyClass(named: name, of: NSEntityMigrationPolicy.self)
+    {
+      return type.init()
+    }
     throw MigrationError.make(
       NSEntityMigrationPolicyError,
       [

@@ -136,10 +136,7 @@ final class ObjectTemplate: @unchecked Sendable {
   }
 
   private static func resolveClass(of layout: EntityLayout) -> NSManagedObject.Type {
-    for name in ManagedObjectClassResolver.candidates(for: layout.entity) {
-      if let found = ManagedClassNames.type(named: name) { return found }
-    }
-    return NSManagedObject.self
+    ManagedObjectClassResolver.type(for: layout.entity) ?? NSManagedObject.self
   }
 
   // MARK: Finding
