@@ -49,7 +49,7 @@ open class NSMigrationManager: NSObject, @unchecked Sendable {
   var cancellation: (any Error)?
 
   /// Creates a manager for a migration between two models.
-  public required init(
+  public init(
     sourceModel: NSManagedObjectModel,
     destinationModel: NSManagedObjectModel
   ) {
@@ -74,10 +74,23 @@ open class NSMigrationManager: NSObject, @unchecked Sendable {
 
   /// The completed part, from 0 to 1; it may be read on any thread.
   ///
-  /// **Differs from Core Data:** the value cannot be observed with key-value observing on Linux.
+  /// **Differs from Core Data:** the value cannot be observed with key-value observing on Linux; a subclass
+  /// overrides `didChangeValue(forKey:)`.
   open var migrationProgress: Float { progress.value }
 
-  func report(_ value: Float) { progress.value = value }
+  func report(_ value: Float) {
+    willChangeValue(forKey: Self.progressKey)
+    progress.value = value
+    didChangeValue(forKey: Self.progressKey)
+  }
+
+  private static let progressKey = "migrationProgress"
+
+  /// Called before the progress changes, with the key "migrationProgress"; this one does nothing.
+  open func willChangeValue(forKey key: String) {}
+
+  /// Called after the progress has changed, with the key "migrationProgress"; this one does nothing.
+  open func didChangeValue(forKey key: String) {}
 
   private func requireRun() -> MigrationRun {
     guard let run else {
@@ -175,6 +188,20 @@ open class NSMigrationManager: NSObject, @unchecked Sendable {
     associations.sources(of: destinationInstances, mappingName)
   }
 
+  // MARK: Functions
+
+  /// Evaluates a function of a subclass that a value expression calls on the manager, `FUNCTION($manager,
+  /// "fullName:", $source)`.
+  ///
+  /// **Differs from Core Data:** Swift on Linux calls no method by its name, so a manager with functions of its
+  /// own overrides this method and selects them by `name`.
+  open func perform(_ name: String, arguments: [Any?]) throws -> Any? {
+    throw MigrationError.make(
+      NSMigrationError,
+      ["reason": "-[\(type(of: self)) \(name)]: unrecognized selector"]
+    )
+  }
+
   // MARK: Stopping
 
   /// Stops the migration in progress, which throws the error.
@@ -236,11 +263,7 @@ extension NSMigrationManager: SelectorResponding {
         request.predicate = NSPredicate(format: format)
       }
       return request
-    default:
-      throw MigrationError.make(
-        NSMigrationError,
-        ["reason": "-[\(type(of: self)) \(selector)]: unrecognized selector"]
-      )
+    default: return try perform(selector, arguments: arguments)
     }
   }
 }
