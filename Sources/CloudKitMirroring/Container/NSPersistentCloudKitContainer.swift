@@ -28,7 +28,7 @@ import Synchronization
 /// in the text field `CD_<name>_wsExact`, which must exist in the production schema. A NaN is sent
 /// as no value.
 ///
-/// **Differs from Core Data:** Dates have milliseconds on other devices, as in CloudKit, and keep
+/// **Differs from Core Data:** Dates have milliseconds on other devices, as in Apple's web services, and keep
 /// their fraction on the device that saved them. The mirroring treats two dates within one
 /// millisecond as equal.
 ///

@@ -18,6 +18,9 @@ extension NSPersistentStoreCoordinator {
   /// and `Model.backup`, share the folder of large values `.Model_SUPPORT`. Only the files to which the
   /// rows of the destroyed store alone refer are removed from it; a store that is replaced by a copy of
   /// the other one, or migrated beside it, has files of its own.
+  ///
+  /// **Differs from Core Data:** the store's log is deleted, where Core Data leaves it empty: code that removes
+  /// the files `-wal` and `-shm` by name next does not find them.
   public func destroyPersistentStore(
     at url: URL,
     ofType storeType: String,
