@@ -36,14 +36,14 @@ struct InferredMappings {
     mapping.sourceEntityName = source.name
     mapping.sourceEntityVersionHash = source.versionHash
     mapping.sourceExpression = Self.allObjects(of: source.name ?? "")
-    let properties = destination.propertiesByName.values
-      .filter { !$0.isTransient && !($0 is NSDerivedAttributeDescription) }
-      .sorted { VersionHash.precedes($0.name, $1.name) }
+    let properties = Self.mapped(destination).sorted { VersionHash.precedes($0.name, $1.name) }
     var attributes: [NSPropertyMapping] = []
     var relationships: [NSPropertyMapping] = []
+    var formerNames: Set<String> = []
     for property in properties {
       let before = difference.source(ofPropertyNamed: property.name, in: destination)
       guard let before, !before.isTransient else { continue }
+      formerNames.insert(before.name)
       let mapped = NSPropertyMapping()
       mapped.name = property.name
       if property is NSRelationshipDescription {
@@ -56,7 +56,21 @@ struct InferredMappings {
     }
     mapping.attributeMappings = attributes
     mapping.relationshipMappings = relationships
+    let names = Set((attributes + relationships).compactMap(\.name))
+    mapping.userInfo = [
+      "mappedProperties": names,
+      "addedProperties": Set(properties.map(\.name)).subtracting(names),
+      "removedProperties": Set(Self.mapped(source).map(\.name)).subtracting(formerNames),
+    ]
     return mapping
+  }
+
+  /// The properties of an entity whose values a migration moves.
+  private static func mapped(_ entity: NSEntityDescription) -> [NSPropertyDescription] {
+    entity.propertiesByName.values.filter {
+      !$0.isTransient && !($0 is NSDerivedAttributeDescription)
+        && !($0 is NSFetchedPropertyDescription)
+    }
   }
 
   /// The value of one property of the source, `$source.name`.
