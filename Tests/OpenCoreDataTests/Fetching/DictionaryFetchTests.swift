@@ -96,6 +96,17 @@ struct DictionaryFetchTests {
     )
   }
 
+  @Test("A fraction whose result type is Boolean is true", arguments: [(2, 1.0), (1, 0.0)])
+  func booleanAggregate(limit: Int, expected: Double) throws {
+    let rows = try rows { request in
+      request.predicate = NSPredicate(format: "views < %d", limit)
+      request.propertiesToFetch = [
+        self.expression("average", self.aggregate("average:", "views"), .booleanAttributeType)
+      ]
+    }
+    #expect(rows.map { $0["average"] } == [expected])
+  }
+
   @Test("Each group returns one row, and a having predicate filters them")
   func groups() throws {
     func grouped(_ having: NSPredicate?) throws -> [[String: AnyHashable]] {

@@ -212,6 +212,7 @@ struct DictionaryStatement {
     case (.doubleAttributeType, _, .integer(let number)),
       (.floatAttributeType, _, .integer(let number)):
       .double(Double(number))
+    case (.booleanAttributeType, _, .real(let number)): .integer(number == 0 ? 0 : 1)
     case (.integer16AttributeType, _, .real(let number)),
       (.integer32AttributeType, _, .real(let number)),
       (.integer64AttributeType, _, .real(let number)):
