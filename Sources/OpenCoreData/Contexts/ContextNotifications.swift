@@ -30,7 +30,7 @@ public let NSManagedObjectContextQueryGenerationKey = "newQueryGeneration"
 // posts when it runs on the merging context's own queue.
 
 extension NSNotification.Name {
-  /// Posted at the end of a turn that changed objects of a context.
+  /// Posted when pending changes of a context's objects are processed.
   ///
   /// The object is the context, and the thread is the one that works on its queue.
   public static let NSManagedObjectContextObjectsDidChange = NSNotification.Name(
@@ -67,7 +67,7 @@ extension NSNotification.Name {
 }
 
 extension NSManagedObjectContext {
-  /// Posted at the end of a turn that changed objects of a context.
+  /// Posted when pending changes of a context's objects are processed.
   ///
   /// The object is the context, and the thread is the one that works on its queue.
   public static let didChangeObjectsNotification =

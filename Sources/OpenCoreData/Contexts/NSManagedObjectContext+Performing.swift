@@ -16,13 +16,13 @@ extension NSManagedObjectContext {
 
   /// When an awaited block runs.
   public enum ScheduledTaskType: Sendable, Hashable {
-    /// Immediately, if the caller is already on the context's lane.
+    /// Immediately, if the caller is already on the context's queue.
     case immediate
     /// After the blocks that are already queued.
     case enqueued
   }
 
-  /// Runs a block on the context's lane and returns its result.
+  /// Runs a block on the context's queue and returns its result.
   ///
   /// A block may call it again. It runs on the calling thread, unless this is a main-queue context.
   @discardableResult
@@ -48,7 +48,7 @@ extension NSManagedObjectContext {
     return false
   }
 
-  /// Runs a block on the context's lane and suspends until it is done.
+  /// Runs a block on the context's queue and suspends until it is done.
   @discardableResult
   nonisolated(nonsending) public func perform<T, Failure: Error>(
     schedule: ScheduledTaskType = .immediate,

@@ -16,7 +16,7 @@ import Synchronization
 /// }
 /// ```
 ///
-/// A context is used on its own lane: call it inside `perform` or `performAndWait`, or on the main
+/// A context is used on its own queue: call it inside `perform` or `performAndWait`, or on the main
 /// thread where it is a main-queue context.
 ///
 /// A subclass may override what this file declares; the implementations are in the extensions.
@@ -108,8 +108,8 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
 
   /// The manager that records changes so that they can be undone; nil, the default, for no undo.
   ///
-  /// The changes of each turn are registered as one operation when the turn ends, or when
-  /// `processPendingChanges()` is called.
+  /// Pending changes are registered as one operation when they are processed: at the end of the current block or
+  /// event, or when `processPendingChanges()` is called.
   open var undoManager: UndoManager? {
     get { undoRecorder?.manager }
     set {
@@ -123,7 +123,7 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   open var transactionAuthor: String?
   /// The policy for objects that were changed in the store since they were read: an `NSMergePolicy`.
   open var mergePolicy: Any = NSMergePolicy.error
-  /// Whether delete rules are applied at the end of the turn, and not before.
+  /// Whether delete rules are applied at the end of the current event, and not before.
   open var propagatesDeletesAtEndOfEvent = true
   /// Whether a fault whose row was deleted becomes a deleted object; otherwise it is a fatal error.
   ///
@@ -273,13 +273,13 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
 
   // MARK: Working on the lane
 
-  /// Queues a block on the context's lane and returns immediately.
+  /// Enqueues a block on the context's queue and returns immediately.
   open func perform(_ block: @escaping () -> Void) {
     let work = LaneTransfer(block)
     lane.async { self.turn { work.value() } }
   }
 
-  /// Runs a block on the context's lane and waits until it is done.
+  /// Runs a block on the context's queue and waits until it is done.
   ///
   /// A block may call it again. It runs on the calling thread, unless this is a main-queue context.
   open func performAndWait(_ block: () -> Void) {
@@ -360,7 +360,7 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
     insert(object, awakes: true)
   }
 
-  /// Marks an object for deletion; its delete rules are applied when the turn ends.
+  /// Marks an object for deletion; its delete rules are applied when pending changes are processed.
   open func delete(_ object: NSManagedObject) {
     markDeleted(object)
   }
@@ -393,7 +393,7 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
     mergeSave(notification)
   }
 
-  /// Propagates deletions and notifies observers of the turn's changes.
+  /// Applies delete rules and notifies observers of the pending changes.
   open func processPendingChanges() {
     processTurn()
   }
@@ -413,7 +413,7 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
     try saveChanges()
   }
 
-  /// Undoes the changes of the last undo group, or of the turns since then.
+  /// Undoes the changes of the last undo group, or the changes since it was closed.
   ///
   /// It does nothing without an undo manager. Deleted objects are restored with their identifiers;
   /// if the deletion was saved, they are inserted again.

@@ -313,24 +313,24 @@ open class NSPersistentStoreCoordinator: NSObject, @unchecked Sendable {
 
   // MARK: Performing
 
-  /// Queues a block on the coordinator's lane and returns at once.
+  /// Enqueues a block on the coordinator's queue and returns at once.
   public func perform(_ block: @escaping () -> Void) {
     let work = LaneTransfer(block)
     lane.async { work.value() }
   }
 
-  /// Runs a block on the coordinator's lane and waits until it is done.
+  /// Runs a block on the coordinator's queue and waits until it is done.
   public func performAndWait(_ block: () -> Void) {
     lane.sync(block)
   }
 
-  /// Runs a block on the coordinator's lane and returns its result.
+  /// Runs a block on the coordinator's queue and returns its result.
   @discardableResult
   public func performAndWait<T>(_ block: () throws -> T) rethrows -> T {
     try lane.sync(block)
   }
 
-  /// Runs a block on the coordinator's lane and suspends until it is done.
+  /// Runs a block on the coordinator's queue and suspends until it is done.
   @discardableResult
   nonisolated(nonsending) public func perform<T, Failure: Error>(
     _ block: @escaping () throws(Failure) -> T

@@ -13,7 +13,7 @@ import Foundation
 /// }
 /// ```
 ///
-/// Use it on the context's lane, as its objects.
+/// Use it on the context's queue, as its objects.
 public final class BatchedObjects<Object: NSFetchRequestResult>: RandomAccessCollection {
   private enum Source {
     /// The rows of one store, in order.

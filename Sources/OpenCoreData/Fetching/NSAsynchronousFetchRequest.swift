@@ -1,6 +1,6 @@
 import Foundation
 
-/// Called when an asynchronous fetch is done, on its context's lane.
+/// Called when an asynchronous fetch is done, on its context's queue.
 ///
 /// **Differs from Core Data:** an ``NSAsynchronousFetchRequest`` holds its block with the type of
 /// its own results, as casts between generic classes fail without Objective-C.
@@ -24,13 +24,13 @@ protocol ContextRequest {
 /// ```
 ///
 /// ``NSManagedObjectContext/execute(_:)`` returns at once with an ``NSAsynchronousFetchResult``.
-/// The rows are read on another thread, and the objects are made on the context's lane, where the
+/// The rows are read on another thread, and the objects are made on the context's queue, where the
 /// completion block is called.
 open class NSAsynchronousFetchRequest<ResultType>: NSPersistentStoreRequest, ContextRequest {
   /// The fetch that is run.
   open private(set) var fetchRequest: NSFetchRequest<ResultType>
 
-  /// Called on the context's lane when the fetch is done, has failed or was cancelled.
+  /// Called on the context's queue when the fetch is done, has failed or was cancelled.
   open private(set) var completionBlock: ((NSAsynchronousFetchResult<ResultType>) -> Void)?
 
   /// The expected number of results, for the progress until they are counted.

@@ -98,7 +98,7 @@ open class NSFetchRequest<ResultType>: NSPersistentStoreRequest {
 
   open override var requestType: NSPersistentStoreRequestType { .fetchRequestType }
 
-  /// Runs the request in the context whose lane the calling code runs on.
+  /// Runs the request in the context whose queue the calling code runs on.
   ///
   /// It stops the process outside of a block of a context's `perform`, as with Apple.
   open func execute() throws -> [ResultType] {

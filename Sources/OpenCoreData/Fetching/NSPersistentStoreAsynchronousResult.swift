@@ -14,7 +14,7 @@ open class NSPersistentStoreAsynchronousResult: NSPersistentStoreResult {
 
   /// The error; `NSUserCancelledError` if the request was cancelled.
   ///
-  /// It is set when the request is finished, and must be read on the context's lane.
+  /// It is set when the request is finished, and must be read on the context's queue.
   open internal(set) var operationError: (any Error)?
 
   private let cancellation = Cancellation()
@@ -54,7 +54,7 @@ open class NSAsynchronousFetchResult<ResultType>: NSPersistentStoreAsynchronousR
 
   /// The results; nil until the fetch is finished, and if it failed.
   ///
-  /// It must be read on the context's lane.
+  /// It must be read on the context's queue.
   open private(set) var finalResult: [ResultType]?
 
   init(_ request: NSAsynchronousFetchRequest<ResultType>, in context: NSManagedObjectContext) {
@@ -62,7 +62,7 @@ open class NSAsynchronousFetchResult<ResultType>: NSPersistentStoreAsynchronousR
     super.init(context: context, estimatedCount: request.estimatedResultCount)
   }
 
-  /// Finishes the request; must be called on the context's lane.
+  /// Finishes the request; must be called on the context's queue.
   func finish(_ outcome: Result<[Any], any Error>) {
     switch outcome {
     case .success where isCancelled:

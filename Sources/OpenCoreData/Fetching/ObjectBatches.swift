@@ -10,10 +10,10 @@ class BatchWalk {
 
   /// The next batch, an array; nil after the last one.
   ///
-  /// It must be called on the context's lane.
+  /// It must be called on the context's queue.
   func next() throws -> Any? { nil }
 
-  /// Runs `next()` on the context's lane and returns its result.
+  /// Runs `next()` on the context's queue and returns its result.
   final func nextOnLane(isolation actor: isolated (any Actor)? = #isolation) async throws -> Any? {
     let walk = LaneTransfer(self)
     let context = context
@@ -30,7 +30,7 @@ class BatchWalk {
 
 /// The results of a request as a sequence of batches.
 ///
-/// Each batch is loaded on the context's lane when it is requested, while the caller is suspended.
+/// Each batch is loaded on the context's queue when it is requested, while the caller is suspended.
 /// Its objects belong to the context like all others: with a main-queue context use them on the
 /// main actor; with another, inside of its `perform`.
 ///

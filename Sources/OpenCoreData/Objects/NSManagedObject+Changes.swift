@@ -3,8 +3,8 @@ import Foundation
 extension NSManagedObject {
   /// The changed properties since the last save or load, with their new values; nil is `NSNull`.
   ///
-  /// Transient properties are left out. A value that `setPrimitiveValue(_:forKey:)` puts into an object
-  /// without changes is no change of the app's: it is saved, and reported here, once the object has one.
+  /// Transient properties are left out. Setting a primitive value does not mark an object as changed: the value is
+  /// saved, and reported here, once another property is changed.
   public final func changedValues() -> [String: Any] {
     requireLane()
     guard !state.contains(.fault) || !changedToManys.isEmpty,

@@ -36,7 +36,7 @@ public struct ManagedObjectSeed {
 /// }
 /// ```
 ///
-/// An object belongs to one context and is used on that context's lane. Its values are those of
+/// An object belongs to one context and is used on that context's queue. Its values are those of
 /// the store's row, which it shares, until the first change.
 open class NSManagedObject: NSObject, NSFetchRequestResult {
   /// All that an object consists of; see ``ObjectWord``.

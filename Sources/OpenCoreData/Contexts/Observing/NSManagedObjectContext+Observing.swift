@@ -3,7 +3,7 @@ import Foundation
 extension NSManagedObjectContext {
   /// Notifies an observer of changes of `hasChanges`, the only observable property.
   ///
-  /// The observer is called on the context's lane, during the change: it must not use the context
+  /// The observer is called on the context's queue, during the change: it must not use the context
   /// or its objects. It is not retained; after its release it is no longer notified.
   ///
   /// **Differs from Core Data:** the observer conforms to ``NSKeyValueObserver``; any other stops
@@ -108,7 +108,7 @@ extension NSManagedObjectContext: ContextObservable {}
 extension ContextObservable {
   /// Observes `hasChanges` until the result is released or invalidated.
   ///
-  /// The handler is called on the context's lane, during the change: it must not use the context or
+  /// The handler is called on the context's queue, during the change: it must not use the context or
   /// its objects. For other properties it is called once, with `.initial`; their changes are not
   /// observable.
   public func observe<Value>(

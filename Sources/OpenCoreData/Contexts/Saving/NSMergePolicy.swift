@@ -22,12 +22,12 @@ public enum NSMergePolicyType: UInt, Sendable, Hashable {
 /// try context.save()
 /// ```
 ///
-/// **Differs from Core Data:** where the store wins against a deletion, what the delete rules did is
-/// taken back with it: in this context, in its children, and by redoing. The objects are in
-/// `NSRefreshedObjectsKey` of the notifications. A member that was moved to the owner is its member. New
-/// objects that were never saved stay deleted: they left the context when the turn of their deletion
-/// ended. An object whose row is written again loses its references to objects without a
-/// row; the partner of a one-to-one refers to it again unless it has got another one since.
+/// **Differs from Core Data:** where the store wins against a deletion, the effects of its delete rules
+/// are revoked with it: in this context, in its children, and after a redo of the deletion. The objects are in
+/// `NSRefreshedObjectsKey` of the notifications. A member that was moved to the owner is its member again. New
+/// objects that were never saved stay deleted: they left the context when their deletion was
+/// processed. An object whose row is written again loses its references to objects without a
+/// row; the partner of a one-to-one refers to it again unless it was given another partner since.
 open class NSMergePolicy: NSObject, @unchecked Sendable {
   // Sendable: immutable; subclasses that add state guard it.
 

@@ -13,10 +13,10 @@ import Foundation
 /// ```
 ///
 /// Foundation on Linux has none; this one has the interface and the rules of Apple's. An undo
-/// manager belongs to one thread or one lane, as its context does.
+/// manager belongs to one thread or one queue, as its context does.
 ///
-/// **Differs from Core Data:** groups by event end with the turn of the main queue where they began on
-/// the main thread, and with the next `undo()` elsewhere; there are no selectors or invocations.
+/// **Differs from Core Data:** groups by event end with the current event of the main queue where they
+/// began on the main thread, and with the next `undo()` elsewhere; there are no selectors or invocations.
 open class UndoManager: NSObject, @unchecked Sendable {
   // Sendable: used on its owner's lane.
 
@@ -34,7 +34,7 @@ open class UndoManager: NSObject, @unchecked Sendable {
 
   // MARK: Groups
 
-  /// Whether the operations registered in one turn of the run loop are undone together.
+  /// Whether the operations registered in one pass of the run loop are undone together.
   open var groupsByEvent = true
 
   /// The limit of groups that can be undone; 0 for no limit.

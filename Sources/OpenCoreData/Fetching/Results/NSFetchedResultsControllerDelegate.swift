@@ -14,8 +14,8 @@ import Foundation
 /// }
 /// ```
 ///
-/// All methods are optional. A delegate is called on the queue of the controller's context, at the
-/// end of the turn that made the changes.
+/// All methods are optional. A delegate is called on the queue of the controller's context, when
+/// the pending changes are processed.
 ///
 /// **Differs from Core Data:** the controller that a delegate is given is equal (`==`) to the one
 /// that the app made and shows the same list, but is not always the same instance: Swift on Linux

@@ -24,7 +24,7 @@ extension NSManagedObject {
 
   /// Notifies an observer of changes at a key path.
   ///
-  /// The observer is called on the context's lane, in the middle of the change. It is not kept
+  /// The observer is called on the context's queue, in the middle of the change. It is not kept
   /// alive; an observer that is deallocated receives no more notifications.
   ///
   /// **Differs from Core Data:** the observer conforms to ``NSKeyValueObserver``; any other stops
@@ -204,7 +204,7 @@ extension NSManagedObject: KeyValueObservable, NSKeyValueObserver {}
 extension KeyValueObservable {
   /// Observes a property until the result is deallocated or invalidated.
   ///
-  /// The handler is called on the context's lane, in the middle of the change.
+  /// The handler is called on the context's queue, in the middle of the change.
   public func observe<Value>(
     _ keyPath: KeyPath<Self, Value>,
     options: NSKeyValueObservingOptions = [],
