@@ -36,7 +36,7 @@ extension CloudKitService {
         )
       }
       guard try !containers().contains(name) else {
-        throw AdministrationError(description: "There is a container \(name) already.")
+        throw AdministrationError(description: "The container \(name) already exists.")
       }
       try await write {
         var batch = WriteBatch()

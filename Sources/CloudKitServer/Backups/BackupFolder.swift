@@ -125,7 +125,7 @@ package struct BackupFolder: Sendable {
       throw BackupError(description: "The folder \(folder.path) is not empty.")
     }
     if let keys = configuration.keyFile, manager.fileExists(atPath: keys.path) {
-      throw BackupError(description: "There are keys in \(keys.path) already.")
+      throw BackupError(description: "The file \(keys.path) already contains keys.")
     }
     try manager.createDirectory(
       at: folder,

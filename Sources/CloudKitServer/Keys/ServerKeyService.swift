@@ -57,7 +57,7 @@ package final class ServerKeyService: Sendable {
       )
     }
     guard NameRules.isContainerName(container, limits) else {
-      throw AdministrationError(description: "A key is for one container; name it.")
+      throw AdministrationError(description: "Give the container that the key is for.")
     }
     if let keyID, keyID.isEmpty || keyID.count > limits.nameLength {
       throw AdministrationError(

@@ -26,7 +26,10 @@ extension SQLValue {
         case .null, .integer, .bytes: false
         }
       if holdsNUL {
-        throw ErrorDictionary(.badRequest, "a name holds the character NUL, which none can have")
+        throw ErrorDictionary(
+          .badRequest,
+          "a name contains the character NUL, which is not allowed"
+        )
       }
     }
   }

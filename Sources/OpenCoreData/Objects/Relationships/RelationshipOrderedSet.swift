@@ -18,11 +18,15 @@ final class RelationshipOrderedSet: NSMutableOrderedSet {
   }
 
   required override init(capacity numItems: Int) {
-    preconditionFailure("A relationship's set is made by its object alone.")
+    preconditionFailure(
+      "This class cannot be initialized; get the set from a managed object's relationship."
+    )
   }
 
   required convenience init(arrayLiteral elements: Any...) {
-    preconditionFailure("A relationship's set is made by its object alone.")
+    preconditionFailure(
+      "This class cannot be initialized; get the set from a managed object's relationship."
+    )
   }
 
   required init?(coder aDecoder: NSCoder) { nil }

@@ -12,7 +12,9 @@ final class RelationshipSet: NSMutableSet {
   }
 
   required init(capacity numItems: Int) {
-    preconditionFailure("A relationship's set is made by its object alone.")
+    preconditionFailure(
+      "This class cannot be initialized; get the set from a managed object's relationship."
+    )
   }
 
   required init?(coder aDecoder: NSCoder) { nil }

@@ -123,7 +123,7 @@ struct ObjectWord {
   @inline(__always)
   var body: UnsafeMutablePointer<ObjectBody> {
     guard let body = UnsafeMutablePointer<ObjectBody>(bitPattern: bits) else {
-      preconditionFailure("An object was used before it was made.")
+      preconditionFailure("An NSManagedObject was used before its initialization finished.")
     }
     return body
   }

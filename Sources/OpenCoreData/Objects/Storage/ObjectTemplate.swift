@@ -181,7 +181,9 @@ final class ObjectTemplate: @unchecked Sendable {
   /// The shared state of objects without a context.
   @inline(__always)
   var detached: SharedObjectState {
-    guard let madeDetached else { preconditionFailure("A template was used before it was made.") }
+    guard let madeDetached else {
+      preconditionFailure("An object template was used before it was initialized.")
+    }
     return madeDetached
   }
 

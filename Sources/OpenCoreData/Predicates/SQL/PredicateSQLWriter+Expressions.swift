@@ -47,7 +47,10 @@ extension PredicateSQLWriter {
       return try applying(function, arguments, tree)
     case .call(let target, let selector, let arguments):
       guard let function = PredicateFunction.method(selector) else {
-        throw PredicateNotTranslatable.expression(tree, "FUNCTION is for memory only")
+        throw PredicateNotTranslatable.expression(
+          tree,
+          "a store cannot evaluate FUNCTION(); filter in memory"
+        )
       }
       return try term(.applying(function, [target] + arguments))
     case .conditional(let predicate, let first, let second):

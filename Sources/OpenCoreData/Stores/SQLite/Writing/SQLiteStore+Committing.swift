@@ -112,7 +112,11 @@ extension SQLiteStore {
           isComplete = true
           return (result, number)
         }
-        guard let writer else { preconditionFailure("A transaction ran without its body.") }
+        guard let writer else {
+          preconditionFailure(
+            "The commit transaction ended without a RowWriter: its body was not called."
+          )
+        }
         abandon(writer.files.abandoned)
         let rows = writer.written.rows
         let gone = writer.record.outdated + writer.outdated
