@@ -36,7 +36,7 @@ struct StoreCopier {
     source.layout(number: reference.entityNumber).map { ObjectTemplate.of($0) }
   }
 
-  /// The last key that an atomic store gave out; 0 where it is one that stands for a text.
+  /// The last integer key of an atomic store; 0 if its keys stand for reference objects that are not integers.
   private var givenKey: Int64 {
     guard let last = (source as? AtomicRows)?.lastGivenKey, last < ReferenceTable.firstMadeKey
     else { return 0 }

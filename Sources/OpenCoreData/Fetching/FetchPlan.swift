@@ -60,7 +60,8 @@ struct FetchPlan {
     return fetch
   }
 
-  /// The plan for rows of which some are replaced afterwards: it finds so many more, from the first on.
+  /// A plan that fetches `replaced` more rows and has no offset, for a caller that replaces up to that many rows of
+  /// the result and applies offset and limit itself.
   ///
   /// Only a replaced row can leave the results or move in them, so the results within limit and offset are
   /// among the ones that are found.

@@ -16,7 +16,7 @@ extension NSManagedObjectContext {
   /// The error of a request whose type is not that of its results.
   ///
   /// `Post.fetchRequest()` is a request for posts here, where Apple's has no type: with
-  /// `resultType = .dictionaryResultType` its results would be dropped without a word.
+  /// `resultType = .dictionaryResultType` its results would be dropped silently.
   private static func mistyped(_ type: Any.Type, _ results: [Any]) -> any Error {
     let found = results.first.map { Swift.type(of: $0) } ?? Any.self
     return NSError(

@@ -31,8 +31,8 @@ extension NSManagedObjectContext {
 
   /// The plan by which the stores are read where pending changes are merged into the results afterwards.
   ///
-  /// Its limit is the request's and as much as changed rows may take away; it is none where pending changes of
-  /// related objects may decide the order too, which moves unchanged ones.
+  /// The limit is raised by the number of pending changes of stored objects. There is no limit if the results are
+  /// sorted by an attribute of related objects, because a pending change of one of those moves unchanged results.
   func openPlan(_ plan: FetchPlan, _ pending: PendingChanges) -> FetchPlan {
     let gone = pending.hasDeletions ? unsaved.deleted.objects.count(where: plan.covers) : 0
     var open = plan

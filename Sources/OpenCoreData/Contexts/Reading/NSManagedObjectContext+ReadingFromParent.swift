@@ -110,7 +110,7 @@ extension NSManagedObjectContext {
     var open = plan
     let pending = childChanges(plan)
     if !pending.isEmpty { open = openPlan(plan, pendingChanges(plan)) }
-    // This context's lane waits meanwhile, so that the parent's may ask for its objects.
+    // The parent's lane may look up this context's objects, because this context's lane waits for it.
     let found = try parent.found(open) { key in
       let known = registeredObject(key)
       return known?.isFault ?? true ? !plan.returnsObjectsAsFaults : plan.refreshesObjects

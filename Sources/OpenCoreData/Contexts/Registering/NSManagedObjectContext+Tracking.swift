@@ -50,7 +50,7 @@ extension NSManagedObjectContext {
       "An NSManagedObjectContext cannot delete objects in other contexts."
     )
     guard object.context === self, !object.state.contains(.deleted) else {
-      // What a delete rule has deleted, the app wants deleted as well.
+      // The app deletes an object that a delete rule has already deleted: the deletion is now the app's own.
       unsaved.noteChosenDeletion(of: object)
       return
     }

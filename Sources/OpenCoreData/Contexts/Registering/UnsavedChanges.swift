@@ -77,7 +77,7 @@ struct UnsavedChanges {
     if !deletedByCascade.isEmpty { deletedByCascade.remove(ObjectIdentifier(object)) }
   }
 
-  /// Takes an object out that leaves the context; its marks are the caller's to remove.
+  /// Removes an object that leaves the context; the caller removes its marks.
   mutating func forget(_ object: NSManagedObject) {
     // It is in one list at most: the others compare the object at its index.
     inserted.remove(object)
@@ -107,7 +107,7 @@ struct UnsavedChanges {
     reinserted.append(object)
   }
 
-  /// Forgets deletions of objects that were never saved, which a save has nothing to do for.
+  /// Forgets deletions of objects that were never saved: a save writes nothing for them.
   mutating func forgetUnsavedDeletions(of objects: [NSManagedObject]) {
     for object in objects { deleted.remove(object) }
   }
@@ -188,7 +188,7 @@ struct UnsavedChanges {
     deletedByCascade = []
   }
 
-  /// Takes out what a save that ends early does not write; see ``restore(_:)``.
+  /// Removes and returns the changes that a partly failed save does not write; see ``restore(_:)``.
   mutating func take(where waits: (NSManagedObject) -> Bool) -> UnsavedChanges {
     var taken = UnsavedChanges()
     func take(_ list: inout TrackedObjects, into other: inout TrackedObjects) {
@@ -211,7 +211,7 @@ struct UnsavedChanges {
     return taken
   }
 
-  /// Adds what ``take(where:)`` has taken out, except objects that handlers of the save's notifications have moved
+  /// Adds the changes that ``take(where:)`` has removed, except objects that handlers of the save's notifications have moved
   /// to another list, or have removed from the context, as their marks show.
   mutating func restore(_ taken: UnsavedChanges) {
     for object in taken.inserted.objects

@@ -130,7 +130,7 @@ extension NSManagedObject {
     guard !state.contains(.fault), let rowIndex = template.toOnes[index].slot.rowIndex,
       references.contains(value(at: rowIndex))
     else { return }
-    // Set to the value that it had is no change: what the store has instead is taken.
+    // A relationship that was set to its stored value is not a change: the store's new value replaces it.
     if let snapshot, isUnchanged(rowIndex, in: snapshot) { changed.remove(rowIndex) }
     values[rowIndex] = .null
   }

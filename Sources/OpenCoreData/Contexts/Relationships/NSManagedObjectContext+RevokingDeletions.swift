@@ -2,8 +2,8 @@ import Foundation
 
 /// Revokes deletions for which a merge policy chooses the store's row.
 ///
-/// The delete rules have been applied before the save: objects were deleted along, and inverses were
-/// cleared. If only the deletion itself were revoked, the next attempt would commit those.
+/// The delete rules have been applied before the save: objects were deleted by cascade, and inverses were
+/// cleared. If only the deletion itself were revoked, the next attempt would commit those effects.
 extension NSManagedObjectContext {
   /// A member whose to-one had a pending value that the deletion of its owner cleared.
   private struct MovedMember {
@@ -13,8 +13,8 @@ extension NSManagedObjectContext {
 
   /// Cancels an object's deletion and the effects of its delete rules, and gives it the store's row.
   ///
-  /// Objects that were deleted along stay deleted if the app has deleted them itself, or if another
-  /// deletion deletes them along too. Their own changes are pending again, and so are those of members
+  /// Objects that were deleted by its cascade stay deleted if the app has deleted them itself, or if another
+  /// deletion cascades to them too. Their own changes are pending again, and so are those of members
   /// that the app had moved to the object.
   func revokeDeletion(of object: NSManagedObject, onto row: Row) {
     let family = [object] + deletedAlong(with: object)
@@ -33,7 +33,7 @@ extension NSManagedObjectContext {
       object.rebase(onto: row)
     }
     for move in moved { restore(move, to: object) }
-    // It is no change of the app's, which it could undo.
+    // The app did not make this change, so it must not be undoable.
     for object in unsaved.revoked { object.forgetTurn() }
   }
 
@@ -181,10 +181,10 @@ extension NSManagedObjectContext {
     return moved
   }
 
-  /// Moves a member again to the object whose deletion cleared its to-one: the move is the member's
-  /// own change, and the owner's row has no part in it.
+  /// Moves a member again to the object whose deletion cleared its to-one.
   ///
-  /// A partner in a one-to-one has a part: both sides change, and so do the former partners of both.
+  /// The move is a change of the member alone, and not of the owner's row. In a one-to-one both sides change, and so
+  /// do the former partners of both.
   private func restore(_ move: MovedMember, to object: NSManagedObject) {
     let link = move.member.template.toOnes[move.index]
     let formerOwner = move.member.toOne(at: move.index)

@@ -23,9 +23,10 @@ struct ClearedReferences {
     link.hasInverse && !link.slot.inverseIsToMany && link.slot.deleteRule == .nullifyDeleteRule
   }
 
-  /// Where the app itself has cleared the reference, the owner has the member no more.
+  /// Notes a member whose reference a nullify rule cleared.
   ///
-  /// The member may be deleted too, by the cascade of another owner, and come back with that one.
+  /// A reference that the app cleared itself is not noted, because its owner no longer has the member. A member that
+  /// another owner's cascade deleted is noted too: it is restored with that owner.
   private mutating func note(
     _ member: NSManagedObject,
     _ link: ObjectTemplate.Link,

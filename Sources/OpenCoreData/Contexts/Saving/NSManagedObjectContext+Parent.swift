@@ -24,7 +24,7 @@ extension NSManagedObjectContext {
         for object in edited {
           guard let target = parent.ownObject(object.key) else { continue }
           prepare(target, for: object, cleared) { parent.ownObject($0.key) }
-          // An object that the parent has deleted itself, or has no row of, takes no changes.
+          // An object that the parent has deleted, or has no row of, receives no changes.
           guard !target.state.contains(.deleted) else { continue }
           own[ObjectIdentifier(object)] = target
         }
@@ -71,9 +71,9 @@ extension NSManagedObjectContext {
     }
   }
 
-  /// Deletes the parent's objects of those that are deleted here.
+  /// Deletes the parent's objects for the objects that are deleted here.
   ///
-  /// An object that a rule has deleted here counts as deleted by a rule there too, and comes back with
+  /// An object that a rule has deleted here counts as deleted by a rule there too, and is restored with
   /// its owner if a merge policy revokes that deletion.
   private func deleteObjects(of parent: NSManagedObjectContext) {
     var cascaded: [NSManagedObject] = []
@@ -221,7 +221,7 @@ extension NSManagedObjectContext {
   /// Merges this context's changes into the children that merge automatically; called on this
   /// context's lane.
   ///
-  /// A child may have objects of rows that this context has none of.
+  /// A child may have objects of rows that have no object in this context.
   func notifyChildren(
     _ changes: ChangedObjects,
     _ unannounced: UnannouncedRows = UnannouncedRows(),

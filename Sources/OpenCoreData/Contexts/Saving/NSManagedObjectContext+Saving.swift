@@ -250,7 +250,7 @@ extension NSManagedObjectContext {
     let back = takeRevoked(besides: changes)
     changes.refreshed += back
     postSave(changes, generation: moved)
-    // A child may have no object of what its own save had deleted.
+    // A child may have no objects of the rows that its own save had deleted.
     var unannounced = UnannouncedRows()
     unannounced.inserted = back
     notifyChildren(

@@ -31,9 +31,10 @@ final class SavePlan {
     self.updated.reserveCapacity(updated)
   }
 
+  /// Adds an inserted object, or one whose row is written again.
   ///
-  /// The links of an object whose row is written again are made from this side, whichever side of the
-  /// relationship else makes them.
+  /// The links of an object whose row is written again are written from this side, regardless of which side of the
+  /// relationship usually writes them.
   func insert(_ object: NSManagedObject, again: Bool = false) throws {
     try resolveToOnes(of: object)
     changes.inserted.append(

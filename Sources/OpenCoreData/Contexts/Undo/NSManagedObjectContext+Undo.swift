@@ -33,8 +33,8 @@ extension NSManagedObjectContext {
 
   /// Removes an object; references to it are restored by their own undo actions.
   ///
-  /// If it counts as deleted by a delete rule, it comes back where a merge policy revokes the deletion
-  /// of its owner.
+  /// If `isCascaded`, the object counts as deleted by a delete rule: a merge policy that revokes its owner's
+  /// deletion restores it.
   func removeForUndo(_ object: NSManagedObject, isCascaded: Bool) {
     guard object.context === self, !object.state.contains(.deleted) else { return }
     moveToDeleted(object)

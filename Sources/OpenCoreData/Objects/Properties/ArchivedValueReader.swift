@@ -33,7 +33,7 @@ struct ArchivedValueReader {
   /// Foundation visits each of them when it bridges or compares.
   private let sizeLimit: Int
 
-  /// Makes a reader of an archive of so many bytes.
+  /// Creates a reader with the limits of an archive of this size.
   init(byteCount: Int) {
     membersLeft = byteCount
     sizeLimit = byteCount + 250_000

@@ -12,7 +12,7 @@ struct ToManyMembers {
   /// Objects begin at multiples of 16, so the last bit of an address is free.
   private static let storageBit: UInt = 1
 
-  /// Sets are kept for so many relationships of an entity.
+  /// The number of relationships of an entity whose sets can be kept without a storage.
   static let setCount = 2
 
   @inline(__always)

@@ -146,7 +146,9 @@ final class ToManyStorage {
   /// Members that the store still has and that were removed here.
   var removed: ObjectBag { edits?.removed ?? ObjectBag() }
 
-  /// What waits to be saved; of an object without a row, members that were added unseen may be there twice.
+  /// The unsaved additions and removals.
+  ///
+  /// For an object without a row they can list a member twice, if it was added before the list was loaded.
   var pendingChanges: ToManyChanges {
     if isNew { return ToManyChanges(added: hasList ? list.items : members.items) }
     return ToManyChanges(added: edits?.added.items ?? [], removed: removed.items)
@@ -174,8 +176,9 @@ final class ToManyStorage {
 
   // MARK: Loading
 
-  /// Takes what the store has and puts the waiting changes on top; returns the changes that the store
-  /// has by now.
+  /// Loads the stored members and reapplies the pending changes.
+  ///
+  /// Returns the pending changes that the store already contains.
   @discardableResult
   func load(_ loading: consuming LoadingMembers) -> ToManyChanges {
     guard loading.isSet, takesSet else {
@@ -191,13 +194,13 @@ final class ToManyStorage {
     return ToManyChanges()
   }
 
-  /// Whether members can be loaded as a set: they need no order and nothing waits.
+  /// Whether members can be loaded as a set: they need no order and have no pending changes.
   var takesSet: Bool { !isOrdered && edits == nil && !isNew }
 
-  /// Takes what the store has and puts the waiting changes on top; returns the changes that the store
-  /// has by now, which are changes no longer.
+  /// Loads the stored members and reapplies the pending changes.
   ///
-  /// Members that left are stored, too, but their own to-one was set to lead elsewhere.
+  /// Returns the pending changes that the store already contains, which are no longer pending. Members that left are
+  /// stored, too, but their own to-one was set to another object.
   @discardableResult
   func load(_ stored: [NSManagedObject], left: [NSManagedObject] = []) -> ToManyChanges {
     var loaded = ObjectBag(distinct: stored)

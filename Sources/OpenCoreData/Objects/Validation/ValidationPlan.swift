@@ -25,7 +25,7 @@ struct ValidationPlan: @unchecked Sendable {
   let attributes: [AttributeCheck]
   private let positions: [Int?]
   let relationships: [RelationshipCheck]
-  /// To-one and to-many relationships that forbid the deletion while they lead anywhere.
+  /// Relationships with the deny rule: a deletion fails while they have a destination.
   let deniedToOnes: [Int]
   let deniedToManys: [Int]
 

@@ -42,7 +42,8 @@ struct ExternalFolder {
   /// If a store's rows cannot be read, no file is treated as this store's alone: a file too many costs
   /// disk space, and one too few is a lost value.
   func share() throws -> Share {
-    // Before the other stores are looked for: a store is there before its files.
+    // Listed before the other stores are: a store file is created before its external data, so no file of a store
+    // that was missed is in this list.
     let names = try names()
     let others = try otherStores()
     guard !others.isEmpty else { return .everything }

@@ -14,8 +14,10 @@ struct StoreDraft {
   /// Nil where no lock could be had, as on a file system without them.
   private let lock: FileLock?
 
-  /// A name that no draft had before, from its beginning: the folder of large values has the name
-  /// without the extension, and what a process that died has left there must be in no other's way.
+  /// Chooses a unique name, with the unique part first.
+  ///
+  /// The folder of external data is named after the file without its extension, and the folder of a process that
+  /// crashed must not collide with this one.
   init(beside store: URL, effects: Effects) {
     Self.sweep(beside: store)
     let file = store.resolvingSymlinksInPath()
