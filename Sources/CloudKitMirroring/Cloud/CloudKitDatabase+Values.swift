@@ -49,7 +49,7 @@ extension CloudKitDatabase {
       throw CloudFailure.unreachable(reason: "The file of an asset could not be read: \(error)")
     }
     guard let url, let data else {
-      throw CloudFailure.unreachable(reason: "The file of an asset is not there.")
+      throw CloudFailure.unreachable(reason: "An asset's file does not exist.")
     }
     return .asset(MirrorAsset(fingerprint: MirrorFingerprint(of: data), file: url.path))
   }

@@ -83,8 +83,8 @@ extension MirrorSession {
     }
   }
 
-  /// Puts each deletion of an owner behind the moves of its members, and leaves it out where one of them has
-  /// no candidate.
+  /// Orders each deletion of an owner after the moves of its members, and omits it if one of them has no
+  /// candidate.
   private func behind(
     _ moves: PendingMoves,
     _ candidates: [Candidate]
@@ -195,7 +195,7 @@ extension MirrorSession {
   }
 
   /// Parks an edit of values whose files are missing beside the store: a backup may be restored in two steps, or
-  /// the folder's volume be there later.
+  /// the folder's volume may be mounted later.
   private func waitForFiles(_ waiting: Set<String>, of record: RecordMetadata) throws -> Candidate?
   {
     var record = record
@@ -207,8 +207,10 @@ extension MirrorSession {
     return nil
   }
 
-  /// Parks an edit until the server's copy of the record can be read: that copy shows whether an update without a
-  /// reply was executed, and an edit that was set back is none only if it was not.
+  /// Parks an edit until the server's copy of the record can be read.
+  ///
+  /// That copy shows whether an update without a reply was executed. An edit back to the agreed value can be dropped
+  /// only if it was not.
   private func waitForCopy(_ record: RecordMetadata) throws -> Candidate? {
     var record = record
     record.parked =

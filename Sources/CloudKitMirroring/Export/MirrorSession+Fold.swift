@@ -71,7 +71,7 @@ extension MirrorSession {
     guard let folded = try metadata.integer(.historyTransaction) else { return false }
     let last = try rows.lastTransactionNumber()
     guard last > folded else { return last < folded }
-    // The numbers have no gaps but deleted transactions, which may be any between others.
+    // The numbers are consecutive except for deleted transactions, which may be anywhere between others.
     let kept = try rows.connection.scalar(
       "SELECT COUNT(*) FROM ATRANSACTION WHERE Z_PK > ?",
       [.integer(folded)]
@@ -175,7 +175,7 @@ extension MirrorSession {
   /// An object that was deleted and inserted again before history was folded, as by an undo.
   ///
   /// History does not say which values differ from before: all are compared with the base. A link that
-  /// waits for its object is no edit, or it would be sent as removed.
+  /// waits for its object is not an edit; otherwise it would be sent as removed.
   private func noteReinsert(
     _ known: RecordMetadata,
     _ entity: EntityMapping,

@@ -44,7 +44,7 @@ extension MirrorSession {
       }
     }
     // A batch whose records are settled in part is repeated after a crash: the results are the same, and those
-    // of settled records concern nothing any more.
+    // of settled records are ignored.
     guard part.upperBound == batch.operations.count else { return result }
     try metadata.dropBatch(batch.sequence)
     if try metadata.text(.settledDevice) != batch.device {
@@ -250,7 +250,7 @@ extension MirrorSession {
     try metadata.update(record)
   }
 
-  /// Has a record looked up that an import has brought since its deletion was sent: the reply is a kept one,
+  /// Requests a look-up of a record that was imported after its deletion was sent: the reply is a kept one,
   /// and another device has restored the record after it.
   private func lookUpIfImported(
     _ name: String,

@@ -192,8 +192,8 @@ extension StoreMirror {
     journal.note(
       .export,
       .batchSent,
-      cause: isRepeat ? "The reply was not received." : "These changes wait.",
-      effect: "Batch \(batch.sequence) is on its way."
+      cause: isRepeat ? "The reply was not received." : "These changes were pending.",
+      effect: "Batch \(batch.sequence) is being sent."
     ) { event in
       event.recordNames = batch.operations.map(\.name)
       event.saved = batch.operations.filter { $0.kind != .delete }.count

@@ -12,9 +12,9 @@ extension IncomingRecord {
     return agreedProperties(local, since: base)
   }
 
-  /// The properties with an agreed value of which a copy that was made again has no field.
+  /// The properties that have an agreed value and no field in a re-created record.
   ///
-  /// The version of the app that made it again may lack them. A removal that its device had not sent
+  /// The version of the app that re-created it may lack them. A removal that its device had not sent
   /// before cannot be distinguished from that, and is undone.
   func omittedProperties(_ local: FieldBag) -> Set<String> {
     guard let base, isForgotten || isOtherServer, let before = known.stamps.created,

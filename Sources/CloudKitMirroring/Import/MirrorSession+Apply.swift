@@ -26,7 +26,7 @@ extension MirrorSession {
       }
     }
     for edge in edges { try applyEdge(edge, generation: generation, &effect) }
-    // A member that was read while its owner's deletion waited has its link parked.
+    // The link of a member that was read while its owner's deletion was postponed is parked.
     try linkWhatWaited(for: effect.inserted + effect.returned)
     for name in deletedNames where !context.effects.has(.forgetTombstone) {
       try noteDeletion(of: name)
@@ -153,7 +153,7 @@ extension MirrorSession {
     return entity
   }
 
-  /// Leaves a record alone whose entity the model lacks.
+  /// Skips a record whose entity the model lacks.
   private func skip(
     _ record: CloudRecord,
     _ known: RecordMetadata?,
@@ -206,7 +206,7 @@ extension MirrorSession {
   ) throws -> RepeatedUpdate? {
     guard let operation = try open.operation(of: known) else { return nil }
     if operation.kind == .create {
-      // The batch made the record, or the batch of a store that this one is a copy of.
+      // The record was created by this batch, or by the same batch of the store that this one is a copy of.
       known.noteCreation(operation, server: record.fields, entity)
     } else if operation.kind == .update, operation.tag != record.tag, let base = known.base {
       return known.compare(operation, since: base, server: record.fields, entity)

@@ -7,8 +7,8 @@ extension MirrorSession {
 
   /// Notes a deletion that the feed lists, for the end of the feed.
   ///
-  /// Earlier it would take along, by its delete rules, objects that a later page moves to another
-  /// owner. What is kept of a deleted object for recovery has its links, so edges go after objects.
+  /// Applied earlier, it would delete by cascade objects that a later page moves to another owner. The recovery list
+  /// keeps the links of a deleted object, so edges are removed after objects.
   package func noteDeletion(of name: String) throws {
     try metadata.forgetUnreadable(name)
     if let record = try metadata.record(named: name) {
@@ -25,9 +25,9 @@ extension MirrorSession {
 
   /// Whether a tombstone means this record.
   ///
-  /// One whose first batch is open, or has no known outcome, was created by that batch, and one that this
-  /// store has never sent by another copy of the store; they were deleted since. One that is sent again,
-  /// because its zone or the server's data was lost, was sent again by another device.
+  /// A record whose first batch is open, or has no known outcome, was created by that batch; a record that this
+  /// store has never sent was created by another copy of the store. Both were deleted since. A record that is to be
+  /// sent again, because its zone or the server's data was lost, was sent again by another device.
   func isOnServer(_ record: RecordMetadata) throws -> Bool {
     // The object was restored here while its deletion is being sent: the tombstone is that of this deletion, whose
     // reply makes the record a creation.
@@ -55,7 +55,7 @@ extension MirrorSession {
 
   /// Applies the deletions of some records that the feed listed, after a name.
   ///
-  /// A deletion that would take along an object whose record cannot be read now is postponed: the
+  /// A deletion that would cascade to an object whose record cannot be read now is postponed: the
   /// record may say that the object has another owner. Returns the last name, or nil at the end.
   package func applyGoneRecords(
     after name: String,
@@ -70,12 +70,12 @@ extension MirrorSession {
       let known = try metadata.record(named: name)
       if known?.isBeingRestored == true { continue }
       if var record = known, try isOnServer(record) {
-        // That of an object which is looked up waits for the result.
+        // Postpone the deletion if the object, or one that its cascade would delete, is being looked up.
         if try hasUnreadable
           && (metadata.isUnreadable(name)
             || deletionTakes(record, where: { try metadata.isUnreadable($0.name) }))
         {
-          // A reading from the start does not take it for missing.
+          // A read from the start must not treat it as missing.
           record.generation = generation
           try metadata.update(record)
           continue
@@ -116,7 +116,7 @@ extension MirrorSession {
       // A tombstone of an earlier record of the same name says nothing about one being made now.
       let isMade = edge.tag == nil && (edge.pending == .save || edge.sentKind == .save)
       guard try !isMade || isSentAgain(edge) else { return }
-      // A restored server may have lost that it was made again.
+      // A restored server may have lost the link that was made again.
       if try isOtherServer() { try keepLink(edge) }
     }
     if edge.isLinked { try unlink(edge) }
@@ -154,8 +154,8 @@ extension MirrorSession {
   /// Deletes the object of a record that another device deleted.
   ///
   /// Edits that no server has, of this object and of those that its delete rules delete, are kept
-  /// for recovery; if the deletion is only inferred, all values are kept. So are those of objects that the feed
-  /// lists no deletion of: the device that deleted their owner did not know that they belonged to it.
+  /// for recovery. All values are kept if the deletion is only inferred, and for objects whose deletion the feed
+  /// does not list: the device that deleted their owner did not know that they belonged to it.
   func applyDeletion(of record: RecordMetadata, isConcluded: Bool = false) throws {
     let group = try rows.lastTransactionNumber()
     var nullified: [ParkedLink] = []
@@ -235,8 +235,8 @@ extension MirrorSession {
     return links
   }
 
-  /// Applies the deletions that a feed listed before its zone was lost, except those that would take
-  /// along an object that the feed did not delete.
+  /// Applies the deletions that a feed listed before its zone was lost, except those that would
+  /// cascade to an object that the feed did not delete.
   func applyDeletionsOfLostZone() throws {
     for name in try metadata.goneRecords(limit: .max) {
       if let record = try metadata.record(named: name), try isOnServer(record),

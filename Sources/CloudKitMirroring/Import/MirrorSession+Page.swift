@@ -7,8 +7,8 @@ package struct OutdatedPage: Error, Hashable, Sendable {}
 package struct ClaimedPage: Error, Hashable, Sendable {}
 
 extension MirrorSession {
-  /// Throws where the zone is no longer as it was when a page after its token was asked for, where another process
-  /// is applying a page, or where it has begun to apply one since this process did.
+  /// Throws if the zone's token or generation has changed since the page was requested, or if another process is
+  /// applying a page or has taken over this claim.
   ///
   /// A page may have been fetched before changes that another process has applied: it would take rows, change
   /// tags and the token back. The token is stored with the last transaction of a page, so the device of the
@@ -25,7 +25,7 @@ extension MirrorSession {
       try metadata.setMeta(.importingDevice, .text(context.device))
     }
     try metadata.setMeta(.importingTime, .integer(MirrorMetadata.milliseconds(now)))
-    // From its first records on, the loss of the zone has something to forget.
+    // From the first records on, there is metadata to discard if the zone is lost.
     if !present.isSaved {
       var saved = present
       saved.isSaved = true
@@ -43,14 +43,15 @@ extension MirrorSession {
   /// The page is applied: another process may apply the next one.
   func endPage() throws { try metadata.setMeta(.importingTime, nil) }
 
-  /// This process applies no more of its page: the next one to import begins with it at once.
+  /// Releases this process's claim of a page that it does not finish: the next import begins at once.
   func giveUpPage() throws {
     if try metadata.text(.importingDevice) == context.device { try endPage() }
   }
 }
 
 extension MirrorMetadata {
-  /// The time in which a process that applies a page writes the next part of it: after that it may have ended.
+  /// The milliseconds within which a process that applies a page writes the next part of it; after that its claim
+  /// has expired, because it may have ended.
   private static let claimLifetime: Int64 = 5000
 
   static func milliseconds(_ date: Date) -> Int64 {
@@ -60,7 +61,7 @@ extension MirrorMetadata {
   /// Whether another process is applying a page: two that took it from each other would both fetch it again and
   /// again.
   ///
-  /// A time to come is that of a clock that was wrong.
+  /// A time in the future was written with a wrong clock, and is ignored.
   package func isImporting(otherThan device: String, at now: Date) throws -> Bool {
     guard let claimant = try text(.importingDevice), claimant != device,
       let time = try integer(.importingTime)

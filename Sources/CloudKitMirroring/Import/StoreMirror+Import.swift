@@ -148,7 +148,7 @@ extension StoreMirror {
   /// Waits while another process that mirrors the file applies a page.
   private func waitForOtherImport() async throws {
     while try read({ try $0.isImporting(otherThan: context.device, at: effects.now) }) {
-      // What waits for the end of the feed waits still.
+      // One-to-one conflicts are still to be settled at the end of the feed.
       state.withLock { $0.findings.noteOneToOnes() }
       try await effects.clock.sleep(seconds: Self.claimPause)
     }
@@ -162,7 +162,7 @@ extension StoreMirror {
       .import,
       .rereading,
       cause: "Another process applied a page of the zone after this one was fetched.",
-      effect: "This page is left out, and the zone is read again from where the other process is."
+      effect: "The page is discarded; reading continues from the other process's token."
     )
     try Task.checkCancellation()
   }

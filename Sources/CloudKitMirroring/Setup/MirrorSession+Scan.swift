@@ -63,7 +63,7 @@ extension MirrorSession {
       // A change in the history is an edit even if its value equals a default.
       if try metadata.integer(.historyTransaction) != nil {
         guard try foldHistory(limit: limit).isComplete else { return false }
-        // No undo of a deletion that was folded now outlives the migration.
+        // The deletions folded here were made before the migration, so they can no longer be undone.
         if isMigrated { try metadata.forgetUnsentKeys() }
       }
       // Later saves are in the history.

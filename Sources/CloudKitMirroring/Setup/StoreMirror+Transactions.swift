@@ -13,7 +13,7 @@ extension StoreMirror {
     while true {
       let result: Result? = try write(author) { session in
         guard try session.foldHistory(limit: MirrorSession.foldLimit).isComplete else { return nil }
-        // What was saved in history that is gone is found by comparing all objects.
+        // Saves whose history was purged are found by comparing all objects.
         if try session.hasGapToScan(), try session.scan(limit: MirrorSession.foldLimit) {
           return nil
         }
