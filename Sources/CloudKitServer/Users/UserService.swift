@@ -10,7 +10,7 @@ package final class UserService: Sendable {
   private let rates: RequestRates
   private let limits: ServiceLimits
   private let effects: Effects
-  /// Which people others find who have not decided.
+  /// Whether users who have not chosen are discoverable.
   let discovery: DiscoveryPolicy
 
   init(
