@@ -210,7 +210,7 @@ struct OwnerChangeTests {
     }
   }
 
-  @Test("A link that the app has set since is not replaced by the one that waited")
+  @Test("A parked link does not replace a destination that the app has set meanwhile")
   func editedLink() async throws {
     try await withMember { session, post, member in
       let generation = try session.metadata.zone(MirrorNames.zone).generation

@@ -74,7 +74,7 @@ struct PredicateFilterWriterTests {
     )
   }
 
-  @Test("A search of all texts is written with CloudKit's own key, as Apple prints it")
+  @Test("A token search over all fields is written with the key allTokens")
   func wordsWritten() throws {
     let predicate = NSPredicate(format: "allTokens TOKENMATCHES[cdl] %@", "after party")
     #expect(predicate.description == "allTokens TOKENMATCHES[cdl] \"after party\"")

@@ -364,7 +364,7 @@ struct SyncEngineSendTests {
     }
   }
 
-  @Test("A change at which the service failed is sent at once if the app adds it again")
+  @Test("A change that is waiting for its retry is sent at once when the app adds it again")
   func editedPoison() async throws {
     let service = try await RealService()
     let effects = Effects(

@@ -24,7 +24,7 @@ struct TemporaryAssetTests {
     #expect(uses.takeDue(at: 100_000).isEmpty)
   }
 
-  @Test("A file that gets another object stays for an hour after that one")
+  @Test("A file that is used again is kept for an hour after the last release, not the first")
   func usedAgain() {
     var uses = TemporaryFileUses()
     uses.begin("a")

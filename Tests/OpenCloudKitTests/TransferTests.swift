@@ -159,7 +159,7 @@ struct TransferTests {
     #expect(error?.code == .networkFailure)
   }
 
-  @Test("A checksum of Apple's, which looks like one of ours, keeps no file away")
+  @Test("A download with a checksum in Apple's form is accepted without comparing it")
   func otherChecksums() async throws {
     let service = ScriptedService()
     service.answer(

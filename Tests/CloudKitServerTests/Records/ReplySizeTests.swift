@@ -98,7 +98,7 @@ struct ReplySizeTests {
     for zone in ["a", "b", "c"] { #expect(found[zone] == (0..<6).map { "\(zone)\($0)" }) }
   }
 
-  @Test("A feed of deletions larger than their least weight skips none", arguments: [false, true])
+  @Test("Paging through deletions with long names skips none", arguments: [false, true])
   func largeDeletions(isReversed: Bool) async throws {
     let server = try await TestServer(isLenient: true) { $0.bytesPerPage = 6000 }
     let person = try await server.person()

@@ -198,7 +198,7 @@ struct QuotaCountTests {
     try await ada.save(.create, "a")
   }
 
-  @Test("A sign-in to one container too many leaves no row")
+  @Test("A sign-in beyond the limit of containers per user creates no partition")
   func refusedContainer() async throws {
     let server = try await TestServer(limits: { $0.containersPerUser = 1 })
     _ = try await server.person()

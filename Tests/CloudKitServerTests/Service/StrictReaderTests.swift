@@ -169,7 +169,7 @@ struct StrictReaderTests {
 
   // MARK: References
 
-  @Test("A reference has its zone with the owner's record name, however it was written")
+  @Test("A reference is returned with its zone's owner, also if it was sent without one")
   func references() async throws {
     let server = try await TestServer()
     let owner = try await server.person()

@@ -69,7 +69,7 @@ struct StorageFormatTests {
     }
   }
 
-  @Test("Indexes without conditions get them, and other indexes are kept")
+  @Test("An upgrade replaces full indexes by partial ones and keeps the others")
   func indexesOfOlderVersions() async throws {
     try await withTemporaryFolder { folder in
       let first = try open(folder, .current)

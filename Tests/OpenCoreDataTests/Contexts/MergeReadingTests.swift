@@ -164,7 +164,9 @@ struct MergeReadingTests {
     }
   }
 
-  @Test("An owner whose relationship another context did not keep true gets the row it is named by")
+  @Test(
+    "A merge adds an object to the to-many of its owner if the save notification does not name the owner"
+  )
   func ownerWithoutChange() throws {
     let world = try World(articles: 1, type: .inMemory)
     let context = world.context
@@ -267,7 +269,7 @@ struct MergeReadingTests {
     }
   }
 
-  @Test("The save of a context makes another one read no row that it has no object of")
+  @Test("Merging a save reads no rows of objects that the context has not registered")
   func saves() async throws {
     let result = await #expect(
       processExitsWith: .success,

@@ -283,7 +283,9 @@ struct SeveralStoresTests {
     }
   }
 
-  @Test("What a handler of an incomplete save deletes is in one list of changes")
+  @Test(
+    "Objects that a didSave observer deletes after a partly failed save are pending deletions only"
+  )
   func incompleteAndDeleted() throws {
     let folder = try StoreFolder()
     let coordinator = NSPersistentStoreCoordinator(managedObjectModel: ItemModel.make())

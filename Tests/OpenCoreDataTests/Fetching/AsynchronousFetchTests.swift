@@ -114,7 +114,7 @@ struct AsynchronousFetchTests {
   }
 
   /// On a thread of its own, because it keeps the lane until the rows were read.
-  @Test("Rows that were read before a save of the context are not put over those of the save")
+  @Test("An asynchronous fetch does not overwrite values that its context saved meanwhile")
   func olderRows() async throws {
     let container = try FetchWorld.container(posts: 2)
     let context = container.newBackgroundContext()

@@ -13,7 +13,7 @@ struct KeptCollectionTests {
     context = library.context()
   }
 
-  @Test("The set of many members is the same one until they change")
+  @Test("A large to-many returns the same NSSet instance until its members change")
   func set() throws {
     try context.performAndWait {
       let reader = Reader(context: context)

@@ -333,7 +333,7 @@ struct ValidationTests {
   }
 
   /// A batch request validates nothing, and a save reads no fault in order to validate attributes.
-  @Test("A save of which only the inverse changes a fault does not judge what a batch has written")
+  @Test("A fault whose inverse alone changed is saved without validating its attributes")
   func batchOfFault() throws {
     let model = ItemModel.make()
     let box = try #require(model.entitiesByName["Box"])

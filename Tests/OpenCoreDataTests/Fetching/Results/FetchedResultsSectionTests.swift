@@ -149,7 +149,7 @@ struct FetchedResultsSectionTests {
     }
   }
 
-  @Test("A list without subentities does not take the sections of one with them")
+  @Test("A section cache is not shared between requests that differ in includesSubentities")
   func subentities() throws {
     try context.performAndWait {
       let audio = AudioBook(context: context)
