@@ -8,7 +8,6 @@ import Synchronization
 final class ClientRig: CloudKitTransport {
   private struct State {
     var replies: [Data] = []
-    var isRepeating = false
     var next = 0
     var bodies: [Data] = []
   }

@@ -28,7 +28,6 @@ package struct SyncEvent: Sendable, Hashable {
     case deleteWon
     case recordParked
     case recordSkipped
-    case linkParked
     case zoneLost
     case rereading
     case waiting
