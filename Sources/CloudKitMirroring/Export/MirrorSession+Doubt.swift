@@ -104,7 +104,7 @@ extension MirrorSession {
       return
     }
     // As a link that another copy of the store may have sent.
-    edge.generation = -1
+    edge.noteDoubt()
     try metadata.update(edge)
   }
 

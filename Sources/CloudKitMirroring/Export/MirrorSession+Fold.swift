@@ -250,7 +250,7 @@ extension MirrorSession {
   func removeUnsent(_ edge: EdgeMetadata) throws {
     if edge.tag != nil || edge.stamps.created != nil {
       try metadata.keepLostDeletion(edge.name)
-    } else if edge.generation < 0 {
+    } else if edge.mayBeOnServer {
       try metadata.keepUnsent(edge.name, entity: "", key: nil)
     }
     try metadata.remove(edge)

@@ -11,9 +11,12 @@ package struct EdgeMetadata: ChangeMetadata, Hashable, Sendable {
   /// Whether the link exists in the store; otherwise one of its objects is missing.
   package var isLinked = false
   package var parked: String?
-  /// The last read from the start that returned the record; negative if the server may have it without this
-  /// store's knowing: the link was not sent before the present opening of the store, or in a batch without a reply.
+  /// The last read from the start that returned the record, or ``unconfirmedGeneration``.
   package var generation: Int64 = 0
+
+  /// No read from the start returned the record, and the server may have it: another copy of the store, or a batch
+  /// without a reply, may have sent it.
+  static let unconfirmedGeneration: Int64 = -1
 
   package init(name: String, edge: Edge) {
     self.name = name
@@ -25,10 +28,16 @@ package struct EdgeMetadata: ChangeMetadata, Hashable, Sendable {
   /// The operation that the server may have executed.
   package var sentKind: PendingKind { sentChange.kind }
 
+  /// Whether the server may have the record although no reply or read has shown it.
+  var mayBeOnServer: Bool { generation < 0 }
+
+  /// Notes that the server may have the record.
+  mutating func noteDoubt() { generation = Self.unconfirmedGeneration }
+
   /// Whether the link was saved before the present opening of the store and has not been sent: another
   /// copy of the store may have sent it.
   var isUnsentFromBefore: Bool {
-    generation < 0 && tag == nil && sequence == nil && pending == .save
+    mayBeOnServer && tag == nil && sequence == nil && pending == .save
   }
 
   /// Whether an open batch creates the record.

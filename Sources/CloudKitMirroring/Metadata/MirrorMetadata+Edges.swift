@@ -86,7 +86,8 @@ extension MirrorMetadata {
   /// Notes that the edges that were never sent were made before the present opening of the store.
   func noteUnsentEdges() throws {
     try connection.run(
-      "UPDATE WSMIRROR_EDGE SET GENERATION = -1 WHERE \(Self.waiting(deletionsOnly: false)) "
+      "UPDATE WSMIRROR_EDGE SET GENERATION = \(EdgeMetadata.unconfirmedGeneration) "
+        + "WHERE \(Self.waiting(deletionsOnly: false)) "
         + "AND PENDING = 1 AND TAG IS NULL "
         + "AND NAME NOT IN (SELECT NAME FROM WSMIRROR_REMOVEDEDGE)"
     )
