@@ -30,120 +30,64 @@ final class Part: NSManagedObject {
 /// The tests' model for batches: parts with every kind of attribute, and bins, orders and labels
 /// with every delete rule.
 enum WarehouseModel {
-  static func make(unique: Bool = false) -> NSManagedObjectModel {
-    let part = entity("Part", class: Part.self)
-    let spare = entity("SparePart", class: Part.self)
-    let bin = entity("Bin")
-    let order = entity("Order")
-    let label = entity("Label")
-    let lock = entity("Lock")
-    let tag = entity("Tag")
+  private typealias Parts = ModelParts
 
+  static func make(unique: Bool = false) -> NSManagedObjectModel {
     let upper = NSDerivedAttributeDescription()
     upper.name = "upperCode"
     upper.attributeType = .stringAttributeType
-    upper.isOptional = true
     upper.derivationExpression = NSExpression(format: "uppercase:(code)")
-    let photo = attribute("photo", .binaryDataAttributeType)
-    photo.allowsExternalBinaryDataStorage = true
-    photo.preservesValueInHistoryOnDeletion = true
-    let code = attribute("code", .stringAttributeType)
-    code.preservesValueInHistoryOnDeletion = true
-    let notes = attribute("notes", .transformableAttributeType)
-    notes.valueTransformerName =
-      NSValueTransformerName.secureUnarchiveFromDataTransformerName
-      .rawValue
-    notes.allowsExternalBinaryDataStorage = true
-    notes.preservesValueInHistoryOnDeletion = true
-    let partBin = relationship("bin", to: bin, optional: true)
-    let partTags = relationship("tags", to: tag, many: true)
-    let partLabel = relationship("label", to: label, rule: .cascadeDeleteRule)
-    part.properties = [
-      code, attribute("amount", .integer32AttributeType, default: NSNumber(value: 7)),
-      attribute("small", .integer16AttributeType), attribute("large", .integer64AttributeType),
-      attribute("weight", .doubleAttributeType), attribute("ratio", .floatAttributeType),
-      attribute("price", .decimalAttributeType), attribute("isFragile", .booleanAttributeType),
-      attribute("made", .dateAttributeType), attribute("serial", .UUIDAttributeType),
-      attribute("link", .URIAttributeType), attribute("blob", .binaryDataAttributeType),
-      photo, notes, upper, partBin, partTags, partLabel,
-    ]
-    spare.properties = [attribute("model", .stringAttributeType)]
-    part.subentities = [spare]
+    let photo = Parts.attribute("photo", .binaryDataAttributeType) {
+      $0.allowsExternalBinaryDataStorage = true
+      $0.preservesValueInHistoryOnDeletion = true
+    }
+    let notes = Parts.attribute("notes", .transformableAttributeType) {
+      $0.valueTransformerName =
+        NSValueTransformerName.secureUnarchiveFromDataTransformerName
+        .rawValue
+      $0.allowsExternalBinaryDataStorage = true
+      $0.preservesValueInHistoryOnDeletion = true
+    }
+    let part = Parts.entity(
+      "Part",
+      class: Part.self,
+      [
+        Parts.text("code") { $0.preservesValueInHistoryOnDeletion = true },
+        Parts.attribute("amount", .integer32AttributeType) {
+          $0.defaultValue = NSNumber(value: 7)
+        },
+        Parts.attribute("small", .integer16AttributeType), Parts.number("large"),
+        Parts.attribute("weight", .doubleAttributeType),
+        Parts.attribute("ratio", .floatAttributeType),
+        Parts.attribute("price", .decimalAttributeType),
+        Parts.attribute("isFragile", .booleanAttributeType),
+        Parts.attribute("made", .dateAttributeType), Parts.attribute("serial", .UUIDAttributeType),
+        Parts.attribute("link", .URIAttributeType),
+        Parts.attribute("blob", .binaryDataAttributeType),
+        photo, notes, upper,
+      ]
+    )
+    let spare = Parts.entity("SparePart", class: Part.self, parent: part, [Parts.text("model")])
     if unique { part.uniquenessConstraints = [["code"]] }
 
     let count = NSDerivedAttributeDescription()
     count.name = "partCount"
     count.attributeType = .integer64AttributeType
-    count.isOptional = true
     count.derivationExpression = NSExpression(format: "parts.@count")
-    let binParts = relationship("parts", to: part, many: true)
-    bin.properties = [attribute("name", .stringAttributeType), count, binParts]
-    pair(partBin, binParts)
-
-    let orderLines = relationship("lines", to: label, many: true)
-    order.properties = [attribute("number", .integer64AttributeType), orderLines]
-    let labelOrder = relationship("order", to: order, optional: false)
-    let labelPart = relationship("part", to: part)
-    label.properties = [attribute("text", .stringAttributeType), labelOrder, labelPart]
-    pair(orderLines, labelOrder)
-    pair(partLabel, labelPart)
-
-    let lockTags = relationship("tags", to: tag, many: true, rule: .denyDeleteRule)
-    lock.properties = [attribute("name", .stringAttributeType), lockTags]
-    let tagLock = relationship("lock", to: lock)
-    let tagParts = relationship("parts", to: part, many: true)
-    tag.properties = [attribute("name", .stringAttributeType), tagLock, tagParts]
-    pair(lockTags, tagLock)
-    pair(partTags, tagParts)
+    let bin = Parts.entity("Bin", [Parts.text("name"), count])
+    let order = Parts.entity("Order", [Parts.number("number")])
+    let label = Parts.entity("Label", [Parts.text("text")])
+    let lock = Parts.entity("Lock", [Parts.text("name")])
+    let tag = Parts.entity("Tag", [Parts.text("name")])
+    Parts.relate(part, "bin", toMany: false, bin, "parts", toMany: true)
+    Parts.relate(label, "order", toMany: false, order, "lines", toMany: true).isOptional = false
+    Parts.relate(lock, "tags", toMany: true, rule: .denyDeleteRule, tag, "lock")
+    Parts.relate(part, "tags", toMany: true, tag, "parts", toMany: true)
+    Parts.relate(part, "label", toMany: false, rule: .cascadeDeleteRule, label, "part")
 
     let model = NSManagedObjectModel()
     model.entities = [part, spare, bin, order, label, lock, tag]
     return model
-  }
-
-  private static func entity(
-    _ name: String,
-    class type: NSManagedObject.Type? = nil
-  ) -> NSEntityDescription {
-    let entity = NSEntityDescription()
-    entity.name = name
-    if let type { entity.managedObjectClassName = NSStringFromClass(type) }
-    return entity
-  }
-
-  private static func attribute(
-    _ name: String,
-    _ type: NSAttributeType,
-    default value: Any? = nil
-  ) -> NSAttributeDescription {
-    let attribute = NSAttributeDescription()
-    attribute.name = name
-    attribute.attributeType = type
-    attribute.isOptional = true
-    attribute.defaultValue = value
-    return attribute
-  }
-
-  private static func relationship(
-    _ name: String,
-    to destination: NSEntityDescription,
-    many: Bool = false,
-    optional: Bool = true,
-    rule: NSDeleteRule = .nullifyDeleteRule
-  ) -> NSRelationshipDescription {
-    let relationship = NSRelationshipDescription()
-    relationship.name = name
-    relationship.destinationEntity = destination
-    relationship.maxCount = many ? 0 : 1
-    relationship.minCount = 0
-    relationship.isOptional = optional
-    relationship.deleteRule = rule
-    return relationship
-  }
-
-  private static func pair(_ one: NSRelationshipDescription, _ other: NSRelationshipDescription) {
-    one.inverseRelationship = other
-    other.inverseRelationship = one
   }
 }
 

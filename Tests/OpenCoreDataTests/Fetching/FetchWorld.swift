@@ -105,58 +105,28 @@ final class WorldTag: NSManagedObject {
 
 /// Authors, posts and tags in a store without a file, with a context as in an app.
 enum FetchWorld {
+  private typealias Parts = ModelParts
+
   static func model() -> NSManagedObjectModel {
-    func attribute(_ name: String, _ type: NSAttributeType) -> NSAttributeDescription {
-      let attribute = NSAttributeDescription()
-      attribute.name = name
-      attribute.attributeType = type
-      attribute.isOptional = true
-      return attribute
-    }
-    func relationship(
-      _ name: String,
-      _ entity: NSEntityDescription,
-      toMany: Bool
-    ) -> NSRelationshipDescription {
-      let relationship = NSRelationshipDescription()
-      relationship.name = name
-      relationship.destinationEntity = entity
-      relationship.minCount = 0
-      relationship.maxCount = toMany ? 0 : 1
-      relationship.deleteRule = .nullifyDeleteRule
-      return relationship
-    }
-    func entity(_ name: String, _ type: NSManagedObject.Type) -> NSEntityDescription {
-      let entity = NSEntityDescription()
-      entity.name = name
-      entity.managedObjectClassName = NSStringFromClass(type)
-      return entity
-    }
-    let author = entity("Author", WorldAuthor.self)
-    let post = entity("Post", WorldPost.self)
-    let photo = entity("PhotoPost", WorldPhotoPost.self)
-    let tag = entity("Tag", WorldTag.self)
-    let posts = relationship("posts", post, toMany: true)
-    let writer = relationship("author", author, toMany: false)
-    posts.inverseRelationship = writer
-    writer.inverseRelationship = posts
-    let tags = relationship("tags", tag, toMany: true)
-    let tagged = relationship("posts", post, toMany: true)
-    tags.inverseRelationship = tagged
-    tagged.inverseRelationship = tags
-    author.properties = [attribute("name", .stringAttributeType), posts]
-    post.properties = [
-      attribute("title", .stringAttributeType), attribute("subtitle", .stringAttributeType),
-      attribute("views", .integer64AttributeType), attribute("score", .doubleAttributeType),
-      attribute("price", .decimalAttributeType), attribute("date", .dateAttributeType),
-      attribute("isDraft", .booleanAttributeType), attribute("isPinned", .booleanAttributeType),
-      writer, tags,
-    ]
-    photo.properties = [attribute("width", .integer32AttributeType)]
-    post.subentities = [photo]
-    tag.properties = [
-      attribute("name", .stringAttributeType), attribute("rank", .integer32AttributeType), tagged,
-    ]
+    let author = Parts.entity("Author", class: WorldAuthor.self, [Parts.text("name")])
+    let post = Parts.entity(
+      "Post",
+      class: WorldPost.self,
+      [
+        Parts.text("title"), Parts.text("subtitle"), Parts.number("views"),
+        Parts.attribute("score", .doubleAttributeType),
+        Parts.attribute("price", .decimalAttributeType),
+        Parts.attribute("date", .dateAttributeType),
+        Parts.attribute("isDraft", .booleanAttributeType),
+        Parts.attribute("isPinned", .booleanAttributeType),
+      ]
+    )
+    let width = Parts.attribute("width", .integer32AttributeType)
+    let photo = Parts.entity("PhotoPost", class: WorldPhotoPost.self, parent: post, [width])
+    let rank = Parts.attribute("rank", .integer32AttributeType)
+    let tag = Parts.entity("Tag", class: WorldTag.self, [Parts.text("name"), rank])
+    Parts.relate(author, "posts", toMany: true, post, "author")
+    Parts.relate(post, "tags", toMany: true, tag, "posts", toMany: true)
     let model = NSManagedObjectModel()
     model.entities = [author, post, photo, tag]
     return model

@@ -5,30 +5,25 @@ import WatershedSQLite
 
 @Suite("Composite attributes")
 struct CompositeAttributeTests {
-  private static func attribute(_ name: String, _ type: NSAttributeType) -> NSAttributeDescription {
-    let attribute = NSAttributeDescription()
-    attribute.name = name
-    attribute.attributeType = type
-    return attribute
-  }
+  private typealias Parts = ModelParts
 
   /// Shops with a location: latitude, longitude, and an address of street and number.
   private static func model() -> NSManagedObjectModel {
     let address = NSCompositeAttributeDescription()
     address.name = "address"
     address.elements = [
-      attribute("street", .stringAttributeType), attribute("number", .integer16AttributeType),
+      Parts.text("street"), Parts.attribute("number", .integer16AttributeType),
     ]
     let place = NSCompositeAttributeDescription()
     place.name = "place"
     place.isOptional = true
     place.elements = [
-      attribute("latitude", .doubleAttributeType), attribute("longitude", .doubleAttributeType),
-      address,
+      Parts.attribute("latitude", .doubleAttributeType),
+      Parts.attribute("longitude", .doubleAttributeType), address,
     ]
     let shop = NSEntityDescription()
     shop.name = "Shop"
-    shop.properties = [attribute("name", .stringAttributeType), place]
+    shop.properties = [Parts.text("name"), place]
     let model = NSManagedObjectModel()
     model.entities = [shop]
     return model

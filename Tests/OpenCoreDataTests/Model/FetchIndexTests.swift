@@ -5,21 +5,11 @@ import WatershedSQLite
 
 @Suite("Fetch indexes created in code")
 struct FetchIndexTests {
-  private static func attribute(
-    _ name: String,
-    _ type: NSAttributeType
-  ) -> NSAttributeDescription {
-    let attribute = NSAttributeDescription()
-    attribute.name = name
-    attribute.attributeType = type
-    return attribute
-  }
-
   private static func model() -> NSManagedObjectModel {
-    let name = attribute("name", .stringAttributeType)
-    let age = attribute("age", .integer16AttributeType)
-    let latitude = attribute("latitude", .doubleAttributeType)
-    let longitude = attribute("longitude", .doubleAttributeType)
+    let name = ModelParts.attribute("name", .stringAttributeType)
+    let age = ModelParts.attribute("age", .integer16AttributeType)
+    let latitude = ModelParts.attribute("latitude", .doubleAttributeType)
+    let longitude = ModelParts.attribute("longitude", .doubleAttributeType)
     let person = NSEntityDescription()
     person.name = "Person"
     person.properties = [name, age, latitude, longitude]

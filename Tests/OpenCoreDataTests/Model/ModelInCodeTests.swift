@@ -4,19 +4,9 @@ import Testing
 
 @Suite("Models created in code")
 struct ModelInCodeTests {
-  // MARK: Creating
+  private typealias Parts = ModelParts
 
-  private static func attribute(
-    _ name: String,
-    _ type: NSAttributeType,
-    optional: Bool = true
-  ) -> NSAttributeDescription {
-    let attribute = NSAttributeDescription()
-    attribute.name = name
-    attribute.attributeType = type
-    attribute.isOptional = optional
-    return attribute
-  }
+  // MARK: Creating
 
   /// Authors with books; a fetched property and a request template.
   private static func model() -> NSManagedObjectModel {
@@ -51,11 +41,10 @@ struct ModelInCodeTests {
     second.predicate = NSPredicate(format: "born < $FETCHED_PROPERTY.userInfo.limit")
     marked.fetchRequest = second
     author.properties = [
-      attribute("name", .stringAttributeType), attribute("born", .integer16AttributeType), books,
-      same, marked,
+      Parts.text("name"), Parts.attribute("born", .integer16AttributeType), books, same, marked,
     ]
     book.properties = [
-      attribute("title", .stringAttributeType), attribute("pages", .integer32AttributeType), writer,
+      Parts.text("title"), Parts.attribute("pages", .integer32AttributeType), writer,
     ]
     let model = NSManagedObjectModel()
     model.entities = [author, book]
@@ -158,10 +147,10 @@ struct ModelInCodeTests {
     let person = NSEntityDescription()
     person.name = "Person"
     person.isAbstract = true
-    person.properties = [Self.attribute("name", .stringAttributeType)]
+    person.properties = [Parts.text("name")]
     let student = NSEntityDescription()
     student.name = "Student"
-    student.properties = [Self.attribute("year", .integer16AttributeType)]
+    student.properties = [Parts.attribute("year", .integer16AttributeType)]
     person.subentities = [student]
     let model = NSManagedObjectModel()
     model.entities = [person, student]
@@ -224,7 +213,7 @@ struct ModelInCodeTests {
     let other = NSManagedObjectModel()
     let shop = NSEntityDescription()
     shop.name = "Shop"
-    shop.properties = [Self.attribute("city", .stringAttributeType)]
+    shop.properties = [Parts.text("city")]
     other.entities = [shop]
     let merged = try #require(NSManagedObjectModel(byMerging: [Self.model(), other, Self.model()]))
     #expect(merged.entitiesByName.keys.sorted() == ["Author", "Book", "Shop"])
@@ -251,7 +240,7 @@ struct ModelInCodeTests {
       func model(_ type: NSAttributeType) -> NSManagedObjectModel {
         let entity = NSEntityDescription()
         entity.name = "Thing"
-        entity.properties = [ModelInCodeTests.attribute("value", type)]
+        entity.properties = [ModelParts.attribute("value", type)]
         let model = NSManagedObjectModel()
         model.entities = [entity]
         return model
@@ -268,7 +257,7 @@ struct ModelInCodeTests {
     let model = Self.model()
     _ = try container(model)
     let copy = try #require(model.copy() as? NSManagedObjectModel)
-    copy.entitiesByName["Book"]?.properties.append(Self.attribute("isbn", .stringAttributeType))
+    copy.entitiesByName["Book"]?.properties.append(Parts.text("isbn"))
     #expect(copy.entitiesByName["Book"]?.attributesByName["isbn"] != nil)
     #expect(model.entitiesByName["Book"]?.attributesByName["isbn"] == nil)
     #expect(copy.entityVersionHashesByName["Book"] != model.entityVersionHashesByName["Book"])

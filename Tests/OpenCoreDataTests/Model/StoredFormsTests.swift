@@ -50,16 +50,6 @@ final class BackwardsTransformer: ValueTransformer, @unchecked Sendable {
 
 @Suite("Derived, transformable and external values")
 struct StoredFormsTests {
-  private static func attribute(
-    _ name: String,
-    _ type: NSAttributeType
-  ) -> NSAttributeDescription {
-    let attribute = NSAttributeDescription()
-    attribute.name = name
-    attribute.attributeType = type
-    return attribute
-  }
-
   private static func derived(
     _ name: String,
     _ type: NSAttributeType,
@@ -96,19 +86,19 @@ struct StoredFormsTests {
     post.name = "Post"
     let comment = NSEntityDescription()
     comment.name = "Comment"
-    let shade = attribute("shade", .transformableAttributeType)
+    let shade = ModelParts.attribute("shade", .transformableAttributeType)
     shade.valueTransformerName = ShadeTransformer.name.rawValue
-    let secret = attribute("secret", .transformableAttributeType)
+    let secret = ModelParts.attribute("secret", .transformableAttributeType)
     secret.valueTransformerName = "StoredFormsBackwards"
-    let photo = attribute("photo", .binaryDataAttributeType)
+    let photo = ModelParts.attribute("photo", .binaryDataAttributeType)
     photo.allowsExternalBinaryDataStorage = true
     comment.properties = [
-      attribute("likes", .integer32AttributeType),
+      ModelParts.attribute("likes", .integer32AttributeType),
       derived("postTitle", .stringAttributeType, NSExpression(forKeyPath: "post.title")),
     ]
     post.properties = [
-      attribute("title", .stringAttributeType), shade, secret, photo,
-      attribute("tags", .transformableAttributeType),
+      ModelParts.attribute("title", .stringAttributeType), shade, secret, photo,
+      ModelParts.attribute("tags", .transformableAttributeType),
       derived("upper", .stringAttributeType, NSExpression(format: "uppercase:(title)")),
       derived("lower", .stringAttributeType, NSExpression(format: "lowercase:(title)")),
       derived("plain", .stringAttributeType, NSExpression(format: "canonical:(title)")),

@@ -127,113 +127,62 @@ extension Book {
 
 /// The tests' model: readers, cards, books, chapters, subjects, shelves.
 enum LibraryModel {
+  private typealias Parts = ModelParts
+
   static func make() -> NSManagedObjectModel {
+    let name = Parts.text("name") {
+      $0.isOptional = false
+      $0.defaultValue = "nobody"
+      $0.limits.minimumLength = 2
+      $0.limits.maximumLength = 20
+    }
+    let age = Parts.attribute("age", .integer16AttributeType) {
+      $0.defaultValue = NSNumber(value: 18)
+      $0.limits.minimum = 0
+      $0.limits.maximum = 150
+    }
+    let reader = Parts.entity("Reader", class: Reader.self, [name, age])
+    let card = Parts.entity("Card", class: Card.self, [Parts.text("number")])
+    let book = Parts.entity(
+      "Book",
+      class: Book.self,
+      [
+        Parts.text("title"), Parts.number("pages"),
+        Parts.attribute("weight", .doubleAttributeType),
+        Parts.attribute("rating", .floatAttributeType),
+        Parts.attribute("price", .decimalAttributeType),
+        Parts.attribute("isRare", .booleanAttributeType),
+        Parts.attribute("printed", .dateAttributeType),
+        Parts.attribute("cover", .binaryDataAttributeType),
+        Parts.attribute("code", .UUIDAttributeType), Parts.attribute("link", .URIAttributeType),
+        Parts.attribute("copies", .integer32AttributeType),
+        Parts.attribute("notes", .transformableAttributeType) {
+          $0.valueTransformerName = "NSSecureUnarchiveFromData"
+        },
+        Parts.text("mood") { $0.isTransient = true },
+      ]
+    )
+    let minutes = Parts.attribute("minutes", .integer32AttributeType)
+    let audio = Parts.entity("AudioBook", class: AudioBook.self, parent: book, [minutes])
+    let subject = Parts.entity("Subject", class: Subject.self, [Parts.text("name")])
+    let chapter = Parts.entity("Chapter", [Parts.text("heading")])
+    let shelf = Parts.entity("Shelf", [Parts.text("label")])
+    Parts.relate(reader, "loans", toMany: true, book, "loanedTo")
+    Parts.relate(reader, "card", toMany: false, rule: .cascadeDeleteRule, card, "reader")
+    Parts.relate(book, "subjects", toMany: true, subject, "books", toMany: true)
+    Parts.relate(
+      book,
+      "chapters",
+      toMany: true,
+      ordered: true,
+      rule: .cascadeDeleteRule,
+      chapter,
+      "book"
+    )
+    Parts.relate(shelf, "books", toMany: true, rule: .denyDeleteRule, book, "shelf")
     let model = NSManagedObjectModel()
-    let reader = entity("Reader", Reader.self)
-    let card = entity("Card", Card.self)
-    let book = entity("Book", Book.self)
-    let audio = entity("AudioBook", AudioBook.self)
-    let subject = entity("Subject", Subject.self)
-    let chapter = entity("Chapter", nil)
-    let shelf = entity("Shelf", nil)
-
-    let name = attribute("name", .stringAttributeType, optional: false, default: "nobody")
-    var nameLimits = AttributeLimits()
-    nameLimits.minimumLength = 2
-    nameLimits.maximumLength = 20
-    name.limits = nameLimits
-    let age = attribute("age", .integer16AttributeType, default: NSNumber(value: 18))
-    var ageLimits = AttributeLimits()
-    ageLimits.minimum = 0
-    ageLimits.maximum = 150
-    age.limits = ageLimits
-    let loans = relationship("loans", to: book, many: true, rule: .nullifyDeleteRule)
-    let cardOf = relationship("card", to: card, rule: .cascadeDeleteRule)
-    reader.properties = [name, age, loans, cardOf]
-
-    let cardReader = relationship("reader", to: reader)
-    card.properties = [attribute("number", .stringAttributeType), cardReader]
-    pair(cardOf, cardReader)
-
-    let loanedTo = relationship("loanedTo", to: reader)
-    let subjects = relationship("subjects", to: subject, many: true)
-    let chapters = relationship("chapters", to: chapter, many: true, rule: .cascadeDeleteRule)
-    chapters.isOrdered = true
-    let shelfOf = relationship("shelf", to: shelf)
-    let notes = attribute("notes", .transformableAttributeType)
-    notes.valueTransformerName = "NSSecureUnarchiveFromData"
-    let mood = attribute("mood", .stringAttributeType)
-    mood.isTransient = true
-    book.properties = [
-      attribute("title", .stringAttributeType), attribute("pages", .integer64AttributeType),
-      attribute("weight", .doubleAttributeType), attribute("rating", .floatAttributeType),
-      attribute("price", .decimalAttributeType), attribute("isRare", .booleanAttributeType),
-      attribute("printed", .dateAttributeType), attribute("cover", .binaryDataAttributeType),
-      attribute("code", .UUIDAttributeType), attribute("link", .URIAttributeType),
-      attribute("copies", .integer32AttributeType), notes, mood,
-      loanedTo, subjects, chapters, shelfOf,
-    ]
-    pair(loans, loanedTo)
-    audio.properties = [attribute("minutes", .integer32AttributeType)]
-    book.subentities = [audio]
-
-    let books = relationship("books", to: book, many: true)
-    subject.properties = [attribute("name", .stringAttributeType), books]
-    pair(subjects, books)
-
-    let chapterBook = relationship("book", to: book)
-    chapter.properties = [attribute("heading", .stringAttributeType), chapterBook]
-    pair(chapters, chapterBook)
-
-    let shelved = relationship("books", to: book, many: true, rule: .denyDeleteRule)
-    shelf.properties = [attribute("label", .stringAttributeType), shelved]
-    pair(shelfOf, shelved)
-
     model.entities = [reader, card, book, audio, subject, chapter, shelf]
     return model
-  }
-
-  private static func entity(_ name: String, _ type: NSManagedObject.Type?) -> NSEntityDescription {
-    let entity = NSEntityDescription()
-    entity.name = name
-    if let type { entity.managedObjectClassName = NSStringFromClass(type) }
-    return entity
-  }
-
-  private static func attribute(
-    _ name: String,
-    _ type: NSAttributeType,
-    optional: Bool = true,
-    default value: Any? = nil
-  ) -> NSAttributeDescription {
-    let attribute = NSAttributeDescription()
-    attribute.name = name
-    attribute.attributeType = type
-    attribute.isOptional = optional
-    attribute.defaultValue = value
-    return attribute
-  }
-
-  private static func relationship(
-    _ name: String,
-    to destination: NSEntityDescription,
-    many: Bool = false,
-    rule: NSDeleteRule = .nullifyDeleteRule
-  ) -> NSRelationshipDescription {
-    let relationship = NSRelationshipDescription()
-    relationship.name = name
-    relationship.destinationEntity = destination
-    relationship.maxCount = many ? 0 : 1
-    relationship.deleteRule = rule
-    return relationship
-  }
-
-  private static func pair(
-    _ one: NSRelationshipDescription,
-    _ other: NSRelationshipDescription
-  ) {
-    one.inverseRelationship = other
-    other.inverseRelationship = one
   }
 }
 

@@ -59,20 +59,14 @@ final class LifeCycleNote: NSManagedObject {
 @Suite("The life cycle of an object")
 struct LifeCycleTests {
   static func model() -> NSManagedObjectModel {
-    let entity = NSEntityDescription()
-    entity.name = "Note"
-    entity.managedObjectClassName = NSStringFromClass(LifeCycleNote.self)
-    func attribute(_ name: String, _ type: NSAttributeType) -> NSAttributeDescription {
-      let attribute = NSAttributeDescription()
-      attribute.name = name
-      attribute.attributeType = type
-      return attribute
-    }
-    let cache = attribute("cache", .stringAttributeType)
-    cache.isTransient = true
-    entity.properties = [
-      attribute("text", .stringAttributeType), attribute("number", .integer32AttributeType), cache,
-    ]
+    let entity = ModelParts.entity(
+      "Note",
+      class: LifeCycleNote.self,
+      [
+        ModelParts.text("text"), ModelParts.attribute("number", .integer32AttributeType),
+        ModelParts.text("cache") { $0.isTransient = true },
+      ]
+    )
     let model = NSManagedObjectModel()
     model.entities = [entity]
     return model

@@ -1,14 +1,17 @@
+import Foundation
 import OpenCoreData
 
 /// Short functions for describing models in tests.
 enum ModelParts {
   static func entity(
     _ name: String,
+    class type: NSManagedObject.Type? = nil,
     parent: NSEntityDescription? = nil,
     _ properties: [NSPropertyDescription] = []
   ) -> NSEntityDescription {
     let entity = NSEntityDescription()
     entity.name = name
+    if let type { entity.managedObjectClassName = NSStringFromClass(type) }
     entity.properties = properties
     if let parent { parent.subentities += [entity] }
     return entity
