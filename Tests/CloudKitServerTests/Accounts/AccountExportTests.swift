@@ -428,25 +428,23 @@ struct AccountExportTests {
   func page() async throws {
     let server = try await TestServer()
     let ada = try await server.person()
-    func post(_ form: String) async -> (status: Int, html: String) {
-      let reply = await server.send("POST", "/my-account", body: Data(form.utf8))
-      return (reply.status, String(decoding: reply.body, as: UTF8.self))
-    }
-    let opened = await post("user=ada&password=secret").html
+    let opened = await server.postMyAccount("user=ada&password=secret").html
     let session = try #require(
       opened.firstMatch(of: /name="session" type="hidden" value="([^"]+)"/)?.1
     )
-    #expect(await post("session=\(session)&do=export&password=wrong").status == 401)
-    let ready = await post("session=\(session)&do=export&password=secret").html
+    #expect(await server.postMyAccount("session=\(session)&do=export&password=wrong").status == 401)
+    let ready = await server.postMyAccount("session=\(session)&do=export&password=secret").html
     let path = try #require(
       ready.firstMatch(of: /href="http:\/\/127.0.0.1:8080(\/account-data\/[^"]+)"/)?.1
     )
     #expect(await server.send("GET", String(path)).status == 200)
-    #expect(await post("session=\(session)&do=delete&password=wrong").status == 401)
+    #expect(await server.postMyAccount("session=\(session)&do=delete&password=wrong").status == 401)
     #expect(await ada.send(.listZones, Data("{}".utf8)).status == 200)
-    #expect(await post("session=\(session)&do=delete&password=secret").status == 200)
+    #expect(
+      await server.postMyAccount("session=\(session)&do=delete&password=secret").status == 200
+    )
     #expect(await ada.send(.listZones, Data("{}".utf8)).status != 200)
-    #expect(await post("user=ada&password=secret").status == 401)
+    #expect(await server.postMyAccount("user=ada&password=secret").status == 401)
     let lines = try await server.service.auditLog.lines(AuditQuery(kind: "account")).lines
     #expect(lines.map(\.action).sorted() == ["account.delete", "account.export"])
   }

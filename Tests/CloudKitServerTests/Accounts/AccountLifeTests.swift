@@ -40,61 +40,23 @@ struct AccountLifeTests {
     return Administrator(server: server, token: "operator's token")
   }
 
-  private func credentials(_ response: WebServiceResponse) throws -> DeviceCredentials {
-    guard response.status == 200 else {
-      throw try WireCoding.decode(ErrorDictionary.self, from: response.body)
-    }
-    return try WireCoding.decode(DeviceCredentials.self, from: response.body)
-  }
-
-  private func signIn(_ server: TestServer, _ device: String) async throws -> DeviceCredentials {
-    let body =
-      #"{"userName":"ada","password":"secret","container":"\#(TestServer.container)","#
-      + #""device":"\#(device)"}"#
-    return try credentials(
-      await server.send(
-        "POST",
-        "/account/sign-in?ckAPIToken=\(server.apiToken)",
-        body: Data(body.utf8)
-      )
-    )
-  }
-
-  private func refresh(
-    _ server: TestServer,
-    _ token: String
-  ) async throws -> DeviceCredentials {
-    try credentials(
-      await server.send(
-        "POST",
-        "/account/refresh",
-        body: Data(#"{"refreshToken":"\#(token)"}"#.utf8)
-      )
-    )
-  }
-
-  private func status(_ server: TestServer, _ webAuthToken: String) async -> Int {
-    let person = Person(server: server, webAuthToken: webAuthToken)
-    return await person.send(.listZones, Data("{}".utf8)).status
-  }
-
   // MARK: Devices
 
   @Test("A phone that was off for three weeks, or for five months, still syncs")
   func awayForWeeks() async throws {
     let server = try await TestServer()
     _ = try await server.person()
-    var device = try await signIn(server, "phone")
-    #expect(await status(server, device.webAuthToken) == 200)
+    var device = try await server.signIn(device: "phone")
+    #expect(await server.status(of: device.webAuthToken) == 200)
     for days in [21.0, 150, 179] {
       server.clock.advance(seconds: days * 24 * 3600)
-      #expect(await status(server, device.webAuthToken) == 421)
-      device = try await refresh(server, device.refreshToken)
-      #expect(await status(server, device.webAuthToken) == 200)
+      #expect(await server.status(of: device.webAuthToken) == 421)
+      device = try await server.refresh(device.refreshToken)
+      #expect(await server.status(of: device.webAuthToken) == 200)
     }
     server.clock.advance(seconds: 181 * 24 * 3600)
     await #expect(throws: ErrorDictionary.self) {
-      try await refresh(server, device.refreshToken)
+      try await server.refresh(device.refreshToken)
     }
   }
 
@@ -102,25 +64,25 @@ struct AccountLifeTests {
   func lostReply() async throws {
     let server = try await TestServer()
     _ = try await server.person()
-    let device = try await signIn(server, "phone")
-    _ = try await refresh(server, device.refreshToken)
+    let device = try await server.signIn(device: "phone")
+    _ = try await server.refresh(device.refreshToken)
     server.clock.advance(seconds: 21 * 24 * 3600)
-    let again = try await refresh(server, device.refreshToken)
-    #expect(await status(server, again.webAuthToken) == 200)
+    let again = try await server.refresh(device.refreshToken)
+    #expect(await server.status(of: again.webAuthToken) == 200)
   }
 
   @Test("A refresh token that is used a third time was copied, and ends the grant for both holders")
   func copiedToken() async throws {
     let server = try await TestServer()
     _ = try await server.person()
-    let device = try await signIn(server, "phone")
-    let second = try await refresh(server, device.refreshToken)
-    let third = try await refresh(server, second.refreshToken)
+    let device = try await server.signIn(device: "phone")
+    let second = try await server.refresh(device.refreshToken)
+    let third = try await server.refresh(second.refreshToken)
     await #expect(throws: ErrorDictionary.self) {
-      try await refresh(server, device.refreshToken)
+      try await server.refresh(device.refreshToken)
     }
-    await #expect(throws: (any Error).self) { try await refresh(server, third.refreshToken) }
-    #expect(await status(server, third.webAuthToken) == 421)
+    await #expect(throws: (any Error).self) { try await server.refresh(third.refreshToken) }
+    #expect(await server.status(of: third.webAuthToken) == 421)
     #expect(try server.service.sessions.devices(of: "ada").isEmpty)
   }
 
@@ -128,14 +90,16 @@ struct AccountLifeTests {
   func revoked() async throws {
     let server = try await TestServer()
     _ = try await server.person()
-    let (phone, tablet) = (try await signIn(server, "phone"), try await signIn(server, "tablet"))
+    let (phone, tablet) = (
+      try await server.signIn(device: "phone"), try await server.signIn(device: "tablet")
+    )
     let devices = try server.service.sessions.devices(of: "ada")
     #expect(Set(devices.map(\.device)) == ["phone", "tablet"])
     let id = try #require(devices.first { $0.device == "phone" }?.id)
     try await server.service.sessions.revokeDevice(id)
-    #expect(await status(server, phone.webAuthToken) == 421)
-    #expect(await status(server, tablet.webAuthToken) == 200)
-    await #expect(throws: ErrorDictionary.self) { try await refresh(server, phone.refreshToken) }
+    #expect(await server.status(of: phone.webAuthToken) == 421)
+    #expect(await server.status(of: tablet.webAuthToken) == 200)
+    await #expect(throws: ErrorDictionary.self) { try await server.refresh(phone.refreshToken) }
   }
 
   // MARK: Registration
@@ -186,17 +150,17 @@ struct AccountLifeTests {
   func passwordReset() async throws {
     let server = try await TestServer(limits: { $0.passwordRule.shortest = 6 })
     let person = try await server.person()
-    let device = try await signIn(server, "phone")
+    let device = try await server.signIn(device: "phone")
     let url = try await server.service.accounts.passwordResetURL(for: "ada")
     let path = String(url.dropFirst("http://127.0.0.1:8080".count))
     #expect(await server.send("POST", path, body: Data("password=short".utf8)).status == 400)
     let body = Data("password=a+new+password".utf8)
     #expect(await server.send("POST", path, body: body).status == 200)
     #expect(await server.send("POST", path, body: body).status == 400)
-    #expect(await status(server, person.webAuthToken ?? "") == 421)
-    #expect(await status(server, device.webAuthToken) == 421)
-    await #expect(throws: ErrorDictionary.self) { try await refresh(server, device.refreshToken) }
-    await #expect(throws: ErrorDictionary.self) { try await signIn(server, "phone") }
+    #expect(await server.status(of: person.webAuthToken ?? "") == 421)
+    #expect(await server.status(of: device.webAuthToken) == 421)
+    await #expect(throws: ErrorDictionary.self) { try await server.refresh(device.refreshToken) }
+    await #expect(throws: ErrorDictionary.self) { try await server.signIn(device: "phone") }
   }
 
   @Test("Administrators list the users in pages, by name regardless of case")
@@ -226,8 +190,8 @@ struct AccountLifeTests {
     let user: UserIdentity = try await person.call(.caller, [String: String](), in: .public)
     let service = server.service
     try await service.accounts.delete("ada")
-    #expect(await status(server, person.webAuthToken ?? "") == 421)
-    await #expect(throws: ErrorDictionary.self) { try await signIn(server, "phone") }
+    #expect(await server.status(of: person.webAuthToken ?? "") == 421)
+    await #expect(throws: ErrorDictionary.self) { try await server.signIn(device: "phone") }
     try await service.accounts.restore("ada")
     #expect(try await server.person().lookup("r").content("n") == .int64(1))
 
@@ -255,13 +219,13 @@ struct AccountLifeTests {
       "users/update",
       #"{"userName":"ada","changes":{"isDisabled":true}}"#
     )
-    #expect(await status(admin.server, person.webAuthToken ?? "") == 421)
-    await #expect(throws: ErrorDictionary.self) { try await signIn(admin.server, "phone") }
+    #expect(await admin.server.status(of: person.webAuthToken ?? "") == 421)
+    await #expect(throws: ErrorDictionary.self) { try await admin.server.signIn(device: "phone") }
     _ = try await admin.call(
       "users/update",
       #"{"userName":"ada","changes":{"isDisabled":false}}"#
     )
-    _ = try await signIn(admin.server, "phone")
+    _ = try await admin.server.signIn(device: "phone")
   }
 
   @Test("An account that was disabled before its deletion stays disabled when it is restored")
@@ -277,9 +241,9 @@ struct AccountLifeTests {
     try await service.accounts.delete("ada")
     try await service.accounts.restore("ada")
     #expect(try service.accounts.descriptions().map(\.isDisabled) == [true])
-    await #expect(throws: ErrorDictionary.self) { try await signIn(server, "phone") }
+    await #expect(throws: ErrorDictionary.self) { try await server.signIn(device: "phone") }
     try await service.accounts.change("ada", .init(isDisabled: false))
-    _ = try await signIn(server, "phone")
+    _ = try await server.signIn(device: "phone")
   }
 
   @Test("A deleted account is enabled only by restoring it, since an enabled one would be purged")
@@ -290,9 +254,9 @@ struct AccountLifeTests {
     try await service.accounts.delete("ada")
     try await service.accounts.change("ada", .init(isDisabled: false))
     #expect(try service.accounts.descriptions().map(\.isDisabled) == [true])
-    await #expect(throws: ErrorDictionary.self) { try await signIn(server, "phone") }
+    await #expect(throws: ErrorDictionary.self) { try await server.signIn(device: "phone") }
     try await service.accounts.restore("ada")
-    _ = try await signIn(server, "phone")
+    _ = try await server.signIn(device: "phone")
   }
 
   // MARK: The admin API
@@ -347,7 +311,7 @@ struct AccountLifeTests {
     person.token = try #require(try await admin.call("session/start", start)["token"] as? String)
     #expect(await person.send("server/status").status == 200)
     // That session is not a user token.
-    #expect(await status(admin.server, person.token) == 421)
+    #expect(await admin.server.status(of: person.token) == 421)
     _ = try await admin.call(
       "users/update",
       #"{"userName":"ada","changes":{"isAdministrator":false}}"#

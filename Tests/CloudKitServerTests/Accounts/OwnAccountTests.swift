@@ -160,14 +160,7 @@ struct OwnAccountTests {
     let begun = await call("begin-second-factor", #"{"password":"secret"}"#, server, token: token)
     #expect(begun.status == 200)
     let account = try server.service.storage.account(named: "ada")
-    func code() throws -> String {
-      let known = try server.service.storage.read {
-        try $0.secondFactor(of: account.id, now: server.service.now)
-      }
-      let sealed = try #require(known?.0.sealedSecret)
-      let secret = try server.service.vault.open(sealed, for: "second factor \(account.id)")
-      return TimeCode.code(secret, step: TimeCode.step(at: server.service.now))
-    }
+    func code() throws -> String { try server.secondFactorCode(of: account) }
     let first = #"{"code":"\#(try code())"}"#
     let confirmed = await call("confirm-second-factor", first, server, token: token)
     #expect(confirmed.status == 200)
@@ -204,11 +197,6 @@ struct OwnAccountTests {
 
   // MARK: The page
 
-  private func post(_ server: TestServer, _ form: String) async -> (status: Int, html: String) {
-    let reply = await server.send("POST", "/my-account", body: Data(form.utf8))
-    return (reply.status, String(decoding: reply.body, as: UTF8.self))
-  }
-
   private func session(_ html: String) throws -> String {
     String(try #require(html.firstMatch(of: /name="session" type="hidden" value="([^"]+)"/)?.1))
   }
@@ -217,10 +205,10 @@ struct OwnAccountTests {
   func unknownForm() async throws {
     let server = try await TestServer()
     _ = try await server.person()
-    let opened = await post(server, "user=ada&password=secret")
+    let opened = await server.postMyAccount("user=ada&password=secret")
     let token = try session(opened.html)
     for form in ["do=nothing", "", "do=Device"] {
-      let reply = await post(server, "session=\(token)&\(form)")
+      let reply = await server.postMyAccount("session=\(token)&\(form)")
       #expect(reply.status == 400)
       #expect(reply.html.contains("The page has no such form."))
     }
@@ -237,8 +225,8 @@ struct OwnAccountTests {
     _ = try await server.person()
     let phone = try await device(server)
     #expect(await server.send("GET", "/my-account").status == 200)
-    #expect(await post(server, "user=ada&password=wrong").status == 401)
-    let opened = await post(server, "user=ada&password=secret")
+    #expect(await server.postMyAccount("user=ada&password=wrong").status == 401)
+    let opened = await server.postMyAccount("user=ada&password=secret")
     #expect(opened.status == 200)
     #expect(opened.html.contains("phone"))
     let token = try session(opened.html)
@@ -246,9 +234,9 @@ struct OwnAccountTests {
     #expect(await !opens(token, server))
     #expect(await call("overview", server, token: token).status == 401)
     let id = try #require(try server.service.sessions.devices(of: "ada").first?.id)
-    #expect(await post(server, "session=\(token)&do=device&id=\(id)").status == 200)
+    #expect(await server.postMyAccount("session=\(token)&do=device&id=\(id)").status == 200)
     #expect(await !opens(phone.webAuthToken, server))
-    let begun = await post(server, "session=\(token)&do=begin&password=secret")
+    let begun = await server.postMyAccount("session=\(token)&do=begin&password=secret")
     #expect(begun.html.contains("otpauth://totp/"))
     let letters = try #require(begun.html.firstMatch(of: /<code>([A-Z2-7]{32})<\/code>/)?.1)
     let account = try server.service.storage.account(named: "ada")
@@ -261,25 +249,28 @@ struct OwnAccountTests {
     )
     #expect(TimeCode.base32(secret) == letters)
     let code = TimeCode.code(secret, step: TimeCode.step(at: server.service.now))
-    let confirmed = await post(server, "session=\(token)&do=confirm&code=\(code)")
+    let confirmed = await server.postMyAccount("session=\(token)&do=confirm&code=\(code)")
     #expect(confirmed.html.contains("recovery codes"))
     // A wrong password changes nothing; with the right one the page stays open.
     #expect(
-      await post(server, "session=\(token)&do=password&password=no&new=another").status == 401
+      await server.postMyAccount("session=\(token)&do=password&password=no&new=another").status
+        == 401
     )
-    let changed = await post(server, "session=\(token)&do=password&password=secret&new=another")
+    let changed = await server.postMyAccount(
+      "session=\(token)&do=password&password=secret&new=another"
+    )
     #expect(changed.status == 200)
-    #expect(await post(server, "user=ada&password=another").status == 401)
+    #expect(await server.postMyAccount("user=ada&password=another").status == 401)
     server.clock.advance(seconds: 15 * 60)
-    #expect(await post(server, "session=\(token)&do=codes&password=another").status == 401)
+    #expect(await server.postMyAccount("session=\(token)&do=codes&password=another").status == 401)
   }
 
   @Test("A refused form shows its reason beside its fields, or at the top if the form is gone")
   func refusedForms() async throws {
     let server = try await TestServer()
     _ = try await server.person()
-    let token = try session(await post(server, "user=ada&password=secret").html)
-    let refused = await post(server, "session=\(token)&do=password&password=no&new=another")
+    let token = try session(await server.postMyAccount("user=ada&password=secret").html)
+    let refused = await server.postMyAccount("session=\(token)&do=password&password=no&new=another")
     #expect(refused.status == 401)
     let parts = refused.html.split(separator: "id=\"refusal\"")
     #expect(parts.count == 2)
@@ -287,7 +278,7 @@ struct OwnAccountTests {
     #expect(form?.1 == "password")
     let field = "<input autofocus aria-describedby=\"refusal\" name=\"password\""
     #expect(refused.html.contains(field))
-    let gone = await post(server, "session=\(token)&do=confirm&code=000000")
+    let gone = await server.postMyAccount("session=\(token)&do=confirm&code=000000")
     #expect(gone.status != 200)
     #expect(!gone.html.contains("id=\"refusal\""))
     #expect(gone.html.contains("<p class=\"message\" role=\"status\">"))
@@ -299,14 +290,7 @@ struct OwnAccountTests {
     _ = try await server.person()
     let account = try server.service.storage.account(named: "ada")
     _ = try await server.service.secondFactors.begin(of: account)
-    func code() throws -> String {
-      let known = try server.service.storage.read {
-        try $0.secondFactor(of: account.id, now: server.service.now)
-      }
-      let sealed = try #require(known?.0.sealedSecret)
-      let secret = try server.service.vault.open(sealed, for: "second factor \(account.id)")
-      return TimeCode.code(secret, step: TimeCode.step(at: server.service.now))
-    }
+    func code() throws -> String { try server.secondFactorCode(of: account) }
     _ = try await server.service.secondFactors.confirm(of: account, code: try code(), from: nil)
     server.clock.advance(seconds: 30)
     let token = "a token of the page that an issuer opened"
@@ -324,10 +308,10 @@ struct OwnAccountTests {
       "do=remove", "do=codes", "do=begin", "do=password&new=another",
       "do=address&email=mallory@example.org",
     ] {
-      #expect(await post(server, "\(form)&\(change)").status == 401, "\(change)")
+      #expect(await server.postMyAccount("\(form)&\(change)").status == 401, "\(change)")
     }
     #expect(try server.service.secondFactors.isOn(for: account.id))
-    #expect(await post(server, "\(form)&do=remove&code=\(try code())").status == 200)
+    #expect(await server.postMyAccount("\(form)&do=remove&code=\(try code())").status == 200)
     #expect(try !server.service.secondFactors.isOn(for: account.id))
   }
 
@@ -340,7 +324,7 @@ struct OwnAccountTests {
     let reply = await server.send("POST", "/admin/1/session/start", body: body)
     let admin = try WireCoding.decode(AdminSession.self, from: reply.body).token
     for token in [admin, ada.webAuthToken ?? "", "x", ""] {
-      #expect(await post(server, "session=\(token)&do=begin&password=secret").status == 401)
+      #expect(await server.postMyAccount("session=\(token)&do=begin&password=secret").status == 401)
     }
     #expect(await call("overview", server, token: admin).status == 401)
   }

@@ -7,38 +7,6 @@ import Testing
 /// What ends with a sign-in: sessions, refresh tokens, and the URLs issued to it.
 @Suite("Revocation", .everyEngine)
 struct RevocationTests {
-  private func credentials(_ response: WebServiceResponse) throws -> DeviceCredentials {
-    guard response.status == 200 else {
-      throw try WireCoding.decode(ErrorDictionary.self, from: response.body)
-    }
-    return try WireCoding.decode(DeviceCredentials.self, from: response.body)
-  }
-
-  private func signIn(_ server: TestServer) async throws -> DeviceCredentials {
-    let body = #"{"userName":"ada","password":"secret","container":"\#(TestServer.container)"}"#
-    return try credentials(
-      await server.send(
-        "POST",
-        "/account/sign-in?ckAPIToken=\(server.apiToken)",
-        body: Data(body.utf8)
-      )
-    )
-  }
-
-  private func refresh(_ server: TestServer, _ token: String) async throws -> DeviceCredentials {
-    try credentials(
-      await server.send(
-        "POST",
-        "/account/refresh",
-        body: Data(#"{"refreshToken":"\#(token)"}"#.utf8)
-      )
-    )
-  }
-
-  private func status(_ server: TestServer, _ token: String) async -> Int {
-    await Person(server: server, webAuthToken: token).send(.listZones, Data("{}".utf8)).status
-  }
-
   private func register(_ person: Person, token: String? = nil) async throws -> String {
     let reply: DeviceTokenResponse = try await person.call(
       .createToken,
@@ -64,17 +32,17 @@ struct RevocationTests {
   func everyToken() async throws {
     let server = try await TestServer()
     _ = try await server.person()
-    var device = try await signIn(server)
+    var device = try await server.signIn()
     var tokens = [device.webAuthToken]
     for _ in 0..<9 {
-      device = try await refresh(server, device.refreshToken)
+      device = try await server.refresh(device.refreshToken)
       tokens.append(device.webAuthToken)
     }
     // Concurrent requests use the previous one.
-    for token in tokens.suffix(2) { #expect(await status(server, token) == 200) }
+    for token in tokens.suffix(2) { #expect(await server.status(of: token) == 200) }
     let id = String(device.refreshToken.prefix { $0 != "." })
     try await server.service.sessions.revokeDevice(id)
-    for token in tokens { #expect(await status(server, token) == 421) }
+    for token in tokens { #expect(await server.status(of: token) == 421) }
   }
 
   @Test("A renewal does not restore an ended session")
@@ -101,10 +69,10 @@ struct RevocationTests {
     let token = try #require(try await server.person().webAuthToken)
     for _ in 0..<12 {
       server.clock.advance(seconds: 7.4 * 24 * 3600)
-      #expect(await status(server, token) == 200)
+      #expect(await server.status(of: token) == 200)
     }
     server.clock.advance(seconds: 1.3 * 24 * 3600)
-    #expect(await status(server, token) == 421)
+    #expect(await server.status(of: token) == 421)
   }
 
   @Test("A password that was verified a moment ago does not open an account changed since")
@@ -265,10 +233,10 @@ struct RevocationTests {
     let server = try await TestServer()
     let ada = try await server.person()
     try await ada.makeZone()
-    var device = try await signIn(server)
+    var device = try await server.signIn()
     let person = Person(server: server, webAuthToken: device.webAuthToken)
     let addresses = try await fileAddresses(person)
-    for _ in 0..<3 { device = try await refresh(server, device.refreshToken) }
+    for _ in 0..<3 { device = try await server.refresh(device.refreshToken) }
     #expect(await statuses(server, addresses) == [200, 200])
     let others = try await fileAddresses(ada)
     let id = String(device.refreshToken.prefix { $0 != "." })
@@ -319,12 +287,12 @@ struct RevocationTests {
     var tokens: [String] = []
     var ids: [String] = []
     for _ in 0..<2 {
-      var device = try await signIn(server)
+      var device = try await server.signIn()
       let person = Person(server: server, webAuthToken: device.webAuthToken).extended
       tokens.append(try await register(person))
       ids.append(String(device.refreshToken.prefix { $0 != "." }))
       // The URL survives the session that it was issued to, while the device is signed in.
-      for _ in 0..<3 { device = try await refresh(server, device.refreshToken) }
+      for _ in 0..<3 { device = try await server.refresh(device.refreshToken) }
     }
     server.clock.advance(seconds: 24 * 3600)
     #expect(try listens(server, tokens[0]))
