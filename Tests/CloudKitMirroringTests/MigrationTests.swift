@@ -138,20 +138,12 @@ struct MigrationTests {
     _ model: NSManagedObjectModel,
     _ body: (NSManagedObjectContext) throws -> Void = { _ in }
   ) throws {
-    let coordinator = NSPersistentStoreCoordinator(managedObjectModel: model)
-    let store = try coordinator.addPersistentStore(
-      type: .sqlite,
-      at: url,
-      options: [
-        NSPersistentHistoryTrackingKey: true,
-        NSMigratePersistentStoresAutomaticallyOption: true,
-        NSInferMappingModelAutomaticallyOption: true,
-      ]
-    )
-    let context = NSManagedObjectContext(.privateQueue)
-    context.persistentStoreCoordinator = coordinator
-    try context.performAndWait { try body(context) }
-    try coordinator.remove(store)
+    let options: [AnyHashable: Any] = [
+      NSPersistentHistoryTrackingKey: true,
+      NSMigratePersistentStoresAutomaticallyOption: true,
+      NSInferMappingModelAutomaticallyOption: true,
+    ]
+    try editStore(at: url, model, options: options, body)
   }
 
   /// Labels of notes; in the second version notes are called papers.

@@ -127,14 +127,11 @@ extension TestDevice {
 func editStore(
   at url: URL,
   _ model: NSManagedObjectModel,
+  options: [AnyHashable: Any] = [NSPersistentHistoryTrackingKey: true],
   _ body: (NSManagedObjectContext) throws -> Void
 ) throws {
   let coordinator = NSPersistentStoreCoordinator(managedObjectModel: model)
-  let store = try coordinator.addPersistentStore(
-    type: .sqlite,
-    at: url,
-    options: [NSPersistentHistoryTrackingKey: true]
-  )
+  let store = try coordinator.addPersistentStore(type: .sqlite, at: url, options: options)
   let context = NSManagedObjectContext(.privateQueue)
   context.persistentStoreCoordinator = coordinator
   try context.performAndWait { try body(context) }
