@@ -5,17 +5,6 @@ import Testing
 
 @Suite("Zones and changes", .everyEngine)
 struct ZonesAndChangesTests {
-  private func databaseChanges(
-    _ person: Person,
-    since token: String? = nil,
-    limit: Int? = nil
-  ) async throws -> DatabaseChangesResponse {
-    try await person.call(
-      .databaseChanges,
-      DatabaseChangesRequest(syncToken: token, resultsLimit: limit)
-    )
-  }
-
   private func zoneNames(_ person: Person) async throws -> [String] {
     let reply: ZonesResponse = try await person.call(.listZones, [String: String]())
     return reply.zones.compactMap { $0.item?.zoneID.zoneName }
@@ -88,20 +77,20 @@ struct ZonesAndChangesTests {
     let person = try await TestServer().person()
     try await person.makeZone("a")
     try await person.makeZone("b")
-    let first = try await databaseChanges(person)
+    let first = try await person.databaseChanges()
     #expect(first.zones.compactMap { $0.item?.zoneID.zoneName } == ["a", "b"])
     #expect(first.moreComing == false)
-    #expect(try await databaseChanges(person, since: first.syncToken).zones.isEmpty)
+    #expect(try await person.databaseChanges(since: first.syncToken).zones.isEmpty)
 
     try await person.save(.create, "r", zone: ZoneID(zoneName: "a"))
     try await person.save(.create, "s", zone: ZoneID(zoneName: "a"))
-    let second = try await databaseChanges(person, since: first.syncToken)
+    let second = try await person.databaseChanges(since: first.syncToken)
     #expect(second.zones.compactMap { $0.item?.zoneID.zoneName } == ["a"])
     try await person.deleteZone("b")
-    let third = try await databaseChanges(person, since: second.syncToken)
+    let third = try await person.databaseChanges(since: second.syncToken)
     #expect(third.zones.map { $0.item?.deleted } == [true])
     // A client without a token does not receive it.
-    #expect(try await databaseChanges(person).zones.count == 1)
+    #expect(try await person.databaseChanges().zones.count == 1)
   }
 
   @Test("A database's changes are paged")
@@ -112,7 +101,7 @@ struct ZonesAndChangesTests {
     var names: [String] = []
     var pages = 0
     repeat {
-      let page = try await databaseChanges(person, since: token, limit: 2)
+      let page = try await person.databaseChanges(since: token, limit: 2)
       names += page.zones.compactMap { $0.item?.zoneID.zoneName }
       token = page.syncToken
       pages += 1
@@ -226,7 +215,7 @@ struct ZonesAndChangesTests {
     let (ada, bob) = (try await server.person("ada"), try await server.person("bob"))
     for person in [ada, bob] { try await person.makeZone() }
     let mine = try #require(try await ada.changes().syncToken)
-    let ofDatabase = try #require(try await databaseChanges(ada).syncToken)
+    let ofDatabase = try #require(try await ada.databaseChanges().syncToken)
     let bobs = try #require(try await bob.changes().syncToken)
     for wrong in ["x", "a.b", String(mine.dropLast()), mine + "A", "." + mine, bobs, ofDatabase] {
       let error = await #expect(throws: ErrorDictionary.self) {

@@ -269,7 +269,8 @@ struct Person {
     since token: String? = nil,
     limit: Int? = nil,
     reverse: Bool? = nil,
-    zone: ZoneID = TestServer.zone
+    zone: ZoneID = TestServer.zone,
+    in scope: DatabaseScope = .private
   ) async throws -> ZoneChanges {
     let reply: ZoneChangesResponse = try await call(
       .zoneChanges,
@@ -279,9 +280,22 @@ struct Person {
           syncToken: token,
           feed: FeedOptions(resultsLimit: limit, reverse: reverse)
         )
-      ])
+      ]),
+      in: scope
     )
     return try reply.zones[0].get()
+  }
+
+  func databaseChanges(
+    since token: String? = nil,
+    limit: Int? = nil,
+    in scope: DatabaseScope = .private
+  ) async throws -> DatabaseChangesResponse {
+    try await call(
+      .databaseChanges,
+      DatabaseChangesRequest(syncToken: token, resultsLimit: limit),
+      in: scope
+    )
   }
 
   func query(

@@ -84,11 +84,7 @@ extension Person {
   ) async throws
     -> DatabaseChangesResponse
   {
-    try await call(
-      .databaseChanges,
-      DatabaseChangesRequest(syncToken: token, resultsLimit: limit),
-      in: .shared
-    )
+    try await databaseChanges(since: token, limit: limit, in: .shared)
   }
 
   func feed(
@@ -97,18 +93,7 @@ extension Person {
     limit: Int? = nil,
     reverse: Bool? = nil
   ) async throws -> ZoneChanges {
-    let reply: ZoneChangesResponse = try await call(
-      .zoneChanges,
-      ZoneChangesRequest(zones: [
-        ZoneChangesOptions(
-          zoneID: zone,
-          syncToken: token,
-          feed: FeedOptions(resultsLimit: limit, reverse: reverse)
-        )
-      ]),
-      in: .shared
-    )
-    return try reply.zones[0].get()
+    try await changes(since: token, limit: limit, reverse: reverse, zone: zone, in: .shared)
   }
 }
 
