@@ -7,26 +7,12 @@ import Testing
 
 @Suite("CKSyncEngine: accounts")
 struct SyncEngineAccountTests {
-  private static func engine(
-    _ notes: SyncedNotes,
-    on container: CKContainer,
-    state: CKSyncEngine.State.Serialization? = nil
-  ) -> CKSyncEngine {
-    var configuration = CKSyncEngine.Configuration(
-      database: container.privateCloudDatabase,
-      stateSerialization: state,
-      delegate: notes
-    )
-    configuration.automaticallySync = false
-    return CKSyncEngine(configuration)
-  }
-
   /// The state of an engine with ada signed in, with the zone on the service and one save pending.
   private func pendingState(
     _ service: RealService
   ) async throws -> CKSyncEngine.State.Serialization {
     let notes = SyncedNotes()
-    let engine = Self.engine(notes, on: try await service.device("one"))
+    let engine = notes.engine(on: try await service.device("one"))
     engine.state.add(pendingDatabaseChanges: [.saveZone(CKRecordZone(zoneID: SyncedNotes.zoneID))])
     try await engine.sendChanges()
     notes.write("a", "unsent", on: engine)
@@ -50,7 +36,7 @@ struct SyncEngineAccountTests {
     let notes = SyncedNotes()
     let container = try await service.device("one")
     service.intercept { _ in WebServiceResponse(status: status, body: Data(body.utf8)) }
-    let engine = Self.engine(notes, on: container, state: state)
+    let engine = notes.engine(on: container, state: state)
     notes.change { $0.texts = ["a": "unsent"] }
     let error = await #expect(throws: CKError.self) { try await engine.sendChanges() }
     #expect(error?.code == .accountTemporarilyUnavailable)
@@ -69,7 +55,7 @@ struct SyncEngineAccountTests {
     let state = try await pendingState(service)
     let notes = SyncedNotes()
     let container = try await service.device("one", of: nil)
-    let engine = Self.engine(notes, on: container, state: state)
+    let engine = notes.engine(on: container, state: state)
     notes.change { $0.texts = ["a": "unsent"] }
     let error = await #expect(throws: CKError.self) { try await engine.sendChanges() }
     #expect(error?.code == .notAuthenticated)
@@ -91,7 +77,7 @@ struct SyncEngineAccountTests {
     let bobsToken = try #require(try bobs.client().webAuthToken)
     let container = try await service.device("one")
     let notes = SyncedNotes()
-    let engine = Self.engine(notes, on: container)
+    let engine = notes.engine(on: container)
     let zones = ["notes", "more"].map { CKRecordZone(zoneName: $0) }
     engine.state.add(pendingDatabaseChanges: zones.map { .saveZone($0) })
     try await engine.sendChanges()

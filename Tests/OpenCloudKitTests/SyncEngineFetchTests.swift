@@ -7,20 +7,6 @@ import Testing
 
 @Suite("CKSyncEngine: incomplete and expired fetches")
 struct SyncEngineFetchTests {
-  private static func engine(
-    _ notes: SyncedNotes,
-    on container: CKContainer,
-    state: CKSyncEngine.State.Serialization? = nil
-  ) -> CKSyncEngine {
-    var configuration = CKSyncEngine.Configuration(
-      database: container.privateCloudDatabase,
-      stateSerialization: state,
-      delegate: notes
-    )
-    configuration.automaticallySync = false
-    return CKSyncEngine(configuration)
-  }
-
   // MARK: Files
 
   /// Saves records with files in two zones; the service truncates the file of `broken`, which has a text.
@@ -66,7 +52,7 @@ struct SyncEngineFetchTests {
     let service = try await RealService()
     let reader = try await cutFile(service)
     let notes = SyncedNotes()
-    let engine = Self.engine(notes, on: reader)
+    let engine = notes.engine(on: reader)
     let error = try #require(
       await #expect(throws: CKError.self) { try await engine.fetchChanges() }
     )
@@ -83,7 +69,7 @@ struct SyncEngineFetchTests {
     let archive = try JSONEncoder().encode(state)
     let kept = try JSONDecoder().decode(CKSyncEngine.State.Serialization.self, from: archive)
     let later = SyncedNotes()
-    try await Self.engine(later, on: reader, state: kept).fetchChanges()
+    try await later.engine(on: reader, state: kept).fetchChanges()
     #expect(later.texts == ["broken": "broken"])
     let asset = try #require(later.record("broken")?["file"] as CKAsset?)
     let bytes = try Data(contentsOf: try #require(asset.fileURL))
@@ -97,7 +83,7 @@ struct SyncEngineFetchTests {
     let text = "the bytes of \(UUID())"
     let reader = try await cutFile(service, text: text)
     let notes = SyncedNotes()
-    let engine = Self.engine(notes, on: reader)
+    let engine = notes.engine(on: reader)
     await #expect(throws: CKError.self) { try await engine.fetchChanges() }
     for _ in 0..<3 { await #expect(throws: CKError.self) { try await engine.fetchChanges() } }
     let files = try FileManager.default.contentsOfDirectory(
@@ -113,7 +99,7 @@ struct SyncEngineFetchTests {
     let service = try await RealService()
     let reader = try await cutFile(service)
     let notes = SyncedNotes()
-    let engine = Self.engine(notes, on: reader)
+    let engine = notes.engine(on: reader)
     await #expect(throws: CKError.self) { try await engine.fetchChanges() }
     try await reader.privateCloudDatabase.deleteRecord(
       withID: CKRecord.ID(recordName: "broken", zoneID: CKRecordZone.ID(zoneName: "first"))
@@ -127,12 +113,12 @@ struct SyncEngineFetchTests {
   func recreatedZone() async throws {
     let service = try await RealService()
     let writer = SyncedNotes()
-    let one = Self.engine(writer, on: try await service.device("one"))
+    let one = writer.engine(on: try await service.device("one"))
     one.state.add(pendingDatabaseChanges: [.saveZone(CKRecordZone(zoneID: SyncedNotes.zoneID))])
     for name in ["a", "b"] { writer.write(name, "old", on: one) }
     try await one.sendChanges()
     let reader = SyncedNotes()
-    let two = Self.engine(reader, on: try await service.device("two"))
+    let two = reader.engine(on: try await service.device("two"))
     try await two.fetchChanges()
     reader.write("b", "edited", on: two)
 
@@ -163,7 +149,7 @@ struct SyncEngineFetchTests {
     }
     try await save("a")
     let notes = SyncedNotes()
-    let engine = Self.engine(notes, on: try await service.device("two"))
+    let engine = notes.engine(on: try await service.device("two"))
     try await engine.fetchChanges()
     try await save("b")
     service.intercept { request in
@@ -194,7 +180,7 @@ struct SyncEngineFetchTests {
     record["text"] = "old"
     try await database.save(record)
     let notes = SyncedNotes()
-    let engine = Self.engine(notes, on: try await service.device("two"))
+    let engine = notes.engine(on: try await service.device("two"))
     try await engine.fetchChanges()
     try await database.deleteRecordZone(withID: SyncedNotes.zoneID)
     try await database.save(CKRecordZone(zoneID: SyncedNotes.zoneID))
@@ -225,7 +211,7 @@ struct SyncEngineFetchTests {
       CKSyncEngine.State.Serialization.self,
       from: JSONEncoder().encode(try #require(notes.serialization))
     )
-    let next = Self.engine(notes, on: engine.database.container, state: state)
+    let next = notes.engine(on: engine.database.container, state: state)
     await #expect(throws: CKError.self) { try await next.fetchChanges() }
     #expect(notes.texts == ["a": "old", "only": "copy"])
     #expect(!notes.log.contains("zones +0 -1"))
@@ -275,7 +261,7 @@ struct SyncEngineFetchTests {
       try await database.save(record)
     }
     let notes = SyncedNotes()
-    let engine = Self.engine(notes, on: try await service.device("two"))
+    let engine = notes.engine(on: try await service.device("two"))
     try await engine.fetchChanges()
     try await database.deleteRecord(withID: SyncedNotes.recordID("a"))
     try await service.service.beginNewIncarnation()
@@ -313,7 +299,7 @@ struct SyncEngineFetchTests {
     }
     let notes = SyncedNotes()
     let container = try await service.device("two")
-    let engine = Self.engine(notes, on: container)
+    let engine = notes.engine(on: container)
     try await engine.fetchChanges()
     try await database.deleteRecord(withID: SyncedNotes.recordID("a"))
     try await service.service.beginNewIncarnation()
@@ -321,7 +307,7 @@ struct SyncEngineFetchTests {
     await #expect(throws: CKError.self) { try await engine.fetchChanges() }
     #expect(notes.texts == ["a": "old", "b": "old"])
     // The app is launched again.
-    let next = Self.engine(notes, on: container, state: notes.serialization)
+    let next = notes.engine(on: container, state: notes.serialization)
     try await next.fetchChanges()
     #expect(notes.texts == ["b": "old"])
   }
@@ -362,7 +348,7 @@ struct SyncEngineFetchTests {
   func olderCopy() async throws {
     let service = try await RealService()
     let writer = SyncedNotes()
-    let one = Self.engine(writer, on: try await service.device("one"))
+    let one = writer.engine(on: try await service.device("one"))
     one.state.add(pendingDatabaseChanges: [.saveZone(CKRecordZone(zoneID: SyncedNotes.zoneID))])
     writer.write("a", "kept", on: one)
     try await one.sendChanges()

@@ -56,6 +56,20 @@ final class SyncedNotes: CKSyncEngineDelegate {
     engine.state.add(pendingRecordZoneChanges: [.deleteRecord(Self.recordID(name))])
   }
 
+  /// An engine with these notes as its delegate, which sends and fetches only when a test calls it.
+  func engine(
+    on container: CKContainer,
+    state: CKSyncEngine.State.Serialization? = nil
+  ) -> CKSyncEngine {
+    var configuration = CKSyncEngine.Configuration(
+      database: container.privateCloudDatabase,
+      stateSerialization: state,
+      delegate: self
+    )
+    configuration.automaticallySync = false
+    return CKSyncEngine(configuration)
+  }
+
   /// Waits until the contents satisfy a condition, checking it after each event.
   func wait(until isSo: @Sendable (Contents) -> Bool) async {
     if contents.withLock({ isSo($0) }) { return }
