@@ -12,35 +12,13 @@ struct OtherClientsTests {
     return person
   }
 
-  private func answer(
-    _ person: Person,
-    _ endpoint: Endpoint,
-    _ body: String,
-    in scope: DatabaseScope = .private
-  ) async throws -> [String: Any] {
-    let response = await person.send(endpoint, Data(body.utf8), in: scope)
-    return try #require(try JSONSerialization.jsonObject(with: response.body) as? [String: Any])
-  }
-
-  private func items(
-    _ person: Person,
-    _ endpoint: Endpoint,
-    _ body: String,
-    in scope: DatabaseScope = .private,
-    key: String
-  ) async throws -> [[String: Any]] {
-    let answer = try await answer(person, endpoint, body, in: scope)
-    return try #require(answer[key] as? [[String: Any]], "\(answer)")
-  }
-
   // MARK: Requests
 
   @Test("Booleans may be the numbers 0 and 1, and no others", arguments: ["1", "true"])
   func flags(flag: String) async throws {
     let person = try await person()
     let record = try #require(
-      try await items(
-        person,
+      try await person.items(
         .modifyRecords,
         """
         {"zoneID":{"zoneName":"notes"},"atomic":\(flag),"operations":[{"operationType":"create",\
@@ -50,8 +28,7 @@ struct OtherClientsTests {
       ).first
     )
     #expect(record["shortGUID"] is String)
-    let refused = try await answer(
-      person,
+    let refused = try await person.json(
       .modifyRecords,
       #"{"atomic":2,"operations":[]}"#
     )
@@ -132,8 +109,7 @@ struct OtherClientsTests {
   func emptyField() async throws {
     let person = try await person()
     try await person.save(.create, "a", ["title": .string("x"), "n": .int64(1)])
-    _ = try await items(
-      person,
+    _ = try await person.items(
       .modifyRecords,
       """
       {"zoneID":{"zoneName":"notes"},"operations":[{"operationType":"forceUpdate",\
@@ -162,8 +138,7 @@ struct OtherClientsTests {
   @Test("Subscriptions are looked up by dictionaries and by bare IDs")
   func subscriptionIDs() async throws {
     let person = try await person()
-    _ = try await answer(
-      person,
+    _ = try await person.json(
       .modifySubscriptions,
       """
       {"operations":[{"operationType":"create","subscription":{"subscriptionID":"s",\
@@ -171,8 +146,7 @@ struct OtherClientsTests {
       """
     )
     for entries in [#"["s","t"]"#, #"[{"subscriptionID":"s"},{"subscriptionID":"t"}]"#] {
-      let found = try await items(
-        person,
+      let found = try await person.items(
         .lookupSubscriptions,
         "{\"subscriptions\":\(entries)}",
         key: "subscriptions"
@@ -187,8 +161,7 @@ struct OtherClientsTests {
   @Test("A zone subscription of all zones is a database subscription, and keeps its name")
   func zoneWideSubscription() async throws {
     let person = try await person()
-    let made = try await items(
-      person,
+    let made = try await person.items(
       .modifySubscriptions,
       """
       {"operations":[{"operationType":"create","subscription":{"subscriptionID":"all",\
@@ -210,8 +183,7 @@ struct OtherClientsTests {
     let bob = try await person.server.person("bob")
     let name = try await bob.userRecordName
     for key in ["lookupInfos", "users"] {
-      let found = try await items(
-        person,
+      let found = try await person.items(
         .discoverUsers,
         "{\"\(key)\":[{\"emailAddress\":\"bob@example.com\"}]}",
         in: .public,
@@ -227,8 +199,7 @@ struct OtherClientsTests {
     let person = try await person()
     for name in ["a", "b"] { try await person.save(.create, name) }
     for (options, names) in [("", ["b", "a"]), (#","reverse":false"#, ["a", "b"])] {
-      let zones = try await items(
-        person,
+      let zones = try await person.items(
         .zoneChanges,
         #"{"zones":[{"zoneID":{"zoneName":"notes"}\#(options)}],"reverse":true}"#,
         key: "zones"
@@ -242,8 +213,7 @@ struct OtherClientsTests {
   func firesOn() async throws {
     let person = try await person()
     func made(_ rest: String) async throws -> [String: Any] {
-      try await items(
-        person,
+      try await person.items(
         .modifySubscriptions,
         """
         {"operations":[{"operationType":"create","subscription":{"subscriptionID":"s",\
@@ -264,8 +234,7 @@ struct OtherClientsTests {
   func subscriptionToMissingZone() async throws {
     let person = try await person()
     for type in [#""zone""#, #""query","query":{"recordType":"Note"},"firesOn":["create"]"#] {
-      let refused = try await items(
-        person,
+      let refused = try await person.items(
         .modifySubscriptions,
         """
         {"operations":[{"operationType":"create","subscription":{"subscriptionID":"s",\
@@ -296,8 +265,7 @@ struct OtherClientsTests {
   func mixedList() async throws {
     let person = try await person()
     for (list, word) in [(#"[1,"a"]"#, "differ"), ("[]", "empty list")] {
-      let records = try await items(
-        person,
+      let records = try await person.items(
         .modifyRecords,
         """
         {"zoneID":{"zoneName":"notes"},"operations":[{"operationType":"create",\
@@ -330,8 +298,7 @@ struct OtherClientsTests {
     try await person.save(.create, "a", ["title": .string("x")])
     for (reader, isThere) in [(person, true), (person.extended, false)] {
       for keys in ["", #","desiredKeys":[]"#] {
-        let records = try await items(
-          reader,
+        let records = try await reader.items(
           .lookupRecords,
           #"{"records":[{"recordName":"a"}],"zoneID":{"zoneName":"notes"}\#(keys)}"#,
           key: "records"
@@ -359,7 +326,7 @@ struct OtherClientsTests {
         {"records":[{"recordName":"share"}],"zoneID":{"zoneName":"notes",\
         "ownerRecordName":"\(zone.ownerRecordName ?? "")"}}
         """
-      let record = try await items(reader, .lookupRecords, body, in: scope, key: "records")[0]
+      let record = try await reader.items(.lookupRecords, body, in: scope, key: "records")[0]
       let isOwner = scope == .private
       #expect(Set(record.keys) == common.union(isOwner ? ["requesters", "blocked"] : []))
       #expect((record["requesters"] as? [Any])?.isEmpty == (isOwner ? true : nil))

@@ -11,17 +11,6 @@ struct StrictReaderTests {
     try #require(try JSONSerialization.jsonObject(with: response.body) as? [String: Any])
   }
 
-  private func items(
-    _ person: Person,
-    _ endpoint: Endpoint,
-    _ body: String,
-    in scope: DatabaseScope = .private,
-    key: String
-  ) async throws -> [[String: Any]] {
-    let answer = try json(await person.send(endpoint, Data(body.utf8), in: scope))
-    return try #require(answer[key] as? [[String: Any]], "\(answer)")
-  }
-
   private func keys(_ value: Any?) throws -> Set<String> {
     Set(try #require(value as? [String: Any]).keys)
   }
@@ -43,7 +32,7 @@ struct StrictReaderTests {
         """
       ),
     ] {
-      let error = try await items(person, endpoint, body, key: "records")[0]
+      let error = try await person.items(endpoint, body, key: "records")[0]
       #expect(Set(error.keys) == ["recordName", "reason", "serverErrorCode"])
       #expect(error["serverErrorCode"] as? String == "ZONE_NOT_FOUND")
     }
@@ -55,7 +44,7 @@ struct StrictReaderTests {
         #"{"operations":[{"operationType":"delete","zone":{\#(missing)}}]}"#
       ),
     ] {
-      let error = try await items(person, endpoint, body, key: "zones")[0]
+      let error = try await person.items(endpoint, body, key: "zones")[0]
       #expect(Set(error.keys) == ["zoneID", "reason", "serverErrorCode"])
       let zone = try #require(error["zoneID"] as? [String: String])
       #expect(
@@ -70,8 +59,7 @@ struct StrictReaderTests {
   func subscriptionErrors() async throws {
     let person = try await TestServer().person()
     func made(_ id: String, _ rest: String) async throws -> [String: Any] {
-      try await items(
-        person,
+      try await person.items(
         .modifySubscriptions,
         """
         {"operations":[{"operationType":"create","subscription":{"subscriptionID":"\(id)",\
@@ -119,8 +107,7 @@ struct StrictReaderTests {
   func unresolvedShares() async throws {
     let person = try await TestServer().person()
     for endpoint in [Endpoint.resolveShares, .acceptShares] {
-      let results = try await items(
-        person,
+      let results = try await person.items(
         endpoint,
         #"{"shortGUIDs":["0one",{"value":"0two","shouldFetchRootRecord":true}]}"#,
         in: .public,
@@ -146,7 +133,7 @@ struct StrictReaderTests {
     let guest = try await server.person("bob")
     try await owner.makeZone()
     func eligible(_ person: Person, _ scope: DatabaseScope) async throws -> [String: [Bool]] {
-      let zones = try await items(person, .listZones, "{}", in: scope, key: "zones")
+      let zones = try await person.items(.listZones, "{}", in: scope, key: "zones")
       return try zones.reduce(into: [:]) { all, zone in
         let id = try #require(zone["zoneID"] as? [String: String])
         let flags = ["isEligibleForZoneShare", "isEligibleForHierarchicalShare"]
@@ -163,7 +150,7 @@ struct StrictReaderTests {
     #expect(try await eligible(guest, .shared)["notes"] == [false, false])
     #expect(try await eligible(guest, .public) == ["_defaultZone": [false, false]])
     // A feed has only the names of zones.
-    let changed = try await items(owner, .databaseChanges, "{}", key: "zones")
+    let changed = try await owner.items(.databaseChanges, "{}", key: "zones")
     #expect(try keys(changed[0]) == ["zoneID", "deleted"])
   }
 
@@ -185,8 +172,7 @@ struct StrictReaderTests {
     let fields =
       reference.enumerated().map { #""r\#($0)":{"value":\#($1)}"# }
       + [#""all":{"value":[\#(reference.joined(separator: ","))]}"#, #""n":{"value":1}"#]
-    _ = try await items(
-      owner,
+    _ = try await owner.items(
       .modifyRecords,
       """
       {"zoneID":{"zoneName":"notes"},"operations":[{"operationType":"create","record":\
@@ -198,7 +184,7 @@ struct StrictReaderTests {
     let zone = #"{"zoneName":"notes","ownerRecordName":"\#(me)"}"#
     let lookup = #"{"records":[{"recordName":"a"}],"zoneID":\#(zone)}"#
     for (reader, scope) in [(owner, DatabaseScope.private), (guest, .shared)] {
-      let record = try await items(reader, .lookupRecords, lookup, in: scope, key: "records")[0]
+      let record = try await reader.items(.lookupRecords, lookup, in: scope, key: "records")[0]
       let fields = try #require(record["fields"] as? [String: [String: Any]])
       #expect(fields.count == 6)
       let single = fields.filter { $0.key.hasPrefix("r") }.compactMap { $0.value["value"] }
@@ -216,7 +202,7 @@ struct StrictReaderTests {
       #expect(fields["n"]?["value"] as? Int == 1)
     }
     // Our own clients do not need it, which makes a feed of many references shorter.
-    let extended = try await items(owner.extended, .lookupRecords, lookup, key: "records")[0]
+    let extended = try await owner.extended.items(.lookupRecords, lookup, key: "records")[0]
     let field = (extended["fields"] as? [String: [String: Any]])?["r3"]
     #expect(try keys(field?["value"]) == ["action", "recordName"])
   }
@@ -255,8 +241,7 @@ struct StrictReaderTests {
         ), .invited("nobody"),
       ]
     )
-    let share = try await items(
-      owner,
+    let share = try await owner.items(
       .lookupRecords,
       #"{"records":[{"recordName":"share"}],"zoneID":{"zoneName":"notes"}}"#,
       key: "records"
@@ -276,8 +261,7 @@ struct StrictReaderTests {
     }
 
     let caller = try json(await owner.send(.caller, Data(), in: .public, method: "GET"))
-    let found = try await items(
-      owner,
+    let found = try await owner.items(
       .discoverUsers,
       #"{"lookupInfos":[{"emailAddress":"bob@example.com"}]}"#,
       in: .public,
@@ -299,8 +283,7 @@ struct StrictReaderTests {
     try await person.save(.create, "a", ["title": .string("x"), "n": .int64(1)])
     let fields =
       #"{"title":null,"b":{"value":true,"type":"BOOLEAN"},"c":{"value":7,"type":"NUMBER_INT64"}}"#
-    _ = try await items(
-      person,
+    _ = try await person.items(
       .modifyRecords,
       """
       {"zoneID":{"zoneName":"notes"},"operations":[{"operationType":"forceUpdate",\
@@ -333,7 +316,7 @@ struct StrictReaderTests {
       ("änne@example.org", 0), ("\u{212A}IM@example.org", 1),
     ] {
       let body = #"{"users":[{"emailAddress":"\#(asked)"}]}"#
-      let found = try await items(person, .lookupUsersByEmail, body, in: .public, key: "users")
+      let found = try await person.items(.lookupUsersByEmail, body, in: .public, key: "users")
       #expect(found.count == count, "\(asked)")
     }
     let people: UsersResponse = try await person.call(
@@ -374,8 +357,7 @@ struct StrictReaderTests {
     let person = try await TestServer().person()
     try await person.makeZone()
     let listener = try await Listener(person.on("listener"))
-    _ = try await items(
-      person,
+    _ = try await person.items(
       .modifySubscriptions,
       #"{"operations":[{"operationType":"create","subscription":{"subscriptionID":"s","subscriptionType":"database"}}]}"#,
       key: "subscriptions"
