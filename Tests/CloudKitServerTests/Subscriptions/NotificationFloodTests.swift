@@ -9,23 +9,13 @@ import Testing
 @Suite("The notifications of one save", .everyEngine)
 struct NotificationFloodTests {
   private func subscription(_ number: Int, body: String? = nil) -> Subscription {
-    Subscription(
-      subscriptionID: "s\(number)",
-      subscriptionType: .query,
-      query: RecordQuery(
-        recordType: "Note",
-        // Different filters: two subscriptions to the same changes are refused.
-        filterBy: [
-          QueryFilter(
-            comparator: .greaterThan,
-            fieldName: "n",
-            fieldValue: FieldValue(.int64(Int64(-number - 1)))
-          )
-        ]
-      ),
-      firesOn: ["create"],
-      notificationInfo: body.map { NotificationInfo(alertBody: $0) }
+    // Different filters: two subscriptions to the same changes are refused.
+    let filter = QueryFilter(
+      comparator: .greaterThan,
+      fieldName: "n",
+      fieldValue: FieldValue(.int64(Int64(-number - 1)))
     )
+    return .toRecords("s\(number)", where: [filter], alert: body)
   }
 
   private func subscribe(_ person: Person, _ subscriptions: [Subscription]) async throws {

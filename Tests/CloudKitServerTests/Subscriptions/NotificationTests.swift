@@ -276,21 +276,12 @@ struct NotificationTests {
       return reply.subscriptions[0].error?.extension?.code
     }
     func subscription(_ text: String, filters: Int) -> Subscription {
-      Subscription(
-        subscriptionType: .query,
-        query: RecordQuery(
-          recordType: "Note",
-          filterBy: (0..<filters).map { _ in
-            QueryFilter(
-              comparator: .equals,
-              fieldName: "n",
-              fieldValue: FieldValue(.int64(1))
-            )
-          }
-        ),
-        firesOn: ["create"],
-        notificationInfo: NotificationInfo(alertBody: text)
+      let filter = QueryFilter(
+        comparator: .equals,
+        fieldName: "n",
+        fieldValue: FieldValue(.int64(1))
       )
+      return .toRecords(where: Array(repeating: filter, count: filters), alert: text)
     }
     #expect(try await code(subscription("x", filters: 3)) == nil)
     #expect(try await code(subscription("x", filters: 4)) == .limitExceeded)

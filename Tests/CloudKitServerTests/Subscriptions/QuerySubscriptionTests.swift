@@ -14,12 +14,7 @@ struct QuerySubscriptionTests {
     let filters = text.map {
       [QueryFilter(comparator: .equals, fieldName: "t", fieldValue: FieldValue(.string($0)))]
     }
-    return Subscription(
-      subscriptionID: id,
-      subscriptionType: .query,
-      query: RecordQuery(recordType: type, filterBy: filters),
-      firesOn: firesOn
-    )
+    return .toRecords(id, of: type, where: filters, firesOn: firesOn)
   }
 
   @discardableResult

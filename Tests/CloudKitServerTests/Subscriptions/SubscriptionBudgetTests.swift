@@ -6,22 +6,13 @@ import Testing
 @Suite("What one person's subscriptions cost others", .everyEngine)
 struct SubscriptionBudgetTests {
   private func subscription(_ name: String, _ filters: Int, text: String = "x") -> Subscription {
-    Subscription(
-      subscriptionID: name,
-      subscriptionType: .query,
-      query: RecordQuery(
-        recordType: "Note",
-        filterBy: (0..<filters).map { _ in
-          QueryFilter(
-            comparator: .equals,
-            // Two subscriptions to the same changes are refused.
-            fieldName: "t\(name)",
-            fieldValue: FieldValue(.string(text))
-          )
-        }
-      ),
-      firesOn: ["create"]
+    let filter = QueryFilter(
+      comparator: .equals,
+      // Two subscriptions to the same changes are refused.
+      fieldName: "t\(name)",
+      fieldValue: FieldValue(.string(text))
     )
+    return .toRecords(name, where: Array(repeating: filter, count: filters))
   }
 
   private func send(
