@@ -2,10 +2,6 @@ import Foundation
 import OpenCoreData
 import Testing
 
-#if canImport(Glibc)
-import Glibc
-#endif
-
 /// An article, which counts in its context how often a row was read into an object.
 final class ReadArticle: NSManagedObject {
   override func awakeFromFetch() {
@@ -218,38 +214,12 @@ struct MergeReadingTests {
     }
   }
 
-  /// The statements that a body prints with `-com.apple.CoreData.SQLDebug 1`, and the rows that each found.
-  private func statements(
-    _ result: ExitTest.Result?
-  ) throws -> [(sql: Substring, rows: Int)] {
-    let text = String(decoding: try #require(result).standardErrorContent, as: UTF8.self)
-    let lines = text.split(separator: "\n").drop { $0 != Self.mark }.dropFirst()
-      .prefix { $0 != Self.mark }
-    var found: [(Substring, Int)] = []
-    var last: Substring = ""
-    for line in lines {
-      if line.hasPrefix("CoreData: sql: SELECT") { last = line }
-      guard line.hasPrefix("CoreData: annotation: total fetch"), line.hasSuffix(" rows.") else {
-        continue
-      }
-      found.append((last, line.split(separator: " ").compactMap { Int($0) }.last ?? -1))
-    }
-    return found
-  }
-
-  /// Encloses the lines of the part that is measured.
-  private static let mark = "the merge"
-
-  private static func printMark() {
-    FileHandle.standardError.write(Data((mark + "\n").utf8))
-  }
-
   /// Prints the statements of merging changes of all articles, of which one joins a loaded relationship.
   private static func printMerge(
     of articles: Int,
     _ merge: (World, Notification) -> Void
   ) throws {
-    setenv("com.apple.CoreData.SQLDebug", "1", 1)
+    PrintedSQL.turnOn()
     let world = try World(articles: articles)
     let topics = try world.context.performAndWait {
       let topics = try world.context.all("Topic", by: "name")
@@ -262,9 +232,9 @@ struct MergeReadingTests {
       if number == 7 { article.setValue(topics[1], forKey: "topic") }
     }
     world.context.performAndWait {
-      printMark()
+      PrintedSQL.printMark()
       merge(world, notification)
-      printMark()
+      PrintedSQL.printMark()
       precondition((topics[1].value(forKey: "articles") as? NSSet)?.count == 1)
     }
   }
@@ -279,7 +249,7 @@ struct MergeReadingTests {
         world.context.mergeChanges(fromContextDidSave: notification)
       }
     }
-    let read = try statements(result).filter { $0.sql.contains("ZARTICLE") }
+    let read = try PrintedSQL(result).fetches.filter { $0.sql.contains("ZARTICLE") }
     #expect(read.isEmpty)
   }
 
@@ -296,7 +266,7 @@ struct MergeReadingTests {
         )
       }
     }
-    let read = try statements(result).filter { $0.sql.contains("ZARTICLE") }
+    let read = try PrintedSQL(result).fetches.filter { $0.sql.contains("ZARTICLE") }
     #expect(read.map(\.rows).reduce(0, +) == 2500)
     #expect(read.allSatisfy { $0.rows <= 1000 && !$0.sql.contains("ZTITLE") })
   }

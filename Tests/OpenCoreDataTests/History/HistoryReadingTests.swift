@@ -5,37 +5,23 @@ import Testing
 /// What a request for history reads of the stored changes, by `-com.apple.CoreData.SQLDebug 1`.
 @Suite("Reading no more history than asked for")
 struct HistoryReadingTests {
-  /// Encloses the lines of the part that is measured.
-  private static let mark = "the request"
-
   private static func printStatements(
     _ request: NSPersistentHistoryChangeRequest,
     expecting count: Int
   ) throws {
-    setenv("com.apple.CoreData.SQLDebug", "1", 1)
+    PrintedSQL.turnOn()
     let world = try HistoryRequestWorld()
-    FileHandle.standardError.write(Data((mark + "\n").utf8))
+    PrintedSQL.printMark()
     let found = try world.transactions(request).count
-    FileHandle.standardError.write(Data((mark + "\n").utf8))
+    PrintedSQL.printMark()
     precondition(found == count)
   }
 
   /// The rows that statements over changes have found.
   private func changesRead(_ result: ExitTest.Result?) throws -> [Int] {
-    let text = String(decoding: try #require(result).standardErrorContent, as: UTF8.self)
-    let lines = text.split(separator: "\n").drop { $0 != Self.mark }.dropFirst()
-      .prefix { $0 != Self.mark }
-    #expect(lines.contains { $0.contains("ATRANSACTION") })
-    var found: [Int] = []
-    var last: Substring = ""
-    for line in lines {
-      if line.hasPrefix("CoreData: sql: SELECT") { last = line }
-      guard line.hasPrefix("CoreData: annotation: total fetch"), line.hasSuffix(" rows."),
-        last.contains("FROM ACHANGE")
-      else { continue }
-      found.append(line.split(separator: " ").compactMap { Int($0) }.last ?? -1)
-    }
-    return found
+    let printed = try PrintedSQL(result)
+    #expect(printed.lines.contains { $0.contains("ATRANSACTION") })
+    return printed.fetches.filter { $0.sql.contains("FROM ACHANGE") }.map(\.rows)
   }
 
   @Test("A request for transactions without their changes reads no changes")
