@@ -391,11 +391,7 @@ struct QueryGenerationTests {
     let folder = try ScratchFolder()
     let coordinator = NSPersistentStoreCoordinator(managedObjectModel: model)
     try coordinator.addPersistentStore(type: .sqlite, at: folder.file("cards.sqlite"))
-    func context() -> NSManagedObjectContext {
-      let made = NSManagedObjectContext(.privateQueue)
-      made.persistentStoreCoordinator = coordinator
-      return made
-    }
+    func context() -> NSManagedObjectContext { NSManagedObjectContext(of: coordinator) }
     func files() throws -> Int {
       try FileManager.default.contentsOfDirectory(
         atPath: folder.file(".cards_SUPPORT/_EXTERNAL_DATA").path

@@ -4,12 +4,6 @@ import Testing
 
 @Suite("Child contexts")
 struct ChildContextTests {
-  private func child(of parent: NSManagedObjectContext) -> NSManagedObjectContext {
-    let child = NSManagedObjectContext(.privateQueue)
-    child.parent = parent
-    return child
-  }
-
   @Test("A child sees its parent's unsaved changes and saves only into the parent")
   func saveIntoParent() throws {
     let library = try Library()
@@ -21,7 +15,7 @@ struct ChildContextTests {
       reader.name = "Eve"
       return reader
     }
-    let child = child(of: parent)
+    let child = parent.child()
     try child.performAndWait {
       let own = try #require(try child.fetch(NSFetchRequest<Reader>(entityName: "Reader")).first)
       #expect(own !== reader)
@@ -60,7 +54,7 @@ struct ChildContextTests {
       book.loanedTo = reader
       return (reader, book)
     }
-    let child = child(of: parent)
+    let child = parent.child()
     try child.performAndWait {
       let own = try #require(try child.existingObject(with: reader.objectID) as? Reader)
       #expect(own.name == "Ada")
@@ -80,8 +74,8 @@ struct ChildContextTests {
   func siblings() throws {
     let library = try Library()
     let parent = library.context()
-    let first = child(of: parent)
-    let second = child(of: parent)
+    let first = parent.child()
+    let second = parent.child()
     second.automaticallyMergesChangesFromParent = true
     let reader = try parent.performAndWait {
       let reader = Reader(context: parent)
@@ -115,7 +109,7 @@ struct ChildContextTests {
       try parent.save()
       return (reader, subject, book)
     }
-    let child = child(of: parent)
+    let child = parent.child()
     let (ownReader, ownSubject) = try child.performAndWait {
       let ownReader = try #require(child.object(with: reader.objectID) as? Reader)
       let ownSubject = try #require(child.object(with: subject.objectID) as? Subject)
@@ -159,11 +153,6 @@ struct ChildContextTests {
   func order() throws {
     let library = try Library()
     let parent = library.context()
-    func chapter(_ heading: String, _ context: NSManagedObjectContext) -> NSManagedObject {
-      let made = NSEntityDescription.insertNewObject(forEntityName: "Chapter", into: context)
-      made.setValue(heading, forKey: "heading")
-      return made
-    }
     func headings(_ book: NSManagedObject) -> [String] {
       book.mutableOrderedSetValue(forKey: "chapters").compactMap {
         ($0 as? NSManagedObject)?.value(forKey: "heading") as? String
@@ -172,24 +161,28 @@ struct ChildContextTests {
     let book = try parent.performAndWait {
       let book = Book(context: parent)
       let chapters = book.mutableOrderedSetValue(forKey: "chapters")
-      for heading in ["a", "b", "c"] { chapters.add(chapter(heading, parent)) }
+      for heading in ["a", "b", "c"] {
+        chapters.add(parent.insert("Chapter", ["heading": heading]))
+      }
       try parent.save()
       return book
     }
-    let child = child(of: parent)
+    let child = parent.child()
     let own = try child.performAndWait {
       let own = try #require(child.object(with: book.objectID) as? Book)
       #expect(headings(own) == ["a", "b", "c"])
       return own
     }
     parent.performAndWait {
-      book.mutableOrderedSetValue(forKey: "chapters").add(chapter("parent", parent))
+      book.mutableOrderedSetValue(forKey: "chapters").add(
+        parent.insert("Chapter", ["heading": "parent"])
+      )
     }
     try child.performAndWait {
       let chapters = own.mutableOrderedSetValue(forKey: "chapters")
       chapters.moveObjects(at: IndexSet(integer: 2), to: 0)
       chapters.remove(try #require(chapters.lastObject))
-      chapters.insert(chapter("child", child), at: 1)
+      chapters.insert(child.insert("Chapter", ["heading": "child"]), at: 1)
       #expect(headings(own) == ["c", "child", "a"])
       try child.save()
     }
@@ -221,7 +214,7 @@ struct ChildContextTests {
     let library = try Library()
     let parent = library.context()
     let (book, reader) = unsavedLoan(in: parent)
-    let child = child(of: parent)
+    let child = parent.child()
     let own = try child.performAndWait {
       let own = try #require(child.object(with: book.objectID) as? Book)
       own.title = "Child's"
@@ -250,7 +243,7 @@ struct ChildContextTests {
     let library = try Library()
     let parent = library.context()
     let (book, reader) = unsavedLoan(in: parent)
-    let child = child(of: parent)
+    let child = parent.child()
     try child.performAndWait {
       let own = try #require(child.object(with: book.objectID) as? Book)
       #expect(own.title == "New")

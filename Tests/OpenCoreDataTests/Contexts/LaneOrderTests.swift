@@ -65,12 +65,6 @@ struct LaneOrderTests {
     return (container, onMainQueue ? container.viewContext : container.newBackgroundContext())
   }
 
-  private func child(of parent: NSManagedObjectContext) -> NSManagedObjectContext {
-    let child = NSManagedObjectContext(.privateQueue)
-    child.parent = parent
-    return child
-  }
-
   private static var request: NSFetchRequest<NSManagedObject> {
     NSFetchRequest<NSManagedObject>(entityName: "Item")
   }
@@ -81,7 +75,7 @@ struct LaneOrderTests {
   )
   func saving(onMainQueue: Bool) async throws {
     let (container, parent) = try parent(onMainQueue: onMainQueue)
-    let child = child(of: parent)
+    let child = parent.child()
     let meeting = Meeting()
     let counts = Mutex<[Int]>([])
     await run(onMainQueue: onMainQueue) {
@@ -109,7 +103,7 @@ struct LaneOrderTests {
   )
   func merging() async throws {
     let (container, view) = try parent(onMainQueue: true)
-    let child = child(of: view)
+    let child = view.child()
     child.automaticallyMergesChangesFromParent = true
     let writer = container.newBackgroundContext()
     try await writer.perform {
@@ -142,8 +136,8 @@ struct LaneOrderTests {
   )
   func threeLevels() async throws {
     let (container, view) = try parent(onMainQueue: true)
-    let child = child(of: view)
-    let grandchild = self.child(of: child)
+    let child = view.child()
+    let grandchild = child.child()
     let meeting = Meeting()
     let found = Mutex<[Int]>([])
     let inner = DispatchSemaphore(value: 0)
@@ -214,7 +208,7 @@ struct LaneOrderTests {
   @Test("A block for the parent may use the child whose block waits for it")
   func back() async throws {
     let (container, view) = try parent(onMainQueue: true)
-    let child = child(of: view)
+    let child = view.child()
     let count = await withCheckedContinuation { (continuation: CheckedContinuation<Int, Never>) in
       Thread.detachNewThread {
         let count = child.performAndWait { () -> Int in

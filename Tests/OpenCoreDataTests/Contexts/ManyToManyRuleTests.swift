@@ -71,11 +71,7 @@ struct ManyToManyRuleTests {
       }
     }
 
-    func context() -> NSManagedObjectContext {
-      let context = NSManagedObjectContext(.privateQueue)
-      context.persistentStoreCoordinator = coordinator
-      return context
-    }
+    func context() -> NSManagedObjectContext { NSManagedObjectContext(of: coordinator) }
 
     func addTrack(in context: NSManagedObjectContext, saves: Bool = true) throws {
       try context.performAndWait {

@@ -25,13 +25,13 @@ struct MergeReadingTests {
       folder = try ScratchFolder()
       let coordinator = NSPersistentStoreCoordinator(managedObjectModel: Self.model())
       try coordinator.addPersistentStore(type: type, at: folder.file("articles"))
-      context = PhotoAlbum.context(coordinator)
+      context = NSManagedObjectContext(of: coordinator)
       if type == .sqlite {
         let second = NSPersistentStoreCoordinator(managedObjectModel: Self.model())
         try second.addPersistentStore(type: .sqlite, at: folder.file("articles"))
-        other = PhotoAlbum.context(second)
+        other = NSManagedObjectContext(of: second)
       } else {
-        other = PhotoAlbum.context(coordinator)
+        other = NSManagedObjectContext(of: coordinator)
       }
       try other.performAndWait {
         let topics = ["first", "second"].map { other.insert("Topic", ["name": $0]) }

@@ -17,8 +17,7 @@ struct MergedInsertionTests {
   }
 
   private func child() -> NSManagedObjectContext {
-    let child = NSManagedObjectContext(concurrencyType: .privateQueueConcurrencyType)
-    child.parent = parent
+    let child = parent.child()
     child.automaticallyMergesChangesFromParent = true
     return child
   }

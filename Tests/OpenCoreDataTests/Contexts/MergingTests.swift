@@ -269,11 +269,6 @@ struct MergingTests {
   func pendingOrder() throws {
     let library = try Library()
     let mine = library.context()
-    func chapter(_ heading: String, _ context: NSManagedObjectContext) -> NSManagedObject {
-      let made = NSEntityDescription.insertNewObject(forEntityName: "Chapter", into: context)
-      made.setValue(heading, forKey: "heading")
-      return made
-    }
     func headings(_ book: Book) -> [String] {
       (book.value(forKey: "chapters") as? NSOrderedSet)?.array.compactMap {
         ($0 as? NSManagedObject)?.value(forKey: "heading") as? String
@@ -282,7 +277,7 @@ struct MergingTests {
     let book = try mine.performAndWait {
       let book = Book(context: mine)
       book.setValue(
-        NSOrderedSet(array: ["1", "2", "3"].map { chapter($0, mine) }),
+        NSOrderedSet(array: ["1", "2", "3"].map { mine.insert("Chapter", ["heading": $0]) }),
         forKey: "chapters"
       )
       try mine.save()
@@ -300,7 +295,10 @@ struct MergingTests {
     ) { note = $0 }
     defer { NotificationCenter.default.removeObserver(token) }
     try theirs.performAndWait {
-      chapter("4", theirs).setValue(theirs.object(with: identifier), forKey: "book")
+      theirs.insert("Chapter", ["heading": "4"]).setValue(
+        theirs.object(with: identifier),
+        forKey: "book"
+      )
       try theirs.save()
     }
     mine.mergeChanges(fromContextDidSave: try #require(note))

@@ -4,12 +4,6 @@ import Testing
 
 @Suite("Nested contexts")
 struct NestedContextTests {
-  private func child(of parent: NSManagedObjectContext) -> NSManagedObjectContext {
-    let child = NSManagedObjectContext(concurrencyType: .privateQueueConcurrencyType)
-    child.parent = parent
-    return child
-  }
-
   private let request = NSFetchRequest<NSManagedObject>(entityName: "Item")
 
   private func code(_ object: NSManagedObject?) -> String? {
@@ -19,7 +13,7 @@ struct NestedContextTests {
   @Test("A child has its parent's coordinator and no other")
   func coordinator() throws {
     let container = try ItemModel.container()
-    let child = child(of: container.viewContext)
+    let child = container.viewContext.child()
     #expect(child.parent === container.viewContext)
     #expect(child.persistentStoreCoordinator === container.persistentStoreCoordinator)
   }
@@ -28,8 +22,8 @@ struct NestedContextTests {
   func levels() throws {
     let container = try ItemModel.container()
     let root = container.newBackgroundContext()
-    let middle = child(of: root)
-    let leaf = child(of: middle)
+    let middle = root.child()
+    let leaf = middle.child()
     let identifier = try leaf.performAndWait {
       let item = ItemModel.insert(code: "a", count: 1, into: leaf)
       try leaf.save()
@@ -52,8 +46,8 @@ struct NestedContextTests {
   func permanentIdentifiers() throws {
     let container = try ItemModel.container()
     let root = container.newBackgroundContext()
-    let middle = child(of: root)
-    let leaf = child(of: middle)
+    let middle = root.child()
+    let leaf = middle.child()
     let (item, box) = try leaf.performAndWait {
       let item = ItemModel.insert(code: "a", into: leaf)
       let box = ItemModel.insert("Box", code: "b", into: leaf)
@@ -83,7 +77,7 @@ struct NestedContextTests {
   func obtaining() throws {
     let container = try ItemModel.container()
     let root = container.newBackgroundContext()
-    let leaf = child(of: root)
+    let leaf = root.child()
     try leaf.performAndWait {
       let before = ItemModel.insert(code: "a", into: leaf)
       try leaf.obtainPermanentIDs(for: [before])
@@ -104,8 +98,8 @@ struct NestedContextTests {
   func unsaved() throws {
     let container = try ItemModel.container()
     let root = container.newBackgroundContext()
-    let middle = child(of: root)
-    let leaf = child(of: middle)
+    let middle = root.child()
+    let leaf = middle.child()
     try root.performAndWait {
       for code in ["a", "b", "c"] { ItemModel.insert(code: code, into: root) }
       try root.save()
@@ -144,7 +138,7 @@ struct NestedContextTests {
     ]
     container.loadPersistentStores { _, error in #expect(error == nil) }
     let root = container.newBackgroundContext()
-    let leaf = child(of: root)
+    let leaf = root.child()
     try leaf.performAndWait {
       ItemModel.insert(code: nil, into: leaf)
       let error = try #require(throws: CocoaError.self) { try leaf.save() }
@@ -162,7 +156,7 @@ struct NestedContextTests {
   func deletedInParent() throws {
     let container = try ItemModel.container()
     let root = container.newBackgroundContext()
-    let leaf = child(of: root)
+    let leaf = root.child()
     let identifier = try root.performAndWait {
       let item = ItemModel.insert(code: "a", into: root)
       try root.save()
@@ -184,7 +178,7 @@ struct NestedContextTests {
   func automatic() throws {
     let container = try ItemModel.container()
     let root = container.newBackgroundContext()
-    let leaf = child(of: root)
+    let leaf = root.child()
     leaf.automaticallyMergesChangesFromParent = true
     let item = try root.performAndWait {
       let item = ItemModel.insert(code: "a", count: 1, into: root)
@@ -214,7 +208,7 @@ struct NestedContextTests {
   func sibling() throws {
     let container = try ItemModel.container()
     let root = container.newBackgroundContext()
-    let (first, second) = (child(of: root), child(of: root))
+    let (first, second) = (root.child(), root.child())
     let identifier = try root.performAndWait {
       let item = ItemModel.insert(code: "a", into: root)
       try root.save()
@@ -242,7 +236,7 @@ struct NestedContextTests {
   func leavingAlone() throws {
     let container = try ItemModel.container()
     let root = container.newBackgroundContext()
-    let leaf = child(of: root)
+    let leaf = root.child()
     let item = root.performAndWait { ItemModel.insert(code: "a", into: root) }
     let identifier = item.objectID
     leaf.performAndWait {

@@ -7,12 +7,6 @@ import Testing
 struct RevokedDeletionEffectsTests {
   private static let rules = [NSDeleteRule.cascadeDeleteRule, .nullifyDeleteRule]
 
-  private func child(of parent: NSManagedObjectContext) -> NSManagedObjectContext {
-    let child = NSManagedObjectContext(concurrencyType: .privateQueueConcurrencyType)
-    child.parent = parent
-    return child
-  }
-
   /// A child context, or the child of one, whose saves reach the first context.
   private func contexts(
     _ depth: Int,
@@ -21,7 +15,7 @@ struct RevokedDeletionEffectsTests {
     -> [NSManagedObjectContext]
   {
     var contexts: [NSManagedObjectContext] = []
-    for _ in 0..<depth { contexts.insert(child(of: contexts.first ?? root), at: 0) }
+    for _ in 0..<depth { contexts.insert((contexts.first ?? root).child(), at: 0) }
     return contexts
   }
 
@@ -89,7 +83,7 @@ struct RevokedDeletionEffectsTests {
   func moveIntoCascadeInChild() throws {
     let stack = try movable(.cascadeDeleteRule)
     let first = stack.first
-    let child = child(of: first)
+    let child = first.child()
     try first.performAndWait { _ = try folder("new", first).value(forKey: "name") }
     try stack.rename("new", to: "renamed")
     try child.performAndWait {
@@ -111,7 +105,7 @@ struct RevokedDeletionEffectsTests {
     let stack = try FolderStack()
     try stack.fill("a", "b")
     let first = stack.first
-    let child = child(of: first)
+    let child = first.child()
     let undone = isUndoneInParent ? first : child
     let manager = UndoManager()
     manager.groupsByEvent = false
@@ -142,7 +136,7 @@ struct RevokedDeletionEffectsTests {
     let stack = try FolderStack()
     try stack.fill("a")
     let first = stack.first
-    let child = child(of: first)
+    let child = first.child()
     try child.performAndWait {
       try child.all("Post").first?.setValue("edited", forKey: "title")
       child.delete(try #require(try child.all("Folder").first))
@@ -164,7 +158,7 @@ struct RevokedDeletionEffectsTests {
     first.mergePolicy = NSMergePolicy.mergeByPropertyStoreTrump
     try first.performAndWait { _ = try folder("old", first).value(forKey: "name") }
     try stack.rename("old", to: "renamed")
-    let child = child(of: first)
+    let child = first.child()
     try child.performAndWait {
       let posts = try child.all("Post", by: "title")
       child.delete(try #require(try child.all("Folder").first))
@@ -180,7 +174,7 @@ struct RevokedDeletionEffectsTests {
   func moveInChild() throws {
     let stack = try movable()
     let first = stack.first
-    let child = child(of: first)
+    let child = first.child()
     try first.performAndWait { _ = try folder("new", first).value(forKey: "name") }
     try stack.rename("new", to: "renamed")
     try child.performAndWait {
@@ -407,7 +401,7 @@ struct RevokedDeletionEffectsTests {
     try stack.fill("a")
     let first = stack.first
     first.mergePolicy = NSMergePolicy.mergeByPropertyStoreTrump
-    let child = child(of: first)
+    let child = first.child()
     child.automaticallyMergesChangesFromParent = true
     try first.performAndWait { _ = try folder("old", first).value(forKey: "name") }
     try stack.rename("old", to: "renamed")

@@ -27,15 +27,9 @@ struct SaveAnnouncementTests {
     context = library.context()
   }
 
-  private func child() -> NSManagedObjectContext {
-    let child = NSManagedObjectContext(.privateQueue)
-    child.parent = context
-    return child
-  }
-
   @Test("An object reads whether it was inserted, updated or deleted", arguments: [true, false])
   func states(isChild: Bool) throws {
-    let used = isChild ? child() : context
+    let used = isChild ? context.child() : context
     try used.performAndWait {
       let note = AnnouncedNote(context: used)
       try used.save()

@@ -52,12 +52,6 @@ struct PendingLimitTests {
     for pages in [1, 2, 31, 58] { context.delete(try book(pages, in: context)) }
   }
 
-  private static func child(of parent: NSManagedObjectContext) -> NSManagedObjectContext {
-    let child = NSManagedObjectContext(.privateQueue)
-    child.parent = parent
-    return child
-  }
-
   @Test("A limited fetch beside an insertion makes no objects of the other rows")
   func registered() throws {
     try context.performAndWait {
@@ -66,7 +60,7 @@ struct PendingLimitTests {
       request.fetchLimit = 2
       try #expect(context.fetch(request).map(\.pages) == [59, 58])
       #expect(context.registeredObjects.count <= 3)
-      let child = Self.child(of: context)
+      let child = context.child()
       try child.performAndWait {
         Book(context: child).pages = 58
         try #expect(child.fetch(request).map(\.pages) == [59, 58])
@@ -85,7 +79,7 @@ struct PendingLimitTests {
     try context.performAndWait {
       try Self.change(context)
       try compare(context, key, predicate)
-      let child = Self.child(of: context)
+      let child = context.child()
       try child.performAndWait {
         try compare(child, key, predicate)
         Book(context: child).pages = 40

@@ -123,13 +123,6 @@ struct MappingMigrationTests {
     return MigrationBench.model(person, company)
   }
 
-  private static func property(_ name: String, _ format: String) -> NSPropertyMapping {
-    let mapping = NSPropertyMapping()
-    mapping.name = name
-    mapping.valueExpression = NSExpression(format: format)
-    return mapping
-  }
-
   private static func mapping(policy: AnyClass? = FullNamePolicy.self) -> NSMappingModel {
     let people = NSEntityMapping()
     people.name = "PersonToHuman"
@@ -138,11 +131,11 @@ struct MappingMigrationTests {
     people.destinationEntityName = "Human"
     people.entityMigrationPolicyClassName = policy.map { NSStringFromClass($0) }
     people.attributeMappings = [
-      property("age", "CAST($source.age, 'NSNumber')")
+      MigrationBench.property("age", "CAST($source.age, 'NSNumber')")
     ]
     if policy == FullNamePolicy.self {
       people.attributeMappings?.append(
-        property("name", "FUNCTION($entityPolicy, 'fullName:', $source)")
+        MigrationBench.property("name", "FUNCTION($entityPolicy, 'fullName:', $source)")
       )
     }
     let companies = NSEntityMapping()
@@ -150,9 +143,9 @@ struct MappingMigrationTests {
     companies.mappingType = .transformEntityMappingType
     companies.sourceEntityName = "Company"
     companies.destinationEntityName = "Firm"
-    companies.attributeMappings = [property("name", "$source.name")]
+    companies.attributeMappings = [MigrationBench.property("name", "$source.name")]
     companies.relationshipMappings = [
-      property(
+      MigrationBench.property(
         "staff",
         "FUNCTION($manager, 'destinationInstancesForEntityMappingNamed:sourceInstances:', "
           + "'PersonToHuman', $source.people)"

@@ -152,20 +152,15 @@ struct MetadataCopyTests {
       post.setValue("z", forKey: "zone")
       context.delete(gone)
     }
-    func property(_ name: String, _ format: String) -> NSPropertyMapping {
-      let mapping = NSPropertyMapping()
-      mapping.name = name
-      mapping.valueExpression = NSExpression(format: format)
-      return mapping
-    }
     let entity = NSEntityMapping()
     entity.name = "PostToPost"
     entity.mappingType = .customEntityMappingType
     entity.sourceEntityName = "Post"
     entity.destinationEntityName = "Post"
     entity.attributeMappings = [
-      property("title", "$source.name"), property("area", "$source.zone"),
-      property("uid", "$source.uid"),
+      MigrationBench.property("title", "$source.name"),
+      MigrationBench.property("area", "$source.zone"),
+      MigrationBench.property("uid", "$source.uid"),
     ]
     let mapping = NSMappingModel()
     mapping.entityMappings = [entity]

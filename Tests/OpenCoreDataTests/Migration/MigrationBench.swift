@@ -25,6 +25,14 @@ final class MigrationBench {
     return model
   }
 
+  /// A mapping of a property to the value of an expression.
+  static func property(_ name: String, _ format: String) -> NSPropertyMapping {
+    let mapping = NSPropertyMapping()
+    mapping.name = name
+    mapping.valueExpression = NSExpression(format: format)
+    return mapping
+  }
+
   /// Opens the store, runs the body with a context, saves and closes the store.
   @discardableResult
   func open<Result>(
@@ -83,6 +91,19 @@ final class MigrationBench {
 }
 
 extension NSManagedObjectContext {
+  /// Creates a context with a private queue for the stores of a coordinator.
+  convenience init(of coordinator: NSPersistentStoreCoordinator?) {
+    self.init(.privateQueue)
+    persistentStoreCoordinator = coordinator
+  }
+
+  /// A new context with a private queue that saves into this one.
+  func child() -> NSManagedObjectContext {
+    let child = NSManagedObjectContext(.privateQueue)
+    child.parent = self
+    return child
+  }
+
   func insert(_ entity: String, _ values: [String: Any] = [:]) -> NSManagedObject {
     let object = NSEntityDescription.insertNewObject(forEntityName: entity, into: self)
     for (key, value) in values { object.setValue(value, forKey: key) }

@@ -40,7 +40,7 @@ struct LargeValueReadingTests {
     let context = try album.open()
     let photos = try photos(context)
     let former = try album.files()
-    try replacePictures(PhotoAlbum.context(context.persistentStoreCoordinator))
+    try replacePictures(NSManagedObjectContext(of: context.persistentStoreCoordinator))
     let present = try album.files()
     #expect(present.isDisjoint(with: former) && present.count == 3)
     context.performAndWait {
@@ -56,7 +56,7 @@ struct LargeValueReadingTests {
     var effects = Effects.live
     effects.mappings = FileMappings(limit: 1)
     let context = try album.open(effects)
-    let other = PhotoAlbum.context(context.persistentStoreCoordinator)
+    let other = NSManagedObjectContext(of: context.persistentStoreCoordinator)
     let photos = try photos(context)
     let former = try album.files()
     try replacePictures(other)

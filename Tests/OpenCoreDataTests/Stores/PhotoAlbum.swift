@@ -51,13 +51,7 @@ struct PhotoAlbum {
       effects: effects
     )
     try coordinator.addPersistentStore(type: .sqlite, at: url)
-    return Self.context(coordinator)
-  }
-
-  static func context(_ coordinator: NSPersistentStoreCoordinator?) -> NSManagedObjectContext {
-    let context = NSManagedObjectContext(.privateQueue)
-    context.persistentStoreCoordinator = coordinator
-    return context
+    return NSManagedObjectContext(of: coordinator)
   }
 
   /// The names of the pictures' files.

@@ -56,12 +56,6 @@ struct ReadSessionTests {
     return coordinator
   }
 
-  private func context(_ coordinator: NSPersistentStoreCoordinator) -> NSManagedObjectContext {
-    let context = NSManagedObjectContext(.privateQueue)
-    context.persistentStoreCoordinator = coordinator
-    return context
-  }
-
   private func files() throws -> Set<String> {
     let path = folder.file(".cards_SUPPORT/_EXTERNAL_DATA").path
     return Set(try FileManager.default.contentsOfDirectory(atPath: path))
@@ -75,7 +69,8 @@ struct ReadSessionTests {
   ) throws {
     let place = folder.file("cards.sqlite")
     let theirCards = try cards(place)
-    let (mine, theirs) = (context(try cards(place)), context(theirCards))
+    let mine = NSManagedObjectContext(of: try cards(place))
+    let theirs = NSManagedObjectContext(of: theirCards)
     try theirs.performAndWait {
       for _ in 0..<2 { _ = theirs.insert("Card", ["picture": Self.old]) }
       try theirs.save()
@@ -113,7 +108,7 @@ struct ReadSessionTests {
     // The files are removed when the store is opened again without that reader.
     let coordinator = try cards(folder.file("cards.sqlite"))
     #expect(try files().count == 2)
-    let reader = context(coordinator)
+    let reader = NSManagedObjectContext(of: coordinator)
     try reader.performAndWait {
       for card in try reader.all("Card") {
         #expect(card.value(forKey: "picture") as? Data == Self.new)
