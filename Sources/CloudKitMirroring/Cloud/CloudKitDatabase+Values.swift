@@ -87,7 +87,7 @@ extension CloudKitDatabase {
 
   static func failure(_ error: CKError) -> any Error {
     let reason = error.localizedDescription
-    // A page of something on the way, with any status, does not say what the service does with the request.
+    // A proxy's page, with any status, does not show whether the service executed the request.
     if error.isInconclusive {
       return CloudFailure.busy(reason: reason, retryAfter: error.retryAfterSeconds)
     }

@@ -103,7 +103,7 @@ extension MirrorSession {
     guard var edge = try metadata.edge(named: name), edge.tag == nil, edge.sequence == nil else {
       return
     }
-    // As a link that another copy of the store may have sent.
+    // Treated as a link that another copy of the store may have sent.
     edge.noteDoubt()
     try metadata.update(edge)
   }
@@ -138,10 +138,10 @@ extension MirrorSession {
 
   // MARK: Deletions
 
-  /// Remembers a deletion of what the server did not have.
+  /// Remembers the deletion of a record that the server did not have.
   ///
-  /// Where another device has deleted it, the feed lists that, and the name is forgotten. Where the server lost
-  /// it, or the zone was made again, other devices send it again.
+  /// If another device has deleted the record, the feed lists the deletion, and the name is forgotten. If the server
+  /// lost the record, or the zone was created again, other devices send the record again.
   func keepVanishedDeletion(_ name: String, _ result: inout BatchSettlement) throws {
     // The feed has listed the other device's deletion already.
     guard try !metadata.isGoneRecord(name) && !metadata.isGoneEdge(name) else { return }

@@ -5,8 +5,8 @@ import OpenCoreData
 extension MirrorSession {
   /// The attributes of a row whose files are missing.
   ///
-  /// They are never sent as removed, and the record is looked up: the server's copy has the values. Those that were
-  /// edited here, and not sent, wait for their files, unless another device has edited them since.
+  /// These attributes are never sent as removed, and the record is looked up: the server's copy has the values. Unsent
+  /// edits of them are parked until the files exist, unless another device has edited the attribute since.
   func lookUpMissingFiles(of row: Row, _ name: String) throws -> Set<String> {
     let missing = try rows.missingFiles(of: row)
     guard !missing.isEmpty, try !metadata.isUnreadable(name) else { return missing }

@@ -6,11 +6,11 @@ struct PendingMoves {
   /// The record names of the members by that of the owner whose deletion deletes them too, where the server
   /// does not know of the move.
   var members: [String: Set<String>] = [:]
-  /// The owners of which a member's move cannot be sent with the deletion: no others of their members are
-  /// looked for.
+  /// The owners whose deletion is held back, because a member's move cannot be sent with it; their other members are
+  /// not looked up.
   var held: Set<String> = []
 
-  /// The owners with a member whose move is not among some changes.
+  /// The owners with a member whose move is not among the given saves.
   func held(without saves: Set<String>) -> Set<String> {
     held.union(members.filter { !$0.value.isSubset(of: saves) }.keys)
   }
@@ -81,7 +81,7 @@ extension MirrorSession {
 
   /// Finds the pending moves away from owners whose deletion waits.
   ///
-  /// Only owners whose deletion may be in the next batch are asked for: deletions may be many, or one may
+  /// Only owners whose deletion may be in the next batch are looked up: deletions may be many, or one may
   /// come after many edits.
   private func findMoves(
     from owners: Set<String>,

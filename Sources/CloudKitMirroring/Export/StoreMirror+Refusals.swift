@@ -90,11 +90,11 @@ extension StoreMirror {
     case .unreachable, .busy, .notAuthenticated, .accountChanged, .tokenExpired:
       // The server may have executed it: the batch stays open and is repeated.
       if effects.has(.forgetRetry) { try write(MirrorAuthor.exporting) { try $0.believe(batch) } }
-      // Imports count the failures of a batch at which something on the way breaks each request; see ``isAtFault``.
+      // Imports count the failures of a batch whose requests a proxy or the network breaks; see ``isAtFault``.
       if isRepeat, Self.mayBeOfBatch(failure) { state.withLock { $0.work.want(.importing) } }
       throw failure
     case .alreadySettled:
-      // The feed says what became of its records; the batch is made again after it was read.
+      // The feed shows the state of its records; the batch is assembled again after the feed was read.
       state.withLock { $0.work.want(.importing) }
       throw failure
     case .zoneMissing:
@@ -115,7 +115,7 @@ extension StoreMirror {
       context.assets.remove(batch.files)
       return true
     case .tooLarge, .refused, .overQuota:
-      // The server may have executed a repeated one and forgotten its reply, or something on the way refuses it.
+      // The server may have executed a repeated batch and discarded its reply, or a proxy refuses it.
       return try await split(batch, failure, isInDoubt: isRepeat, &total)
     }
   }
@@ -131,7 +131,7 @@ extension StoreMirror {
     _ total: inout BatchSettlement
   ) async throws -> Bool {
     if isInDoubt, try await settleExecuted(batch, &total) {
-      // The batch may be too large all the same, and another device may change a record before each attempt.
+      // The batch may be too large nevertheless, and another device may change a record before each attempt.
       halveLimit(after: batch)
       return true
     }
@@ -167,7 +167,7 @@ extension StoreMirror {
   }
 
   /// Looks up the records that a batch in doubt was to change, and settles it as conflicts with those that have
-  /// changed: an update without a reply would otherwise take the place of a later edit to the former value.
+  /// changed: an update without a reply would otherwise overwrite a later edit back to the former value.
   ///
   /// Returns false if none has changed.
   func settleExecuted(

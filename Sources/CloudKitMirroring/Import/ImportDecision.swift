@@ -37,7 +37,7 @@ package struct ImportDecision: Hashable, Sendable {
       server: record.fields,
       local: local.fields
     )
-    // No other device has edited it: this one's edit may be in the file, which may come back. A record that the
+    // No other device has edited it: this one's edit may be in the file, which may be restored. A record that the
     // server lost has no known edits: all its values are sent again.
     waiting = local.missingFiles.intersection(incoming.isForgotten ? [] : edits).filter {
       mergeBase?.agrees(with: record.fields, on: $0) ?? (record.fields.content(of: $0) == nil)

@@ -123,7 +123,7 @@ extension MirrorSession {
     try deletionTakes(record) { $0.tag != nil && $0.generation >= generation }
   }
 
-  /// Whether the delete rules of a record's object would take along an object of such a record.
+  /// Whether the deletion of a record's object would cascade to an object whose record meets a condition.
   func deletionTakes(
     _ record: RecordMetadata,
     where isMeant: (RecordMetadata) throws -> Bool

@@ -115,7 +115,7 @@ package struct RecordMetadata: ChangeMetadata, Hashable, Sendable {
       && base.map { !$0.values.isEmpty } ?? true
   }
 
-  /// Whether its object was restored while its deletion is on its way.
+  /// Whether its object was restored while its deletion is being sent.
   var isRestoredDuringDeletion: Bool { sentKind == .delete && pending == .save && key != nil }
 
   /// Whether the batch that was to create the record was abandoned without a reply.

@@ -137,7 +137,7 @@ extension MirrorSession {
     record.key = reference.key
     if record.pending == .nothing { record.group = try rows.lastTransactionNumber() }
     record.pending = .save
-    // A link that waits for its object is no edit of this device, or it would be sent as removed.
+    // A link that waits for its object is not an edit of this device; otherwise it would be sent as removed.
     record.properties = Set(entity.fieldProperties).subtracting(waiting.map(\.property))
     record.edges = Set(entity.manyToManys.map(\.name))
     record.parked = nil
@@ -175,7 +175,7 @@ extension MirrorSession {
       guard case .string(let target)? = fields[toOne.field],
         let other = try metadata.record(named: target), let partner = self.reference(of: other),
         let back = mapping.entity(named: other.entityName)?.toOne(toOne.partner?.name ?? ""),
-        // An object that has another link by now keeps it.
+        // An object that was given another link since keeps it.
         try rows.row(partner)?.values[back.index].isNull == true,
         try rows.row(reference)?.values[toOne.index].isNull == true
       else { continue }

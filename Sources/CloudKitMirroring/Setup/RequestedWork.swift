@@ -40,7 +40,7 @@ struct RequestedWork {
 
   // MARK: Rounds
 
-  /// Begins a round, which answers all calls that wait by now.
+  /// Begins a round, which answers all calls that are waiting when it begins.
   mutating func begin() {
     isRunning = true
     for index in waiters.indices { waiters[index].isLate = false }

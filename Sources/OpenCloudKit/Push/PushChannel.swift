@@ -178,7 +178,7 @@ package actor PushChannel {
     }
     guard Self.payload(of: response.body) == nil else { return response.body }
     guard Self.isJSONOrEmpty(response.body) else {
-      // Something on the way answered; the notification that the service had for this poll is lost.
+      // A proxy replied; the notification that the service had for this poll is lost.
       throw CKError(.internalError, "The service's reply to a poll is not JSON.")
     }
     return nil

@@ -37,8 +37,8 @@ struct SyncEngineBatch {
   /// The last of these failures.
   private var serviceFailure: CKError?
 
-  /// The service is taken for broken after so many of them; fewer are needed to find one change among
-  /// those of a request.
+  /// The number of consecutive failures after which the service counts as unavailable; fewer are needed to find one
+  /// refused change among those of a request.
   private static let mostFailuresInRow = 12
 
   /// Sends a batch until the service is unreachable; changes that were not sent have no result.

@@ -163,7 +163,7 @@ package final class ServiceClient: Sendable {
           ), effects.clock.uptime + seconds - start < limits.resource
         else { throw marksRepeats && mayBeExecuted ? error.ofRepeatedRequest() : error }
         attempt += 1
-        // What was not sent was not executed; a reply of something on the way does not say.
+        // A request that was not sent was not executed; a proxy's reply leaves that open.
         mayBeExecuted = mayBeExecuted || error.code != .networkUnavailable
         do {
           try await effects.clock.sleep(seconds: seconds)

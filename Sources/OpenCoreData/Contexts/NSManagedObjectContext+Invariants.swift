@@ -1,4 +1,4 @@
-/// What must hold of a context between two calls of the app.
+/// The invariants of a context between two calls of the app.
 ///
 /// Debug builds check the changes before a save and after a merge; the tests check everything after each step
 /// of a random program.

@@ -203,6 +203,6 @@ final class StoreBinding: @unchecked Sendable {
   /// The text after the "p" in the URL of an object ID.
   func name(of key: Int64) -> String { references?.name(of: key) ?? "\(key)" }
 
-  /// The key that such a text stands for; nil where it stands for none.
+  /// The key of a text after the "p"; nil if no key has it.
   func key(named name: String) -> Int64? { references?.key(named: name) ?? Int64(name) }
 }

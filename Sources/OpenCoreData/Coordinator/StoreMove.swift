@@ -29,7 +29,7 @@ struct StoreMove {
 
   // MARK: To a file
 
-  /// Makes the new store beside the place, which keeps what it has until the copy takes it.
+  /// Writes the new store beside the destination, whose former file stays until the copy replaces it.
   func run(toFile url: URL) throws -> Made {
     let draft = StoreDraft(beside: url, effects: coordinator.effects)
     defer { draft.remove() }

@@ -14,7 +14,7 @@ extension NSManagedObject {
     work.pointee.changedToManysInTurn.insert(index)
   }
 
-  /// Marks a property as changed in this turn alone: what it had before is reported to observers.
+  /// Marks a property as changed in this turn alone: its former value is reported to observers.
   final func markChangedInTurn(_ rowIndex: Int) { work.pointee.changedInTurn.insert(rowIndex) }
 
   final func markChangedInTurn(toMany index: Int) {

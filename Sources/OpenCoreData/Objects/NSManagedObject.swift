@@ -105,7 +105,7 @@ open class NSManagedObject: NSObject, NSFetchRequestResult {
     return object as AnyObject === self
   }
 
-  /// The class's entity in the model that was put to use last.
+  /// The class's entity in the most recently used model.
   ///
   /// Two models in one process may both have an entity of the class; `init(context:)` looks in the
   /// context's own model. If no model in use has one, the result is an entity without a name and a

@@ -194,11 +194,10 @@ package struct RowConflictError: Error {
 }
 
 extension RowChanges {
-  /// Whether each object to which an inserted or changed row newly refers is changed itself, as it is where its
-  /// relationship was kept true.
+  /// Whether each object to which an inserted or changed row newly refers is changed too, as its inverse makes it.
   ///
-  /// It is not where the app refreshed the owner before the save, or set the primitive value alone, and where a
-  /// merge policy took the owner's edits back.
+  /// An owner is missing among the changes if the app refreshed it before the save, if the app set the primitive value
+  /// alone, or if a merge policy discarded the owner's edits.
   var haveOwnersOfAll: Bool {
     var owners: Set<RowReference> = []
     func note(_ row: Row, _ layout: EntityLayout, _ isChanged: (Int) -> Bool) {

@@ -2,8 +2,8 @@ import Foundation
 
 /// Counts of matches, which make no object of a row.
 ///
-/// The store counts what it has. The objects that a context has changed are taken out of that number, as the store
-/// has them, and added as the context has them. For a child context the store is its parent.
+/// The store counts its rows. Rows of objects that the context has changed are subtracted if they match as stored, and
+/// added if they match as changed. For a child context the store is its parent.
 extension NSManagedObjectContext {
   /// The number of objects that a request finds.
   func count(_ plan: FetchPlan) throws -> Int {

@@ -53,7 +53,8 @@ struct SectionedResults {
     self.sections = sections
   }
 
-  /// Whether sections of an earlier fetch are those of the objects, judged by the ends of each.
+  /// Whether sections of an earlier fetch still fit the objects; only the first and the last object of each are
+  /// compared.
   static func sections(
     _ sections: [Section],
     fit objects: [NSManagedObject],

@@ -72,7 +72,7 @@ final class RelationshipOrderedSet: NSMutableOrderedSet {
     super.removeObject(at: place)
   }
 
-  /// Whether this set has so many members; if not, the caller copies all of them.
+  /// Whether this set has `count` members; if not, the caller copies all members.
   func mirrors(_ count: Int) -> Bool { super.count == count }
 
   private func require(_ object: Any) -> NSManagedObject {

@@ -50,8 +50,8 @@ final class ToManyStorage {
     var order: [NSManagedObject] = []
     /// Whether the store may have changed since the changes were made.
     ///
-    /// Added members may be stored by now, and removed members may be gone. Loading the members decides
-    /// it.
+    /// Added members may have been stored, and removed members may be gone. Loading the members shows
+    /// which.
     var mayBeStored = false
 
     var isEmpty: Bool { added.isEmpty && removed.isEmpty }
@@ -314,7 +314,7 @@ final class ToManyStorage {
     if !edits.added.remove(object, keepingOrder: isOrdered) {
       guard edits.removed.append(object) else { return isLoaded }
     } else if edits.mayBeStored {
-      // The store may have it by now, so that taking the addition back does not remove it.
+      // The store may have it meanwhile; then discarding the addition alone would not remove it.
       edits.removed.append(object)
     }
     return true
@@ -382,13 +382,13 @@ final class ToManyStorage {
     take(ObjectBag())
   }
 
-  /// Turns back into a fault and drops what waits to be saved.
+  /// Turns back into a fault and discards the pending changes.
   func revert() {
     commit()
     unload()
   }
 
-  /// The members before the changes that wait.
+  /// The members without the pending changes.
   var committedMembers: [NSManagedObject] {
     if isNew { return [] }
     var bag = members

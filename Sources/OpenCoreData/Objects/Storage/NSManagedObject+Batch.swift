@@ -10,7 +10,7 @@ extension ObjectTemplate {
 }
 
 extension NSManagedObject {
-  /// Forgets what a handler set: the object stands for the next row.
+  /// Discards the values that a handler set: the object is reused for the next row.
   final func resetForBatch() {
     state = []
     forgetChanges()
