@@ -1,60 +1,66 @@
 import Foundation
+import Synchronization
 
-/// A reference to a model version of a staged migration, verified by its checksum.
+/// A reference to a model version of a staged migration, which is found by its checksum.
+///
+/// A model file has several versions; the reference takes the one with the checksum, whether it is
+/// the current one or not. The model is read when it is needed first: a reference whose version is
+/// missing fails the migration that needs it, with `NSManagedObjectModelReferenceNotFoundError`.
 open class NSManagedObjectModelReference: NSObject, @unchecked Sendable {
-  // Sendable: immutable.
+  // Sendable: immutable but for the model, which a lock guards.
 
   /// The checksum that the model must have.
   public let versionChecksum: String
-  /// The model, read when the reference was created.
-  public let resolvedModel: NSManagedObjectModel
+  private let search: ModelVersionSearch
+  private let found = Mutex<NSManagedObjectModel?>(nil)
+
+  /// The model, which is read at the first use; the program stops if there is none with the checksum.
+  public var resolvedModel: NSManagedObjectModel {
+    do {
+      return try resolve()
+    } catch {
+      preconditionFailure(error.localizedDescription)
+    }
+  }
 
   /// Refers to a model in memory.
-  public init(model: NSManagedObjectModel, versionChecksum: String) {
-    resolvedModel = model
-    self.versionChecksum = versionChecksum
-    super.init()
-    requireChecksum()
+  public convenience init(model: NSManagedObjectModel, versionChecksum: String) {
+    self.init(.model(model), versionChecksum)
   }
 
-  /// Refers to a model file.
+  /// Refers to a version in a model file: a compiled one, or one as Xcode writes it, with one or
+  /// with several versions.
   public convenience init(fileURL: URL, versionChecksum: String) {
-    guard let model = NSManagedObjectModel(contentsOf: fileURL) else {
-      preconditionFailure("No model can be read from \(fileURL.path).")
-    }
-    self.init(model: model, versionChecksum: versionChecksum)
+    self.init(.file(fileURL), versionChecksum)
   }
 
-  /// Refers to a model of a bundle by its name.
+  /// Refers to a version in a bundle by the name of its model file or by its own name.
   public convenience init(name modelName: String, in bundle: Bundle?, versionChecksum: String) {
-    do {
-      let url = try ModelLocator.locate(name: modelName, in: bundle.map { [$0] })
-      self.init(fileURL: url, versionChecksum: versionChecksum)
-    } catch {
-      preconditionFailure("\(error)")
-    }
+    self.init(.name(modelName, bundle), versionChecksum)
   }
 
-  /// Refers to the model of a bundle whose entities have the given hashes.
+  /// Refers to the version in a bundle whose entities have the given hashes.
   public convenience init(
     entityVersionHashes versionHash: [AnyHashable: Any],
     in bundle: Bundle?,
     versionChecksum: String
   ) {
-    let found = ModelLocator.allModels(in: bundle.map { [$0] }).first {
-      $0.versionChecksum == versionChecksum
-        && $0.entityVersionHashesByName.allSatisfy { versionHash[$0.key] as? Data == $0.value }
-    }
-    guard let found else {
-      preconditionFailure("No model with the checksum \(versionChecksum) was found.")
-    }
-    self.init(model: found, versionChecksum: versionChecksum)
+    self.init(.hashes(versionHash, bundle), versionChecksum)
   }
 
-  private func requireChecksum() {
-    precondition(
-      resolvedModel.versionChecksum == versionChecksum,
-      "The model's checksum is \(resolvedModel.versionChecksum), not \(versionChecksum)."
-    )
+  private init(_ search: ModelVersionSearch, _ versionChecksum: String) {
+    self.search = search
+    self.versionChecksum = versionChecksum
+    super.init()
+  }
+
+  /// The model; throws `NSManagedObjectModelReferenceNotFoundError` if there is none with the checksum.
+  func resolve() throws -> NSManagedObjectModel {
+    try found.withLock { found in
+      if let found { return found }
+      let model = try search.version(withChecksum: versionChecksum)
+      found = model
+      return model
+    }
   }
 }
