@@ -35,6 +35,7 @@ extension NSPersistentStoreCoordinator {
           storeClass: storeClass,
           type: storeType,
           model: managedObjectModel,
+          configuration: configuration,
           url: url,
           options: options ?? [:],
           effects: effects

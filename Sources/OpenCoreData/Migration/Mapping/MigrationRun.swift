@@ -110,7 +110,7 @@ final class MigrationRun {
     case .addEntityMappingType, .removeEntityMappingType: return []
     default: break
     }
-    guard let entity = manager.sourceEntity(for: mapping) else { return [] }
+    guard let entity = manager.sourceEntity(for: mapping), isHeld(entity) else { return [] }
     let expression = mapping.sourceExpression ?? InferredMappings.allObjects(of: entity.name ?? "")
     let value = try MappingValues.value(
       of: expression,
@@ -119,6 +119,12 @@ final class MigrationRun {
     )
     if let request = value as? NSFetchRequest<NSManagedObject> {
       return try sourceContext.fetch(request)
+  /// Whether the source store has the entity: one with a configuration lacks those of others.
+  private func isHeld(_ entity: NSEntityDescription) -> Bool {
+    let bindings = sourceContext.persistentStoreCoordinator?.bindings ?? []
+    return bindings.contains { $0.holdsAny(of: entity) }
+  }
+
     }
     return MappingValues.objects(in: value)
   }

@@ -38,7 +38,7 @@ extension NSMigrationManager {
       try InPlaceStoreMigration(
         source: sourceModel,
         destination: destinationModel,
-        configuration: nil,
+        configuration: destination.configuration,
         url: destination.url,
         options: destination.options,
         effects: effects
@@ -159,7 +159,9 @@ extension NSManagedObjectModel {
 struct MigratedStore {
   let url: URL
   let type: String
-  let options: [AnyHashable: Any]
+  var options: [AnyHashable: Any] = [:]
+  /// The configuration whose entities the store has; nil for all entities of the model.
+  var configuration: String?
 
   var exists: Bool { get throws { try FileSystem.isThere(url.path) } }
 
@@ -174,7 +176,16 @@ struct MigratedStore {
     if readOnly { options[NSReadOnlyPersistentStoreOption] = true }
     try coordinator.addPersistentStore(
       ofType: type,
-      configurationName: nil,
+      configurationName: configuration,
+  /// The names of the entities in the file; nil without metadata: opening the store says why.
+  var entityNames: Set<String>? {
+    let metadata = try? NSPersistentStoreCoordinator.metadataForPersistentStore(
+      ofType: type,
+      at: url
+    )
+    return metadata.flatMap(NSManagedObjectModel.versionHashes).map { Set($0.keys) }
+  }
+
       at: url,
       options: options
     )

@@ -106,7 +106,8 @@ open class NSMigrationManager: NSObject, @unchecked Sendable {
   /// Throws `NSMigrationManagerSourceStoreError` or `NSMigrationManagerDestinationStoreError` if a
   /// store cannot be opened or saved, `NSEntityMigrationPolicyError` if a policy throws, with its
   /// error as the underlying one, and the error of `cancelMigrationWithError(_:)` unchanged. The
-  /// source is only read; an incomplete destination is removed.
+  /// source is only read; an incomplete destination is removed. A source with the entities of one
+  /// configuration becomes a store with the configuration of this name.
   open func migrateStore(
     from sourceURL: URL,
     sourceType sStoreType: String,
@@ -116,10 +117,16 @@ open class NSMigrationManager: NSObject, @unchecked Sendable {
     destinationType dStoreType: String,
     destinationOptions dOptions: [AnyHashable: Any]? = nil
   ) throws {
-    try migrate(
-      from: MigratedStore(url: sourceURL, type: sStoreType, options: sOptions ?? [:]),
-      to: MigratedStore(url: dURL, type: dStoreType, options: dOptions ?? [:]),
-      with: mappings
+    var source = MigratedStore(url: sourceURL, type: sStoreType, options: sOptions ?? [:])
+    source.configuration = source.entityNames.flatMap {
+      sourceModel.configuration(holding: $0, preferring: nil)
+    }
+    let destination = MigratedStore(
+      url: dURL,
+      type: dStoreType,
+      options: dOptions ?? [:],
+      configuration: destinationModel.known(source.configuration)
+    try migrate(from: source, to: destination, with: mappings)
     )
   }
 

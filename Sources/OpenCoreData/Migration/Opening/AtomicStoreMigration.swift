@@ -6,29 +6,32 @@ import Foundation
 /// Its objects are written to a new file with a mapping model; the complete file is renamed over
 /// the old one: a crash leaves either the old store or the new one.
 struct AtomicStoreMigration {
-  private let storeClass: NSAtomicStore.Type
-  private let type: String
-  private let model: NSManagedObjectModel
-  private let url: URL
-  private let options: [AnyHashable: Any]
-  private let effects: Effects
+  let storeClass: NSAtomicStore.Type
+  let type: String
+  let model: NSManagedObjectModel
+  let configuration: String?
+  let url: URL
+  let options: [AnyHashable: Any]
+  let effects: Effects
 
   /// Returns nil if the options do not ask for a migration.
   init?(
     storeClass: NSAtomicStore.Type,
     type: String,
     model: NSManagedObjectModel,
+    configuration: String?,
     url: URL,
     options: [AnyHashable: Any],
     effects: Effects
   ) {
-    guard
+    guard url.isFileURL,
       NSPersistentStore.flag(NSMigratePersistentStoresAutomaticallyOption, in: options),
-      !NSPersistentStore.flag(NSReadOnlyPersistentStoreOption, in: options), url.isFileURL
+      !NSPersistentStore.flag(NSReadOnlyPersistentStoreOption, in: options)
     else { return nil }
     self.storeClass = storeClass
     self.type = type
     self.model = model
+    self.configuration = configuration
     self.url = url
     self.options = options
     self.effects = effects
@@ -37,29 +40,46 @@ struct AtomicStoreMigration {
   func run() throws {
     MigrationLog.note("\(url.path) was written with another model")
     let metadata = try storeClass.metadataForPersistentStore(with: url)
+    let carried = try storeClass.carriedModel(at: url)
     let source = try SourceModel(
       url: url,
       metadata: metadata,
-      carried: try storeClass.carriedModel(at: url),
+      carried: carried,
       destination: model
     )
     .find()
-    let draft = StoreDraft(beside: url, effects: effects)
+    let mapping = try mapping(from: source)
+    try migrate(from: source, to: model, configuration, by: mapping, at: url)
+  }
+
+  /// Migrates the file at a URL, which may be a copy.
+  func migrate(
+    from source: NSManagedObjectModel,
+    to destination: NSManagedObjectModel,
+    _ configuration: String?,
+    by mapping: NSMappingModel,
+    at place: URL
+  ) throws {
+    let metadata = try storeClass.metadataForPersistentStore(with: place)
+    let hashes = NSManagedObjectModel.versionHashes(inStoreMetadata: metadata) ?? [:]
+    let draft = StoreDraft(beside: place, effects: effects)
     defer { draft.remove() }
-    let place = draft.url
-    let manager = NSMigrationManager(sourceModel: source, destinationModel: model)
+    let manager = NSMigrationManager(sourceModel: source, destinationModel: destination)
     manager.effects = effects
-    try manager.migrateStore(
-      from: url,
-      sourceType: type,
-      options: [NSReadOnlyPersistentStoreOption: true],
-      with: try mapping(from: source),
-      toDestinationURL: place,
-      destinationType: type,
-      destinationOptions: [:]
+    try manager.migrate(
+      from: MigratedStore(
+        url: place,
+        type: type,
+        configuration: source.configuration(
+          holding: Set(hashes.keys),
+          preferring: self.configuration
+        )
+      ),
+      to: MigratedStore(url: draft.url, type: type, configuration: configuration),
+      with: mapping
     )
-    try keepNotes(of: metadata, at: place)
-    try FileSystem.move(place.path, over: url.resolvingSymlinksInPath().path)
+    try keepNotes(of: metadata, at: draft.url)
+    try FileSystem.move(draft.url.path, over: place.resolvingSymlinksInPath().path)
   }
 
   private func mapping(from source: NSManagedObjectModel) throws -> NSMappingModel {
@@ -74,15 +94,22 @@ struct AtomicStoreMigration {
         "Can't find mapping model for migration"
       )
     }
+    return try inferredMapping(from: source, to: model)
+  }
+
+  func inferredMapping(
+    from source: NSManagedObjectModel,
+    to destination: NSManagedObjectModel
+  ) throws -> NSMappingModel {
     do {
       return try NSMappingModel.inferredMappingModel(
         forSourceModel: source,
-        destinationModel: model
+        destinationModel: destination
       )
     } catch {
       throw MigrationError.missingMapping(
         from: source,
-        to: model,
+        to: destination,
         at: url,
         "Can't find or automatically infer mapping model for migration",
         cause: error as NSError

@@ -19,7 +19,7 @@ struct MappedStoreMigration {
       try replacement.run { file, copy in
         // Another process may have migrated the file first.
         guard try !isDone(file) else { return false }
-        let keys = try migrate(to: copy)
+        let keys = try migrate(file, to: copy)
         try MetadataCopy(
           from: url,
           to: copy,
@@ -48,21 +48,28 @@ struct MappedStoreMigration {
   }
 
   /// Returns the former and the new key of each row.
-  private func migrate(to copy: URL) throws -> [MigratedKey] {
+  private func migrate(_ file: StoreFile, to copy: URL) throws -> [MigratedKey] {
     let manager = NSMigrationManager(sourceModel: source, destinationModel: migration.model)
     manager.effects = migration.effects
     var keys: [MigratedKey] = []
     manager.afterSaving = { associations in
       keys = try associations.pairs.compactMap { try MigratedKey($0.source, $0.destination) }
     }
-    try manager.migrateStore(
-      from: migration.url,
-      sourceType: NSSQLiteStoreType,
-      options: [NSReadOnlyPersistentStoreOption: true],
-      with: mapping,
-      toDestinationURL: copy,
-      destinationType: NSSQLiteStoreType,
-      destinationOptions: [:]
+    try manager.migrate(
+      from: MigratedStore(
+        url: migration.url,
+        type: NSSQLiteStoreType,
+        configuration: source.configuration(
+          holding: Set(file.hashes.keys),
+          preferring: migration.configuration
+        )
+      ),
+      to: MigratedStore(
+        url: copy,
+        type: NSSQLiteStoreType,
+        configuration: migration.configuration
+      ),
+      with: mapping
     )
     return keys
   }
