@@ -28,6 +28,14 @@ struct ConfigurationMigrationTests {
     return model
   }
 
+  private static func reference(
+    _ version: Int,
+    hasTags: Bool = true
+  ) -> NSManagedObjectModelReference {
+    let model = model(version, hasTags: hasTags)
+    return NSManagedObjectModelReference(model: model, versionChecksum: model.versionChecksum)
+  }
+
   /// Opens the store with the configuration "Local", and saves and closes it.
   @discardableResult
   private func open<Result>(
@@ -80,6 +88,68 @@ struct ConfigurationMigrationTests {
     return try connection.query(
       "SELECT name FROM sqlite_master WHERE name IN ('ZNOTE', 'ZTAG') ORDER BY name"
     ) { $0.text(0) }
+  }
+
+  private func staged(_ stages: NSMigrationStage...) -> [AnyHashable: Any] {
+    MigrationBench.lightweight.merging([
+      NSPersistentStoreStagedMigrationManagerOptionKey: NSStagedMigrationManager(stages)
+    ]) { $1 }
+  }
+
+  /// From a name to a title, by the app's code between the versions 2 and 3.
+  private func titling() -> NSCustomMigrationStage {
+    let stage = NSCustomMigrationStage(
+      migratingFrom: Self.reference(2),
+      to: Self.reference(3)
+    )
+    stage.willMigrateHandler = { manager, _ in
+      let context = try #require(manager.container).newBackgroundContext()
+      try context.performAndWait {
+        for note in try context.all("Note") {
+          note.setValue("Dr. \(note.value(forKey: "name") ?? "")", forKey: "title")
+        }
+        try context.save()
+      }
+    }
+    return stage
+  }
+
+  @Test("Lightweight stages know the version of a store with a configuration")
+  func lightweightStages() throws {
+    try fill()
+    let stage = NSLightweightMigrationStage([1, 2].map { Self.model($0).versionChecksum })
+    #expect(try values("name", Self.model(2), .sqlite, staged(stage)) == ["Ada"])
+    #expect(try tables() == ["ZNOTE"])
+  }
+
+  @Test("Handlers of a custom stage work on the entities of the store's configuration")
+  func customStages() throws {
+    try fill()
+    let adding = NSLightweightMigrationStage([Self.model(1).versionChecksum])
+    let titling = titling()
+    var seen: [String?] = []
+    titling.didMigrateHandler = { manager, _ in
+      let context = try #require(manager.container).newBackgroundContext()
+      seen = try context.performAndWait {
+        try context.all("Note").map { $0.value(forKey: "title") as? String }
+      }
+    }
+    #expect(try values("title", Self.model(3), .sqlite, staged(adding, titling)) == ["Dr. Ada"])
+    #expect(seen == ["Dr. Ada"])
+    #expect(try tables() == ["ZNOTE"])
+    #expect(try values("title", Self.model(3)) == ["Dr. Ada"])
+  }
+
+  @Test("A custom stage to a version with an entity of another configuration adds no table for it")
+  func newConfiguration() throws {
+    let first = Self.model(1, hasTags: false)
+    try fill(first)
+    let stage = NSCustomMigrationStage(
+      migratingFrom: Self.reference(1, hasTags: false),
+      to: Self.reference(2)
+    )
+    #expect(try values("name", Self.model(2), .sqlite, staged(stage)) == ["Ada"])
+    #expect(try tables() == ["ZNOTE"])
   }
 
   @Test(
@@ -154,5 +224,29 @@ struct ConfigurationMigrationTests {
       type: .sqlite
     )
     #expect(try values("name", Self.model(2), at: target) == ["Ada"])
+  }
+
+  @Test("The stages of a binary store run, and their handlers save what a version drops")
+  func binaryStages() throws {
+    try fill(Self.model(1), .binary)
+    let adding = NSLightweightMigrationStage([Self.model(1).versionChecksum])
+    let newest = Self.model(3)
+    #expect(try values("title", newest, .binary, staged(adding, titling())) == ["Dr. Ada"])
+    #expect(try values("title", Self.model(3), .binary) == ["Dr. Ada"])
+    #expect(try FileManager.default.contentsOfDirectory(atPath: folder.url.path).count == 1)
+  }
+
+  @Test("An error of a handler leaves a binary store unchanged")
+  func failingBinaryStage() throws {
+    struct Trouble: Error {}
+    try fill(Self.model(1), .binary)
+    let before = try Data(contentsOf: url)
+    let stage = NSCustomMigrationStage(migratingFrom: Self.reference(1), to: Self.reference(3))
+    stage.didMigrateHandler = { _, _ in throw Trouble() }
+    #expect(throws: Trouble.self) {
+      try values("title", Self.model(3), .binary, staged(stage))
+    }
+    #expect(try Data(contentsOf: url) == before)
+    #expect(try FileManager.default.contentsOfDirectory(atPath: folder.url.path).count == 1)
   }
 }

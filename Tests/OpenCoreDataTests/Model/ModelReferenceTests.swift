@@ -90,4 +90,32 @@ struct ModelReferenceTests {
     )
     #expect(attributes(reference) == ["name"])
   }
+
+  @Test("A version that is nowhere fails the migration that needs it, and no other")
+  func missing() throws {
+    let (first, last) = (try checksum("Model"), try checksum("ModelV2"))
+    func options(_ references: NSManagedObjectModelReference...) -> [AnyHashable: Any] {
+      let stage = NSCustomMigrationStage(migratingFrom: references[0], to: references[1])
+      stage.willMigrateHandler = { _, _ in }
+      return MigrationBench.lightweight.merging([
+        NSPersistentStoreStagedMigrationManagerOptionKey: NSStagedMigrationManager([stage])
+      ]) { $1 }
+    }
+    let unknown = NSManagedObjectModelReference(
+      fileURL: folder.file("Absent.momd"),
+      versionChecksum: first
+    )
+    let known = NSManagedObjectModelReference(name: "Model", in: bundle, versionChecksum: last)
+    let bench = try MigrationBench()
+    let older = try ModelFile.load(contentsOf: package.appendingPathComponent("Model.xcdatamodel"))
+    let newer = try ModelFile.load(contentsOf: package)
+    try bench.open(older) { _ = $0.insert("Note", ["name": "Ada"]) }
+    let untouched = try bench.dump()
+    let error = bench.refusal(newer, options(unknown, known))
+    #expect(error?.code == NSManagedObjectModelReferenceNotFoundError)
+    #expect(error?.localizedDescription.contains(first) == true)
+    #expect(try bench.dump() == untouched)
+    let other = try MigrationBench()
+    try other.open(newer, options(unknown, known)) { _ = $0.insert("Note", ["title": "Ada"]) }
+  }
 }

@@ -24,8 +24,7 @@ struct AtomicStoreMigration {
     options: [AnyHashable: Any],
     effects: Effects
   ) {
-    guard url.isFileURL,
-      NSPersistentStore.flag(NSMigratePersistentStoresAutomaticallyOption, in: options),
+    guard StoreMigration.isWanted(options), url.isFileURL,
       !NSPersistentStore.flag(NSReadOnlyPersistentStoreOption, in: options)
     else { return nil }
     self.storeClass = storeClass
@@ -41,6 +40,12 @@ struct AtomicStoreMigration {
     MigrationLog.note("\(url.path) was written with another model")
     let metadata = try storeClass.metadataForPersistentStore(with: url)
     let carried = try storeClass.carriedModel(at: url)
+    if let manager = options[NSPersistentStoreStagedMigrationManagerOptionKey]
+      as? NSStagedMigrationManager
+    {
+      let staged = StagedMigration(manager: manager, store: self)
+      return try staged.run(metadata: metadata, carried: carried)
+    }
     let source = try SourceModel(
       url: url,
       metadata: metadata,

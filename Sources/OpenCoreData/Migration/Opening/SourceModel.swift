@@ -34,7 +34,7 @@ struct SourceModel {
 
   func find() throws -> NSManagedObjectModel {
     let hashes = NSManagedObjectModel.versionHashes(inStoreMetadata: metadata) ?? [:]
-    if let carried, fits(carried, hashes) { return carried }
+    if let carried, Self.fits(carried, hashes) { return carried }
     let models = versionsBeside() + ModelLocator.allModels(in: nil)
     if let found = NSManagedObjectModel(byMerging: models, forStoreMetadata: metadata) {
       return found
@@ -53,7 +53,7 @@ struct SourceModel {
   ///
   /// How Core Data hashes derived and composite attributes is not documented, so those are not
   /// compared.
-  private func fits(_ model: NSManagedObjectModel, _ hashes: [String: Data]) -> Bool {
+  static func fits(_ model: NSManagedObjectModel, _ hashes: [String: Data]) -> Bool {
     hashes.allSatisfy { name, hash in
       guard let entity = model.entitiesByName[name] else { return false }
       let isUnknown = entity.attributesByName.values.contains {

@@ -23,7 +23,9 @@ struct StoreMigration {
     if let manager = options[NSPersistentStoreStagedMigrationManagerOptionKey]
       as? NSStagedMigrationManager
     {
-      return try StagedMigration(manager: manager, migration: self).run(file)
+      let staged = StagedMigration(manager: manager, store: self)
+      // A store without a readable model is known by its hashes.
+      return try staged.run(metadata: file.metadata, carried: try? file.model())
     }
     let source = try SourceModel(file: file, destination: model).find()
     if let mapping = try NSMappingModel.found(from: source, to: model) {

@@ -1,113 +1,32 @@
 import Foundation
-import WatershedSQLite
 
 /// Runs the stages between a store's version and the app's.
 struct StagedMigration {
   let manager: NSStagedMigrationManager
-  let migration: StoreMigration
+  let store: any StagedStore
 
-  /// One step of the migration.
-  private enum Step {
-    case lightweight(NSManagedObjectModel)
-    case custom(NSCustomMigrationStage)
-  }
-
-  func run(_ file: StoreFile) throws {
-    let steps = try self.steps(from: checksum(of: file))
-    let isCustom = steps.contains { if case .custom = $0 { true } else { false } }
-    let source = try self.source(of: file)
-    guard isCustom else {
-      return try migration.inPlace(
-        from: source,
-        to: migration.model,
-        migration.configuration,
-        file,
-        at: migration.url
-      )
-    }
-    let replacement = StoreContentsReplacement(
-      url: migration.url,
-      options: migration.options,
-      effects: migration.effects
+  /// The carried model is the one that the store contains; nil if it has none that can be read.
+  func run(metadata: [String: Any], carried: NSManagedObjectModel?) throws {
+    let plan = try StagePlan(
+      manager.stages,
+      to: store.model,
+      metadata: metadata,
+      carried: carried,
+      at: store.url
     )
+    guard plan.isCustom else {
+      return try migrate(from: plan.source, to: store.model, at: store.url)
+    }
     defer { manager.container = nil }
-    do {
-      try replacement.run { current, copy in
-        // Another process may have migrated the file first.
-        guard current.hashes == file.hashes else { return false }
-        try StoreCopy.copy(migration.url, to: copy, effects: migration.effects)
-        var model = source
-        for step in steps { model = try take(step, from: model, at: copy) }
-        return true
-      }
-    } catch let error as StoreError {
-      throw MigrationError.inPlace(error, at: migration.url)
-    } catch let error as SQLiteError {
-      throw MigrationError.inPlace(error, at: migration.url)
+    let hashes = NSManagedObjectModel.versionHashes(inStoreMetadata: metadata) ?? [:]
+    try store.replace(having: hashes) { copy in
+      var model = plan.source
+      for step in plan.steps { model = try take(step, from: model, at: copy) }
     }
   }
-
-  // MARK: Planning
-
-  private func checksum(of file: StoreFile) -> String {
-    file.metadata[StoreMetadataKey.versionChecksum] as? String
-      ?? NSManagedObjectModel.metadataChecksum(of: file.hashes)
-  }
-
-  private func steps(from checksum: String) throws -> [Step] {
-    let stages = manager.stages
-    let target = migration.model.versionChecksum
-    // If two stages share the version, the later one: the earlier one is complete.
-    guard let first = stages.lastIndex(where: { $0.checksums.contains(checksum) }) else {
-      throw MigrationError.make(
-        NSManagedObjectModelReferenceNotFoundError,
-        [
-          "reason": "The version of the store, \(checksum), is in none of the stages.",
-          NSLocalizedDescriptionKey: "Staged migration failed: the store's version is unknown.",
-          NSFilePathErrorKey: migration.url.path,
-        ]
-      )
-    }
-    if let last = stages.lastIndex(where: { $0.checksums.contains(target) }), last < first {
-      throw MigrationError.make(
-        NSStagedMigrationBackwardMigrationError,
-        [
-          "reason": "A store file cannot be migrated backwards with staged migration.",
-          NSFilePathErrorKey: migration.url.path,
-        ]
-      )
-    }
-    var steps: [Step] = []
-    var current = checksum
-    for stage in stages[first...] {
-      guard let stage = stage as? NSCustomMigrationStage, current != target else { continue }
-      guard current != stage.nextModel.versionChecksum else { continue }
-      if current != stage.currentModel.versionChecksum {
-        steps.append(.lightweight(stage.currentModel.resolvedModel))
-      }
-      steps.append(.custom(stage))
-      current = stage.nextModel.versionChecksum
-    }
-    if current != target { steps.append(.lightweight(migration.model)) }
-    return steps
-  }
-
-  /// The store's own copy of its model, or the model that a stage refers to.
-  private func source(of file: StoreFile) throws -> NSManagedObjectModel {
-    let checksum = checksum(of: file)
-    for stage in manager.stages.compactMap({ $0 as? NSCustomMigrationStage }) {
-      for reference in [stage.currentModel, stage.nextModel]
-      where reference.versionChecksum == checksum {
-        return reference.resolvedModel
-      }
-    }
-    return try SourceModel(file: file, destination: migration.model).find()
-  }
-
-  // MARK: Running
 
   private func take(
-    _ step: Step,
+    _ step: StagePlan.Step,
     from model: NSManagedObjectModel,
     at copy: URL
   ) throws -> NSManagedObjectModel {
@@ -118,22 +37,26 @@ struct StagedMigration {
       return next
     case .custom(let stage):
       MigrationLog.note("custom stage \(stage.label ?? "")")
-      let next = stage.nextModel.resolvedModel
-      try call(stage.willMigrateHandler, stage, with: stage.currentModel.resolvedModel, at: copy)
-      try migrate(from: stage.currentModel.resolvedModel, to: next, at: copy)
+      let current = try stage.currentModel.resolve()
+      let next = try stage.nextModel.resolve()
+      try call(stage.willMigrateHandler, stage, with: current, at: copy)
+      // The app's model has the configuration with which the store is opened afterwards.
+      let isLast = next.versionChecksum == store.model.versionChecksum
+      try migrate(from: current, to: isLast ? store.model : next, at: copy)
       try call(stage.didMigrateHandler, stage, with: next, at: copy)
       return next
     }
   }
 
+  /// Intermediate versions may lack the app's configuration: a copy has all their entities then, until
+  /// the last version drops those of other configurations.
   private func migrate(
     from model: NSManagedObjectModel,
     to next: NSManagedObjectModel,
-    at copy: URL
+    at place: URL
   ) throws {
-    // Intermediate versions may lack the app's configuration; the last one has it.
-    let configuration = next === migration.model ? migration.configuration : nil
-    try migration.inPlace(from: model, to: next, configuration, StoreFile.inspect(copy), at: copy)
+    let configuration = next.known(store.configuration)
+    try store.migrateInferred(from: model, to: next, configuration, at: place)
   }
 
   private func call(
@@ -144,20 +67,11 @@ struct StagedMigration {
   ) throws {
     guard let handler else { return }
     let container = NSPersistentContainer(
-      name: migration.url.deletingPathExtension().lastPathComponent,
+      name: store.url.deletingPathExtension().lastPathComponent,
       managedObjectModel: model,
-      effects: migration.effects
+      effects: store.effects
     )
-    let description = NSPersistentStoreDescription(url: copy)
-    for (key, option) in migration.options {
-      guard let key = key.base as? String, let option = option as? NSObject,
-        key != NSPersistentStoreStagedMigrationManagerOptionKey
-      else { continue }
-      description.setOption(option, forKey: key)
-    }
-    description.shouldMigrateStoreAutomatically = false
-    description.shouldAddStoreAsynchronously = false
-    container.persistentStoreDescriptions = [description]
+    container.persistentStoreDescriptions = [try description(of: copy, model)]
     var problem: (any Error)?
     container.loadPersistentStores { _, error in problem = error }
     if let problem { throw problem }
@@ -170,5 +84,31 @@ struct StagedMigration {
       }
     }
     try handler(manager, stage)
+  }
+
+  private func description(
+    of copy: URL,
+    _ model: NSManagedObjectModel
+  ) throws -> NSPersistentStoreDescription {
+    let description = NSPersistentStoreDescription(url: copy)
+    for (key, option) in store.options {
+      guard let key = key.base as? String, let option = option as? NSObject,
+        key != NSPersistentStoreStagedMigrationManagerOptionKey
+      else { continue }
+      description.setOption(option, forKey: key)
+    }
+    let metadata = try NSPersistentStoreCoordinator.metadataForPersistentStore(
+      ofType: store.type,
+      at: copy
+    )
+    let hashes = NSManagedObjectModel.versionHashes(inStoreMetadata: metadata) ?? [:]
+    description.type = store.type
+    description.configuration = model.configuration(
+      holding: Set(hashes.keys),
+      preferring: store.configuration
+    )
+    description.shouldMigrateStoreAutomatically = false
+    description.shouldAddStoreAsynchronously = false
+    return description
   }
 }
