@@ -96,7 +96,6 @@ struct MigrationExamples {
       // end
       // example: NSMigrationManager
       let manager = NSMigrationManager(sourceModel: oldModel, destinationModel: newModel)
-      manager.usesStoreSpecificMigrationManager = false  // SQL would call no policy
       try manager.migrateStore(
         from: oldURL,
         type: .sqlite,

@@ -14,7 +14,7 @@ extension NSMigrationManager {
       )
     }
     let isCopied =
-      usesStoreSpecificMigrationManager && mappings.isInferred
+      usesStoreSpecificMigrationManager && isInferred(mappings)
       && source.type == NSSQLiteStoreType && destination.type == NSSQLiteStoreType
     MigrationLog.note("migrating \(source.url.path) to \(destination.url.path)")
     if isCopied {
@@ -22,6 +22,18 @@ extension NSMigrationManager {
     } else {
       try migrateObjects(from: source, to: destination, mappings)
     }
+  }
+
+  /// Whether SQL does what the mappings say: they were inferred, and the app has changed none.
+  private func isInferred(_ mappings: NSMappingModel) -> Bool {
+    guard mappings.isInferred,
+      // Between models from which none can be inferred, the mappings are executed as they are.
+      let inferred = try? NSMappingModel.inferredMappingModel(
+        forSourceModel: sourceModel,
+        destinationModel: destinationModel
+      )
+    else { return false }
+    return Set(mappings.entityMappings ?? []) == Set(inferred.entityMappings)
   }
 
   // MARK: By SQL

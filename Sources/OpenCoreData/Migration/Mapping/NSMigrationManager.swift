@@ -5,7 +5,6 @@ import Foundation
 ///
 /// ```swift
 /// let manager = NSMigrationManager(sourceModel: oldModel, destinationModel: newModel)
-/// manager.usesStoreSpecificMigrationManager = false  // SQL would call no policy
 /// try manager.migrateStore(
 ///   from: oldURL,
 ///   type: .sqlite,
@@ -36,8 +35,8 @@ open class NSMigrationManager: NSObject, @unchecked Sendable {
   private var notes: [AnyHashable: Any]?
   /// Whether a store that can migrate itself does so if the mapping was inferred.
   ///
-  /// An SQLite store migrates itself with SQL and keeps its object identifiers; policies are not
-  /// called.
+  /// An SQLite store migrates itself with SQL and keeps its object identifiers. An inferred mapping
+  /// that was changed, for example by a policy, is executed object by object.
   open var usesStoreSpecificMigrationManager = true
 
   var effects = Effects.live
