@@ -20,6 +20,19 @@ final class CapitalsPolicy: NSEntityMigrationPolicy {
   }
 }
 
+/// Notes the entities of the objects whose relationships it is to set.
+final class RelatingPolicy: NSEntityMigrationPolicy {
+  override func createRelationships(
+    forDestination dInstance: NSManagedObject,
+    in mapping: NSEntityMapping,
+    manager: NSMigrationManager
+  ) throws {
+    let noted = manager.userInfo?["related"] as? [String] ?? []
+    manager.userInfo = ["related": noted + [dInstance.entity.name ?? ""]]
+    try super.createRelationships(forDestination: dInstance, in: mapping, manager: manager)
+  }
+}
+
 @Suite("Mapping models that an app edits or builds")
 struct EditedMappingTests {
   private typealias Parts = ModelParts
@@ -45,6 +58,13 @@ struct EditedMappingTests {
       forSourceModel: model(age: false),
       destinationModel: model(age: true)
     )
+  }
+
+  private static func property(_ name: String, _ format: String) -> NSPropertyMapping {
+    let mapping = NSPropertyMapping()
+    mapping.name = name
+    mapping.valueExpression = NSExpression(format: format)
+    return mapping
   }
 
   /// Migrates the store and returns the manager.
@@ -95,5 +115,44 @@ struct EditedMappingTests {
     name?.valueExpression = NSExpression(format: "uppercase:($source.name)")
     let (_, target) = try migrate(bench, by: mapping)
     #expect(try names(bench, at: target) == ["ADA"])
+  }
+
+  @Test("An entity mapping without a name is named after its entities")
+  func defaultName() {
+    let mapping = NSEntityMapping()
+    mapping.sourceEntityName = "A"
+    mapping.destinationEntityName = "B"
+    #expect(mapping.name == "A->B")
+    mapping.name = "Other"
+    #expect(mapping.name == "Other")
+    mapping.name = nil
+    #expect(mapping.name == "A->B")
+    mapping.sourceEntityName = nil
+    #expect(mapping.name == "B")
+  }
+
+  @Test(
+    "Policies of mappings with equal or no names get the objects of their own mapping",
+    arguments: [nil, "Same"]
+  )
+  func sharedNames(name: String?) throws {
+    let bench = try filled()
+    let mapping = NSMappingModel()
+    mapping.entityMappings = ["Person", "Car"].map { entity in
+      let mapping = NSEntityMapping()
+      mapping.name = name
+      mapping.mappingType = .customEntityMappingType
+      mapping.sourceEntityName = entity
+      mapping.destinationEntityName = entity
+      mapping.attributeMappings = [Self.property("name", "$source.name")]
+      return mapping
+    }
+    mapping.entityMappings[1].entityMigrationPolicyClassName = NSStringFromClass(
+      RelatingPolicy.self
+    )
+    let (manager, target) = try migrate(bench, by: mapping)
+    #expect(manager.userInfo?["related"] as? [String] == ["Car"])
+    #expect(try names(bench, at: target) == ["Ada"])
+    if name == nil { #expect(mapping.entityMappingsByName.count == 2) }
   }
 }

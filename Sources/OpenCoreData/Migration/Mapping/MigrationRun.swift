@@ -94,11 +94,7 @@ final class MigrationRun {
   }
 
   private func relate(_ mapping: NSEntityMapping, _ policy: NSEntityMigrationPolicy) throws {
-    let destinations = manager.destinationInstances(
-      forEntityMappingName: mapping.name ?? "",
-      sourceInstances: nil
-    )
-    for destination in destinations {
+    for destination in manager.associations.destinations(of: nil, by: mapping) {
       try policy.createRelationships(forDestination: destination, in: mapping, manager: manager)
       try stopIfCancelled()
     }

@@ -30,8 +30,18 @@ public enum NSEntityMappingType: UInt, Sendable, Hashable, CaseIterable {
 /// ```
 open class NSEntityMapping: NSObject {
   /// The name of the mapping, by which other mappings refer to it.
+  ///
+  /// A mapping without a name of its own, or whose name is set to nil, is named after its entities:
+  /// `Person->Human`.
   // swift-format-ignore: NeverUseImplicitlyUnwrappedOptionals
-  open var name: String! = ""
+  open var name: String! {
+    get {
+      givenName
+        ?? [sourceEntityName, destinationEntityName].compactMap { $0 }.joined(separator: "->")
+    }
+    set { givenName = newValue }
+  }
+  private var givenName: String?
   /// How the objects are handled.
   open var mappingType = NSEntityMappingType.undefinedEntityMappingType
   /// The entity whose objects are migrated.

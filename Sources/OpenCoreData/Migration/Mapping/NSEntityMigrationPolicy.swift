@@ -70,10 +70,7 @@ open class NSEntityMigrationPolicy: NSObject {
     in mapping: NSEntityMapping,
     manager: NSMigrationManager
   ) throws {
-    let source = manager.sourceInstances(
-      forEntityMappingName: mapping.name ?? "",
-      destinationInstances: [dInstance]
-    ).first
+    let source = manager.associations.sources(of: [dInstance], by: mapping).first
     let values = MappingValues(policy: self, mapping: mapping, manager: manager)
     try values.setRelationships(of: dInstance, from: source)
   }

@@ -175,7 +175,15 @@ open class NSMigrationManager: NSObject, @unchecked Sendable {
     withDestinationInstance destinationInstance: NSManagedObject,
     for entityMapping: NSEntityMapping
   ) {
-    associations.associate(sourceInstance, destinationInstance, entityMapping.name ?? "")
+    associations.associate(sourceInstance, destinationInstance, present(entityMapping))
+  }
+
+  /// The mapping of the migration in progress: the object itself, or the one of its name.
+  private func present(_ mapping: NSEntityMapping) -> NSEntityMapping {
+    if mapping === run?.currentMapping { return mapping }
+    let mappings = run?.mappingModel.entityMappings ?? []
+    return mappings.first { $0 === mapping } ?? mappings.first { $0.name == mapping.name }
+      ?? mapping
   }
 
   /// The destination objects of source objects by a mapping; nil for all that the mapping created.
@@ -183,7 +191,7 @@ open class NSMigrationManager: NSObject, @unchecked Sendable {
     forEntityMappingName mappingName: String,
     sourceInstances: [NSManagedObject]?
   ) -> [NSManagedObject] {
-    associations.destinations(of: sourceInstances, mappingName)
+    associations.destinations(of: sourceInstances, named: mappingName)
   }
 
   /// The source objects of destination objects by a mapping; nil for all that the mapping migrated.
@@ -191,7 +199,7 @@ open class NSMigrationManager: NSObject, @unchecked Sendable {
     forEntityMappingName mappingName: String,
     destinationInstances: [NSManagedObject]?
   ) -> [NSManagedObject] {
-    associations.sources(of: destinationInstances, mappingName)
+    associations.sources(of: destinationInstances, named: mappingName)
   }
 
   // MARK: Functions

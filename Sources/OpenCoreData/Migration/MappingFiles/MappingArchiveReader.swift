@@ -17,7 +17,7 @@ enum MappingArchiveReader {
 
   private static func mapping(_ object: ArchivedObject) -> NSEntityMapping {
     let mapping = NSEntityMapping()
-    mapping.name = object.string("NSMappingName") ?? ""
+    mapping.name = object.string("NSMappingName")
     mapping.mappingType =
       object.integer("NSMappingType").flatMap(UInt.init(exactly:))
       .flatMap(NSEntityMappingType.init(rawValue:)) ?? .undefinedEntityMappingType
