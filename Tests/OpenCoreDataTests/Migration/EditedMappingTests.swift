@@ -155,4 +155,38 @@ struct EditedMappingTests {
     #expect(try names(bench, at: target) == ["Ada"])
     if name == nil { #expect(mapping.entityMappingsByName.count == 2) }
   }
+
+  @Test("A relationship takes the objects of its entity where a source was mapped to two entities")
+  func severalDestinations() throws {
+    func destination() -> NSManagedObjectModel {
+      let model = Self.model(age: true)
+      model.entities.append(Parts.entity("Badge", [Parts.text("name")]))
+      return model
+    }
+    let bench = try filled()
+    let mapping = NSMappingModel()
+    mapping.entityMappings = [("Person", "Badge"), ("Person", "Person"), ("Car", "Car")].map {
+      let mapping = NSEntityMapping()
+      mapping.name = "\($0)To\($1)"
+      mapping.mappingType = .transformEntityMappingType
+      mapping.sourceEntityName = $0
+      mapping.destinationEntityName = $1
+      mapping.attributeMappings = [Self.property("name", "$source.name")]
+      return mapping
+    }
+    mapping.entityMappings[2].relationshipMappings = [
+      Self.property(
+        "owner",
+        "FUNCTION($manager, 'destinationInstancesForSourceRelationshipNamed:sourceInstances:', "
+          + "'owner', $source.owner)"
+      )
+    ]
+    let (_, target) = try migrate(bench, to: destination(), by: mapping)
+    try bench.open(destination(), [:], at: target) { context in
+      let owner = try context.all("Car").first?.value(forKey: "owner") as? NSManagedObject
+      #expect(owner?.entity.name == "Person")
+      #expect(owner?.value(forKey: "name") as? String == "Ada")
+      #expect(try context.all("Badge").count == 1)
+    }
+  }
 }

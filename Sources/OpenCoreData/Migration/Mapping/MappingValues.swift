@@ -115,7 +115,7 @@ struct MappingValues {
         applies(property, source)
       else { continue }
       let value = try value(of: expression, property, source: source, destination: destination)
-      let objects = Self.objects(in: value)
+      let objects = try fitting(Self.objects(in: value), relationship, expression)
       if !relationship.isToMany {
         destination.setValue(objects.first, forKey: name)
       } else if relationship.isOrdered {
@@ -124,6 +124,35 @@ struct MappingValues {
         destination.setValue(NSSet(array: objects), forKey: name)
       }
     }
+  }
+
+  /// The objects to which a relationship can refer.
+  ///
+  /// The objects that the source's relationship became are those of all mappings: a person may have
+  /// become a person and a badge. Any other expression says itself which objects it means.
+  private func fitting(
+    _ objects: [NSManagedObject],
+    _ relationship: NSRelationshipDescription,
+    _ expression: NSExpression
+  ) throws -> [NSManagedObject] {
+    guard let entity = relationship.destinationEntity else { return objects }
+    let fitting = objects.filter { $0.entity.isKindOf(entity: entity) }
+    guard fitting.count < objects.count else { return objects }
+    if case .call(_, MigrationSelector.destinationsForRelationship, _) = expression.tree {
+      return fitting
+    }
+    let others = Set(objects.compactMap(\.entity.name)).subtracting(
+      fitting.compactMap(\.entity.name)
+    )
+    throw MigrationError.make(
+      NSEntityMigrationPolicyError,
+      [
+        "reason": "The mapping '\(mapping.name ?? "")' gives the relationship "
+          + "'\(relationship.name)' objects of \(others.sorted().joined(separator: ", ")); its "
+          + "destination is \(entity.name ?? "").",
+        "entityMapping": mapping.name ?? "",
+      ]
+    )
   }
 
   private func value(
