@@ -33,10 +33,15 @@ package enum ModelCompiler {
       <dict>
       \t<key>NSManagedObjectModel_CurrentVersionName</key>
       \t<string>\(escaped(current))</string>
-      \t<key>NSManagedObjectModel_VersionHashes</key>
+      \t<key>NSManagedObjectModel_VersionChecksums</key>
       \t<dict>
 
       """
+    for version in versions {
+      text += "\t\t<key>\(escaped(version.name))</key>\n"
+      text += "\t\t<string>\(version.model.versionChecksum)</string>\n"
+    }
+    text += "\t</dict>\n\t<key>NSManagedObjectModel_VersionHashes</key>\n\t<dict>\n"
     for version in versions {
       text += "\t\t<key>\(escaped(version.name))</key>\n\t\t<dict>\n"
       let hashes = version.model.entityVersionHashesByName
