@@ -28,6 +28,8 @@ enum ArchivedPredicateFormat {
     case "NSAggregateExpression":
       let members = object.object("NSCollection")?.elements ?? []
       return list(members, depth: depth).map { "{\($0.joined(separator: ", "))}" }
+    case "NSSubqueryExpression": return subquery(object, depth: depth)
+    case "NSTernaryExpression": return conditional(object, depth: depth)
     default: return nil
     }
   }
@@ -87,6 +89,29 @@ enum ArchivedPredicateFormat {
     return expression(operand, depth: depth + 1).map { "\($0).\(path)" }
   }
 
+  private static func subquery(_ object: ArchivedObject, depth: Int) -> String? {
+    let variable = object.object("NSVariable") ?? object.object("NSVariableExpression")
+    guard let collection = object.object("NSCollection"),
+      let predicate = object.object("NSPredicate"),
+      // The variable is archived as an expression or by its name.
+      let name = variable?.string ?? variable?.string("NSVariable"),
+      let source = expression(collection, depth: depth + 1),
+      let condition = self.predicate(predicate, depth: depth + 1)
+    else { return nil }
+    return "SUBQUERY(\(source), $\(name), \(condition))"
+  }
+
+  private static func conditional(_ object: ArchivedObject, depth: Int) -> String? {
+    guard let predicate = object.object("NSPredicate"),
+      let first = object.object("NSTrueExpression"),
+      let second = object.object("NSFalseExpression"),
+      let condition = self.predicate(predicate, depth: depth + 1),
+      let value = expression(first, depth: depth + 1),
+      let other = expression(second, depth: depth + 1)
+    else { return nil }
+    return "TERNARY(\(condition), \(value), \(other))"
+  }
+
   private static func list(_ members: [ArchivedObject], depth: Int) -> [String]? {
     var parts: [String] = []
     for member in members {
@@ -114,7 +139,9 @@ enum ArchivedPredicateFormat {
       return "(\(arguments[0]) \(symbol) \(arguments[1]))"
     }
     // `pages.@count` is archived as a function of the key path.
-    if selector == "count:", let path = arguments.first, path.allSatisfy({ isPathCharacter($0) }) {
+    if selector == "count:", let path = arguments.first,
+      path.allSatisfy({ isPathCharacter($0) }) || path.hasPrefix("SUBQUERY(")
+    {
       return "\(path).@count"
     }
     if selector == "now" { return "now()" }

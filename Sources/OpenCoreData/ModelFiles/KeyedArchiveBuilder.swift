@@ -1,7 +1,7 @@
 import Foundation
 
 /// A value of a binary property list.
-indirect enum ArchiveValue: Sendable {
+package indirect enum ArchiveValue: Sendable {
   case boolean(Bool)
   case integer(Int64)
   case real(Double)
@@ -14,37 +14,46 @@ indirect enum ArchiveValue: Sendable {
 }
 
 /// Builds a keyed archive in the form of `NSKeyedArchiver`.
-struct KeyedArchiveBuilder {
+package struct KeyedArchiveBuilder {
   private var objects: [ArchiveValue] = [.string("$null")]
   private var strings: [String: Int] = [:]
   private var classes: [String: Int] = [:]
 
+  package init() {}
+
   /// The reference for nil.
-  static let null = ArchiveValue.reference(0)
+  package static let null = ArchiveValue.reference(0)
 
   /// Reserves a reference for an object that others reference before it is built.
-  mutating func reserve() -> Int {
+  package mutating func reserve() -> Int {
     objects.append(.string("$null"))
     return objects.count - 1
   }
 
-  mutating func fill(_ place: Int, class names: [String], _ fields: [(String, ArchiveValue)]) {
+  package mutating func fill(
+    _ place: Int,
+    class names: [String],
+    _ fields: [(String, ArchiveValue)]
+  ) {
     let type = classReference(names)
     objects[place] = .dictionary(fields + [("$class", .reference(type))])
   }
 
-  mutating func object(class names: [String], _ fields: [(String, ArchiveValue)]) -> ArchiveValue {
+  package mutating func object(
+    class names: [String],
+    _ fields: [(String, ArchiveValue)]
+  ) -> ArchiveValue {
     let place = reserve()
     fill(place, class: names, fields)
     return .reference(place)
   }
 
-  mutating func plain(_ value: ArchiveValue) -> ArchiveValue {
+  package mutating func plain(_ value: ArchiveValue) -> ArchiveValue {
     objects.append(value)
     return .reference(objects.count - 1)
   }
 
-  mutating func string(_ text: String?) -> ArchiveValue {
+  package mutating func string(_ text: String?) -> ArchiveValue {
     guard let text else { return Self.null }
     if let known = strings[text] { return .reference(known) }
     objects.append(.string(text))
@@ -52,7 +61,7 @@ struct KeyedArchiveBuilder {
     return .reference(objects.count - 1)
   }
 
-  mutating func array(_ members: [ArchiveValue], isMutable: Bool = false) -> ArchiveValue {
+  package mutating func array(_ members: [ArchiveValue], isMutable: Bool = false) -> ArchiveValue {
     let names = isMutable ? ["NSMutableArray", "NSArray", "NSObject"] : ["NSArray", "NSObject"]
     return object(class: names, [("NS.objects", .array(members))])
   }
@@ -61,7 +70,7 @@ struct KeyedArchiveBuilder {
     object(class: ["NSSet", "NSObject"], [("NS.objects", .array(members))])
   }
 
-  mutating func dictionary(
+  package mutating func dictionary(
     _ pairs: [(key: ArchiveValue, value: ArchiveValue)],
     isMutable: Bool = true
   ) -> ArchiveValue {
@@ -78,7 +87,7 @@ struct KeyedArchiveBuilder {
   }
 
   /// The whole archive as a binary property list.
-  func data(root: Int) -> Data {
+  package func data(root: Int) -> Data {
     BinaryPropertyListWriter.data(
       .dictionary([
         ("$version", .integer(100_000)),

@@ -67,6 +67,22 @@ extension ModelUnarchiver {
     return format.map { ParsedExpressionSource(format: $0) }
   }
 
+  /// The predicate of a fetch request; one that cannot be read matches no object, like a text that
+  /// cannot be parsed.
+  ///
+  /// Without a predicate the request would find every object, and apps delete what it finds.
+  func requestPredicate(_ object: ArchivedObject, of owner: String) -> String? {
+    let key = "NSPredicate"
+    if let format = predicateFormat(object, key) { return format }
+    guard let predicate = object.object(key) else { return nil }
+    StoreLog.warning(
+      "\(owner) in \(file) matches no object: its predicate, an archived "
+        + "\(predicate.className ?? "value"), has a part that cannot be read. Keep the model's "
+        + "source, whose predicates are texts, or set the request in code."
+    )
+    return "FALSEPREDICATE"
+  }
+
   func predicateFormat(
     _ object: ArchivedObject,
     _ key: String,

@@ -57,7 +57,11 @@ extension ModelUnarchiver {
     case "NSFetchedPropertyDescription":
       let fetched = NSFetchedPropertyDescription()
       fetched.requestTemplate = object.object("NSFetchRequest").map {
-        template($0, entityName: object.string("_NSFetchRequestEntityName"))
+        template(
+          $0,
+          of: "The fetched property '\(entity.name ?? "").\(name)'",
+          entityName: object.string("_NSFetchRequestEntityName")
+        )
       }
       property = fetched
     default:

@@ -57,7 +57,8 @@ struct ModelUnarchiver {
       )
     }
     for (key, value) in root.object("NSFetchRequestTemplates")?.pairs ?? [] {
-      if let name = key.string { model.requestTemplates[name] = template(value) }
+      guard let name = key.string else { continue }
+      model.requestTemplates[name] = template(value, of: "The fetch request '\(name)'")
     }
     return model
   }
@@ -137,15 +138,17 @@ struct ModelUnarchiver {
   static let faultsFlag = 8
   static let pendingChangesFlag = 16
 
+  /// Reads a request; its owner is the subject of a warning, "The fetch request 'recent'".
   func template(
     _ object: ArchivedObject,
+    of owner: String,
     entityName: String? = nil
   ) -> FetchRequestTemplate {
     let name =
       object.object("NSEntity")?.string("NSEntityName") ?? entityName
       ?? object.string("NSEntityName") ?? ""
     var template = FetchRequestTemplate(entityName: name)
-    template.predicateFormat = predicateFormat(object, "NSPredicate")
+    template.predicateFormat = requestPredicate(object, of: owner)
     template.resultType = object.integer("NSResultType").flatMap(UInt.init(exactly:)) ?? 0
     template.fetchLimit = max(0, object.integer("NSFetchLimit") ?? 0)
     template.fetchBatchSize = max(0, object.integer("NSBatchSize") ?? 0)

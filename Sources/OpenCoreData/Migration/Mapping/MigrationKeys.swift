@@ -17,5 +17,7 @@ enum MigrationSelector {
   static let destinationsForRelationship =
     "destinationInstancesForSourceRelationshipNamed:sourceInstances:"
   static let sources = "sourceInstancesForEntityMappingNamed:destinationInstances:"
+  /// Stands for an archived expression that cannot be read; the argument is the name of its class.
+  static let unreadable = "unreadableExpression:"
   static let fetchRequest = "fetchRequestForSourceEntityNamed:predicateString:"
 }

@@ -125,8 +125,8 @@ open class NSMigrationManager: NSObject, @unchecked Sendable {
       type: dStoreType,
       options: dOptions ?? [:],
       configuration: destinationModel.known(source.configuration)
-    try migrate(from: source, to: destination, with: mappings)
     )
+    try migrate(from: source, to: destination, with: mappings)
   }
 
   /// Migrates a store into a new one at another URL.
@@ -277,7 +277,19 @@ extension NSMigrationManager: SelectorResponding {
         request.predicate = NSPredicate(format: format)
       }
       return request
-    default: return try perform(selector, arguments: arguments)
+    case MigrationSelector.unreadable:
+      throw MigrationError.make(
+        NSMigrationError,
+        [
+          "reason": "The mapping '\(currentEntityMapping.name ?? "")' has an archived \(name) that "
+            + "cannot be read. Set an expression in code, or a policy."
+        ]
+      )
+    default:
+      throw MigrationError.make(
+        NSMigrationError,
+        ["reason": "-[\(type(of: self)) \(selector)]: unrecognized selector"]
+      )
     }
   }
 }

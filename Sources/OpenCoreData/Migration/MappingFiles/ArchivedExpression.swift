@@ -5,8 +5,18 @@ import Foundation
 /// Paths and calls on variables, which the mapping editor writes, are converted directly; other
 /// expressions are converted through a format string.
 enum ArchivedExpression {
-  static func expression(_ object: ArchivedObject) -> NSExpression? {
-    tree(object, depth: 0).map { NSExpression(tree: $0) }
+  /// The expression; the evaluation of one that cannot be read throws, which fails the migration.
+  ///
+  /// Without an expression the property would keep its default, and the value would be lost.
+  static func expression(_ object: ArchivedObject) -> NSExpression {
+    NSExpression(
+      tree: tree(object, depth: 0)
+        ?? .call(
+          .variable(NSMigrationManagerKey),
+          MigrationSelector.unreadable,
+          [.value(object.className)]
+        )
+    )
   }
 
   private static func tree(_ object: ArchivedObject, depth: Int) -> ExpressionTree? {

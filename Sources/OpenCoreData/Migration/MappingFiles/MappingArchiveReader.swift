@@ -27,7 +27,7 @@ enum MappingArchiveReader {
     mapping.destinationEntityVersionHash = object.data("NSDestinationEntityVersionHash")
     mapping.entityMigrationPolicyClassName = object.string("NSEntityMigrationPolicyClassName")
     mapping.sourceExpression = object.object("NSSourceExpression")
-      .flatMap(ArchivedExpression.expression)
+      .map(ArchivedExpression.expression)
     mapping.userInfo = object.object("NSUserInfo")?.foundationValue() as? [AnyHashable: Any]
     mapping.attributeMappings = properties(object, "NSAttributeMappings")
     mapping.relationshipMappings = properties(object, "NSRelationshipMappings")
@@ -39,7 +39,7 @@ enum MappingArchiveReader {
       let mapping = NSPropertyMapping()
       mapping.name = element.string("NSDestinationPropertyName")
       mapping.valueExpression = element.object("NSValueExpression")
-        .flatMap(ArchivedExpression.expression)
+        .map(ArchivedExpression.expression)
       mapping.userInfo = element.object("NSUserInfo")?.foundationValue() as? [AnyHashable: Any]
       return mapping
     }

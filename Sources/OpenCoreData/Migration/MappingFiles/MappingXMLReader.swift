@@ -140,7 +140,9 @@ struct MappingXMLReader {
   }
 
   private static func expression(_ text: String?) -> NSExpression? {
-    guard let data = data(text), !data.isEmpty, let archive = try? KeyedArchive(data) else {
+    guard let data = data(text), !data.isEmpty, let archive = try? KeyedArchive(data),
+      !archive.root.isNull
+    else {
       // Without an archive there is no expression to evaluate.
       return nil
     }
