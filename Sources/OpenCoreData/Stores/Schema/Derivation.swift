@@ -95,7 +95,7 @@ enum Derivation: Hashable {
 
 /// The derived attributes of an entity that a save computes from the row itself.
 struct OwnDerivations {
-  private let entries: [(target: Int, source: Int?, derivation: Derivation)]
+  private let entries: [(target: AttributeSlot, source: Int?, derivation: Derivation)]
 
   init(layout: EntityLayout) {
     entries = layout.attributes.compactMap { slot in
@@ -103,24 +103,54 @@ struct OwnDerivations {
         let derivation = attribute.derivationFormat.flatMap(Derivation.init(format:)),
         derivation.isOwn
       else { return nil }
-      guard case .own(let name, _) = derivation else { return (slot.index, nil, derivation) }
+      guard case .own(let name, _) = derivation else { return (slot, nil, derivation) }
       guard case .attribute(let source) = layout.slot(named: name) else { return nil }
-      return (slot.index, source, derivation)
+      return (slot, source, derivation)
     }
   }
 
   var isEmpty: Bool { entries.isEmpty }
-  var targets: [Int] { entries.map(\.target) }
+  var targets: [Int] { entries.map(\.target.index) }
 
   func apply(to values: inout [RowValue], now: Double) {
     for entry in entries {
-      switch (entry.derivation, entry.source.map { values[$0] }) {
-      case (.now, _): values[entry.target] = .date(now)
-      case (.own(_, let transform?), .string(let text)):
-        values[entry.target] = .string(transform.apply(text))
-      case (.own(_, nil), let value?): values[entry.target] = value
-      default: values[entry.target] = .null
-      }
+      let value: RowValue =
+        switch (entry.derivation, entry.source.map { values[$0] }) {
+        case (.now, _): .date(now)
+        case (.own(_, let transform?), .string(let text)): .string(transform.apply(text))
+        case (.own(_, nil), let value?): value
+        default: .null
+        }
+      values[entry.target.index] = Self.converted(value, to: entry.target.type)
     }
+  }
+
+  /// A number or a date in the form that an attribute of the type has in a row.
+  ///
+  /// The row is in the cache until it is read from the file, whose columns convert numbers themselves.
+  private static func converted(_ value: RowValue, to type: NSAttributeType) -> RowValue {
+    let column = ColumnClass(type)
+    switch (value, column) {
+    case (.integer(let number), .floating): return floating(Double(number), type)
+    case (.integer(let number), .decimal): return .decimal(RowDecimal(Decimal(number)))
+    case (.double(let number), .integer), (.date(let number), .integer): return whole(number)
+    case (.double(let number), .floating), (.date(let number), .floating):
+      return floating(number, type)
+    case (.double(let number), .decimal), (.date(let number), .decimal):
+      return .decimal(RowDecimal(Decimal(nearest: number)))
+    case (.decimal(let number), .integer):
+      return whole((number.value as NSDecimalNumber).doubleValue)
+    case (.decimal(let number), .floating):
+      return floating((number.value as NSDecimalNumber).doubleValue, type)
+    default: return value
+    }
+  }
+
+  private static func whole(_ number: Double) -> RowValue {
+    Int64(exactly: number.rounded(.towardZero)).map(RowValue.integer) ?? .null
+  }
+
+  private static func floating(_ number: Double, _ type: NSAttributeType) -> RowValue {
+    type == .dateAttributeType ? .date(number) : .double(number)
   }
 }
