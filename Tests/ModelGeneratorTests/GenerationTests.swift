@@ -54,6 +54,22 @@ struct GenerationTests {
     #expect(error.message.contains(message))
   }
 
+  @Test("A value class of the global namespace, which the editor writes with a dot, has no dot")
+  func globalValueClass() {
+    let attribute = NSAttributeDescription()
+    attribute.name = "tags"
+    attribute.attributeType = .transformableAttributeType
+    attribute.attributeValueClassName = ".NSArray"
+    let entity = NSEntityDescription()
+    entity.name = "Post"
+    entity.managedObjectClassName = "Post"
+    entity.properties = [attribute]
+    let model = NSManagedObjectModel()
+    model.entities = [entity]
+    let properties = EntityDeclaration.declarations(in: model).first?.properties
+    #expect(properties?.map(\.type) == ["NSArray?"])
+  }
+
   @Test("A type that is private to a file does not hide another file's type of its name")
   func privateNames() {
     let result = ModuleGenerator(

@@ -157,8 +157,9 @@ extension PropertyDeclaration {
     case .objectIDAttributeType:
       return (.attribute, "NSManagedObjectID?", "ManagedObjectProperty")
     case .transformableAttributeType, .undefinedAttributeType:
-      let type = attribute.explicitValueClassName ?? "NSObject"
-      return (.attribute, type + "?", "ManagedObjectProperty")
+      // The editor writes a class of the global namespace with a dot: ".NSArray".
+      let type = (attribute.explicitValueClassName ?? "NSObject").drop { $0 == "." }
+      return (.attribute, "\(type)?", "ManagedObjectProperty")
     }
   }
 }
