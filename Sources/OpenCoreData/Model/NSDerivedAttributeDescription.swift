@@ -15,8 +15,9 @@ import Foundation
 ///
 /// **Differs from Core Data:** the digest of a derived attribute in the version hash of its entity is not
 /// Core Data's, whose rule is unknown. Apple's Core Data takes a store that was written here with such a
-/// model for one of another version. A store of Apple's opens here: it is compared by the copy of the
-/// model that it keeps.
+/// model for one of another version, and the checksum that Xcode prints for such a model is not its
+/// `versionChecksum` here. A store of Apple's opens here: it is compared by the copy of the model that it
+/// keeps.
 open class NSDerivedAttributeDescription: NSAttributeDescription, @unchecked Sendable {
   /// The expression as text, parsed at the first use.
   package var derivationSource: ParsedExpressionSource? { willSet { requireEditable() } }

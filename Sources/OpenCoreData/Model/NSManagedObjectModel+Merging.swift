@@ -29,7 +29,8 @@ extension NSManagedObjectModel {
     byMerging models: [NSManagedObjectModel],
     forStoreMetadata metadata: [String: Any]
   ) {
-    guard let stored = Self.versionHashes(inStoreMetadata: metadata) else { return nil }
+    guard let written = Self.versionHashes(inStoreMetadata: metadata) else { return nil }
+    let stored = ForeignHashes.translated(written)
     // A single model that matches the store is preferred to entities of several versions.
     let whole = models.first { $0.entityVersionHashesByName == stored }
     var order: [NSEntityDescription] = []

@@ -137,6 +137,9 @@ open class NSManagedObjectModel: NSObject, NSCopying, @unchecked Sendable {
   }
 
   /// Whether a configuration matches a store exactly.
+  ///
+  /// An entity with a derived or composite attribute in a store of Core Data's is compared by the copy
+  /// of the model that the store carries, once this process has read the store or its metadata.
   open func isConfiguration(
     withName configuration: String?,
     compatibleWithStoreMetadata metadata: [String: Any]
@@ -148,7 +151,7 @@ open class NSManagedObjectModel: NSObject, NSCopying, @unchecked Sendable {
       entities.compactMap { entity in entity.name.map { ($0, entity.versionHash) } },
       uniquingKeysWith: { first, _ in first }
     )
-    return ours == stored
+    return ours == stored || ours == ForeignHashes.translated(stored)
   }
 
   /// The entity hashes of a store's metadata.

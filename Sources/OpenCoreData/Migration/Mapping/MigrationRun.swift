@@ -115,14 +115,14 @@ final class MigrationRun {
     )
     if let request = value as? NSFetchRequest<NSManagedObject> {
       return try sourceContext.fetch(request)
+    }
+    return MappingValues.objects(in: value)
+  }
+
   /// Whether the source store has the entity: one with a configuration lacks those of others.
   private func isHeld(_ entity: NSEntityDescription) -> Bool {
     let bindings = sourceContext.persistentStoreCoordinator?.bindings ?? []
     return bindings.contains { $0.holdsAny(of: entity) }
-  }
-
-    }
-    return MappingValues.objects(in: value)
   }
 
   // MARK: Stopping

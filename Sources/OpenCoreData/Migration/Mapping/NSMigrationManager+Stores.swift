@@ -177,6 +177,15 @@ struct MigratedStore {
 
   var exists: Bool { get throws { try FileSystem.isThere(url.path) } }
 
+  /// The names of the entities in the file; nil without metadata: opening the store says why.
+  var entityNames: Set<String>? {
+    let metadata = try? NSPersistentStoreCoordinator.metadataForPersistentStore(
+      ofType: type,
+      at: url
+    )
+    return metadata.flatMap(NSManagedObjectModel.versionHashes).map { Set($0.keys) }
+  }
+
   func add(to coordinator: NSPersistentStoreCoordinator, readOnly: Bool) throws {
     var options = options
     for key in [
@@ -189,15 +198,6 @@ struct MigratedStore {
     try coordinator.addPersistentStore(
       ofType: type,
       configurationName: configuration,
-  /// The names of the entities in the file; nil without metadata: opening the store says why.
-  var entityNames: Set<String>? {
-    let metadata = try? NSPersistentStoreCoordinator.metadataForPersistentStore(
-      ofType: type,
-      at: url
-    )
-    return metadata.flatMap(NSManagedObjectModel.versionHashes).map { Set($0.keys) }
-  }
-
       at: url,
       options: options
     )

@@ -56,10 +56,7 @@ struct SourceModel {
   static func fits(_ model: NSManagedObjectModel, _ hashes: [String: Data]) -> Bool {
     hashes.allSatisfy { name, hash in
       guard let entity = model.entitiesByName[name] else { return false }
-      let isUnknown = entity.attributesByName.values.contains {
-        $0 is NSDerivedAttributeDescription || $0 is NSCompositeAttributeDescription
-      }
-      return isUnknown || entity.versionHash == hash
+      return entity.hasUnknownDigest || entity.versionHash == hash
     }
   }
 

@@ -71,10 +71,11 @@ struct StagePlan {
     if let carried, SourceModel.fits(carried, hashes), isStaged(carried.versionChecksum) {
       return carried.versionChecksum
     }
+    let comparable = ForeignHashes.translated(hashes)
     let matching = references.last { reference in
       // A version that cannot be found is reported where it is needed.
       guard !hashes.isEmpty, let model = try? reference.resolve() else { return false }
-      return hashes.allSatisfy { model.entitiesByName[$0.key]?.versionHash == $0.value }
+      return comparable.allSatisfy { model.entitiesByName[$0.key]?.versionHash == $0.value }
     }
     if let matching { return matching.versionChecksum }
     throw MigrationError.make(

@@ -72,13 +72,17 @@ struct StoreFile {
     guard let (version, identifier, metadata) = try readMetadata(connection, url) else {
       throw notAStore(url, "it has no Z_METADATA")
     }
+    let modelCache = try Self.modelCache(connection)
+    if let hashes = NSManagedObjectModel.versionHashes(inStoreMetadata: metadata), let modelCache {
+      ForeignHashes.note(hashes, modelCache: modelCache)
+    }
     return StoreFile(
       path: url.path,
       version: version,
       identifier: identifier,
       metadata: metadata,
       tables: try ExistingTables(reading: connection),
-      modelCache: try Self.modelCache(connection)
+      modelCache: modelCache
     )
   }
 
