@@ -24,8 +24,10 @@ enum TypeRecords {
     return search.found
   }
 
-  /// The one class with a name that is of a kind; a class of a module before one inside another type or private
-  /// to a file. Nil where there is none, and where there are several, which a warning names.
+  /// The one class with a name that is of a kind; nil where there is none, or more than one.
+  ///
+  /// A class of a module comes before one inside another type or private to a file. A warning names the classes
+  /// of which none is taken.
   static func onlyClass<Kind: AnyObject>(named name: String, of kind: Kind.Type) -> Kind.Type? {
     var names: [ObjectIdentifier: (type: Kind.Type, name: String)] = [:]
     for case let type as Kind.Type in classes(named: name) {

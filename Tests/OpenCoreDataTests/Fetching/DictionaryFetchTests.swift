@@ -104,7 +104,8 @@ struct DictionaryFetchTests {
         self.expression("average", self.aggregate("average:", "views"), .booleanAttributeType)
       ]
     }
-    #expect(rows.map { $0["average"] } == [expected])
+    #expect(rows.count == 1)
+    #expect(rows[0]["average"] as? Double == expected)
   }
 
   @Test("Each group returns one row, and a having predicate filters them")

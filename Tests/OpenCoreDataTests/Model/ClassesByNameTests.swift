@@ -6,6 +6,8 @@ final class ClassesByNameStation: NSManagedObject {}
 
 final class ClassesByNameLine: NSManagedObject {}
 
+final class ClassesByNamePlatform: NSManagedObject {}
+
 private final class ClassesByNameTicket: NSManagedObject {}
 
 private enum Bus {
@@ -82,12 +84,12 @@ struct ClassesByNameTests {
 
   @Test("The entity of a model in use has the class's name with its module")
   func className() throws {
-    let model = Self.model(className: "ClassesByNameStation")
+    let model = Self.model(className: "ClassesByNamePlatform")
     _ = NSPersistentStoreCoordinator(managedObjectModel: model)
     #expect(
-      model.entities.first?.managedObjectClassName == "OpenCoreDataTests.ClassesByNameStation"
+      model.entities.first?.managedObjectClassName == "OpenCoreDataTests.ClassesByNamePlatform"
     )
-    #expect(ClassesByNameStation.entity() === model.entities.first)
+    #expect(ClassesByNamePlatform.entity() === model.entities.first)
   }
 
   @Test("A migration's policy is found by its own name")

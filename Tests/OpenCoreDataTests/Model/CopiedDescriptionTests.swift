@@ -154,7 +154,9 @@ struct CopiedDescriptionTests {
     let model = NSManagedObjectModel()
     model.entities = first.entities.filter { $0.name == "Shelf" }
       .compactMap { $0.copy() as? NSEntityDescription }
-    let error = #expect(throws: NSError.self) { try Self.context(of: model) }
+    let error = #expect(throws: NSError.self) {
+      try withExtendedLifetime(first) { try Self.context(of: model) }
+    }
     let text = error?.localizedDescription ?? ""
     #expect(text.contains("'Shelf.books'") && text.contains("'Book'"))
   }
