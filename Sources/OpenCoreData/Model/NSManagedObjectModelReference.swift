@@ -24,8 +24,10 @@ open class NSManagedObjectModelReference: NSObject, @unchecked Sendable {
   }
 
   /// Refers to a model in memory.
-  public convenience init(model: NSManagedObjectModel, versionChecksum: String) {
-    self.init(.model(model), versionChecksum)
+  public init(model: NSManagedObjectModel, versionChecksum: String) {
+    search = .model(model)
+    self.versionChecksum = versionChecksum
+    super.init()
   }
 
   /// Refers to a version in a model file: a compiled one, or one as Xcode writes it, with one or

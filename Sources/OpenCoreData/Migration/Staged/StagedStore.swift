@@ -22,8 +22,8 @@ protocol StagedStore {
 
   /// Passes the body the URL of a copy, and replaces the store by the copy afterwards.
   ///
-  /// Nothing is done if the store does not have these hashes any more: another process has migrated
-  /// it.
+  /// Nothing is done if an SQLite store does not have these hashes any more: another process has
+  /// migrated it. Processes do not share the file of an atomic store.
   func replace(having hashes: [String: Data], _ body: (URL) throws -> Void) throws
 }
 
