@@ -36,15 +36,16 @@ extension NSNotification.Name {
   public static let NSManagedObjectContextObjectsDidChange = NSNotification.Name(
     "NSObjectsChangedInManagingContextNotification"
   )
-  /// Posted before a context is saved.
+  /// Posted before a context is saved, also where it has no changes.
   ///
   /// The object is the context, and the thread is the one that works on its queue.
   public static let NSManagedObjectContextWillSave = NSNotification.Name(
     "NSManagingContextWillSaveChangesNotification"
   )
-  /// Posted after a context was saved.
+  /// Posted after a context was saved, also where there was nothing to save.
   ///
-  /// The object is the context, and the thread is the one that works on its queue.
+  /// The object is the context, and the thread is the one that works on its queue. The sets of inserted and of
+  /// updated objects are always in the user info.
   ///
   /// **Differs from Core Data:** the rows that the save changed beside those of the context's objects are
   /// under `NSRefreshedObjectsKey`: those whose reference to a deleted row was cleared, and those whose
@@ -72,13 +73,14 @@ extension NSManagedObjectContext {
   /// The object is the context, and the thread is the one that works on its queue.
   public static let didChangeObjectsNotification =
     Notification.Name.NSManagedObjectContextObjectsDidChange
-  /// Posted before a context is saved.
+  /// Posted before a context is saved, also where it has no changes.
   ///
   /// The object is the context, and the thread is the one that works on its queue.
   public static let willSaveObjectsNotification = Notification.Name.NSManagedObjectContextWillSave
-  /// Posted after a context was saved.
+  /// Posted after a context was saved, also where there was nothing to save.
   ///
-  /// The object is the context, and the thread is the one that works on its queue.
+  /// The object is the context, and the thread is the one that works on its queue. The sets of inserted and of
+  /// updated objects are always in the user info.
   public static let didSaveObjectsNotification = Notification.Name.NSManagedObjectContextDidSave
   /// Posted after a context was saved, with identifiers in place of objects.
   ///

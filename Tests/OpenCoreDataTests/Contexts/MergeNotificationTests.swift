@@ -68,7 +68,8 @@ struct MergeNotificationTests {
       #expect(item.managedObjectContext == nil)
       #expect(!context.hasChanges)
       try context.save()
-      #expect(!notes.names.contains("DidSave"))
+      #expect(notes.objects("DidSave", NSInsertedObjectsKey) == [])
+      #expect(notes.objects("DidSave", NSDeletedObjectsKey) == nil)
     }
   }
 

@@ -204,7 +204,8 @@ extension RealWorld {
       return .failed((error as NSError).code)
     }
     context.undoManager?.removeAllActions()
-    guard let saved = saves.last else { return .done }
+    // A save without changes has a notification without objects.
+    guard let saved = saves.last, saved != NotedObjects() else { return .done }
     let noted = ProgramObject.takeNotes(of: context)
     guard noted == saved else { return .failed(ProgramStep.wrongStates) }
     noteIdentifiers()

@@ -29,6 +29,24 @@ struct ChangedObjects {
     return result
   }
 
+  /// The user info of a save, in which the inserted and the updated objects are also where there are none.
+  func saveUserInfo(_ sets: inout NotificationSets?) -> [AnyHashable: Any] {
+    var result = userInfo(&sets)
+    for key in [NSInsertedObjectsKey, NSUpdatedObjectsKey] where result[key] == nil {
+      result[key] = Set<NSManagedObject>()
+    }
+    return result
+  }
+
+  /// The same with identifiers.
+  var saveIdentifiersUserInfo: [AnyHashable: Any] {
+    var result = identifiersUserInfo
+    for key in [NSInsertedObjectIDsKey, NSUpdatedObjectIDsKey] where result[key] == nil {
+      result[key] = Set<NSManagedObjectID>()
+    }
+    return result
+  }
+
   var identifiersUserInfo: [AnyHashable: Any] {
     var result: [AnyHashable: Any] = [:]
     func add(_ objects: [NSManagedObject], _ key: String) {

@@ -22,19 +22,26 @@ extension NSManagedObjectContext {
     processPendingChanges()
     try raiseReadFailure()
     checkInvariants(unsaved.brokenInvariants(of: self))
-    guard hasChanges || !unsaved.conflictChecks.isEmpty else { return }
     isSaving = true
     defer { isSaving = false }
     // SQLite could not restart the log after this save if the turn still read an earlier state.
     endReading()
     NotificationCenter.default.post(name: .NSManagedObjectContextWillSave, object: self)
     try announceSave()
+    guard hasChanges || !unsaved.conflictChecks.isEmpty else { return announceEmptySave() }
     if let parent {
       try save(into: parent)
     } else {
       try validateChanges()
       try saveToStores()
     }
+  }
+
+  /// Posts the notifications of a save that has nothing to write, as Core Data does; no store and no other
+  /// context takes part in it.
+  private func announceEmptySave() {
+    isSaving = false
+    postSave(ChangedObjects())
   }
 
   /// Calls `willSave()` until no object changes, because it may change objects, also its own.
@@ -292,7 +299,7 @@ extension NSManagedObjectContext {
   }
 
   func postSave(_ changes: ChangedObjects, generation: NSQueryGenerationToken? = nil) {
-    var userInfo = changes.userInfo(&sets)
+    var userInfo = changes.saveUserInfo(&sets)
     if let generation { userInfo[NSManagedObjectContextQueryGenerationKey] = generation }
     NotificationCenter.default.post(
       name: .NSManagedObjectContextDidSave,
@@ -302,7 +309,7 @@ extension NSManagedObjectContext {
     NotificationCenter.default.post(
       name: .NSManagedObjectContextDidSaveObjectIDs,
       object: self,
-      userInfo: changes.identifiersUserInfo
+      userInfo: changes.saveIdentifiersUserInfo
     )
   }
 }

@@ -120,7 +120,8 @@ public struct FetchedResultsUpdates<ResultType: NSManagedObject>: AsyncSequence,
         object: results.context,
         queue: nil
       ) { [weak self] notification in
-        if notification.userInfo?[NSInsertedObjectsKey] != nil { self?.yield() }
+        let inserted = notification.userInfo?[NSInsertedObjectsKey] as? Set<NSManagedObject>
+        if inserted?.isEmpty == false { self?.yield() }
       }
       do {
         try results.performFetch()
