@@ -333,6 +333,26 @@ struct ContextBehaviorTests {
     }
   }
 
+  @Test("The notification of a reset names each object once")
+  func resetNotification() throws {
+    try world { _, context in
+      let changed = ItemModel.insert(code: "a", into: context)
+      let deleted = ItemModel.insert(code: "b", into: context)
+      let clean = ItemModel.insert(code: "c", into: context)
+      try context.save()
+      changed.setValue("d", forKey: "code")
+      context.delete(deleted)
+      let inserted = ItemModel.insert(code: "e", into: context)
+      let all = [changed, deleted, clean, inserted].map(\.objectID)
+      let notes = NoteCollector(context)
+      context.reset()
+      let named =
+        notes.userInfo("ObjectsDidChange")?[NSInvalidatedAllObjectsKey] as? [NSManagedObjectID]
+      #expect(named?.count == 4)
+      #expect(Set(named ?? []) == Set(all))
+    }
+  }
+
   @Test("A reset forgets all objects and changes")
   func reset() throws {
     try world { _, context in

@@ -120,11 +120,19 @@ extension NSManagedObjectContext {
     }
   }
 
+  /// The registered objects and those with changes, each once.
+  private var knownObjects: [NSManagedObject] {
+    let changed = unsaved.objects
+    guard !changed.isEmpty else { return registry.objects }
+    let known = Set(changed.map { ObjectIdentifier($0) })
+    return registry.objects.filter { !known.contains(ObjectIdentifier($0)) } + changed
+  }
+
   /// Implements `reset()`.
   func forgetAllObjects() {
     requireLane()
     releaseGeneration()
-    let objects = registry.objects + unsaved.objects
+    let objects = knownObjects
     let former = unsaved
     defer { withExtendedLifetime(former) {} }
     _ = unsaved.discardAll()
