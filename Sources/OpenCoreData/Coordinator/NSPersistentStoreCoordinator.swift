@@ -195,6 +195,14 @@ open class NSPersistentStoreCoordinator: NSObject, @unchecked Sendable {
   }
 
   /// Removes a store; its objects can no longer be loaded or saved.
+  ///
+  /// The contexts forget the objects, without their values, and post `NSManagedObjectContextObjectsDidChange`
+  /// with `NSInvalidatedAllObjectsKey`, or with `NSInvalidatedObjectsKey` where they have objects of other stores
+  /// too: at once on the thread that removes the store if it works on the context's queue, and on the queue
+  /// otherwise.
+  ///
+  /// **Differs from Core Data:** objects with changes stay, so that the next save throws an error instead of
+  /// losing the changes; they leave with `rollback()` or `reset()`.
   open func remove(_ store: NSPersistentStore) throws {
     guard let binding = binding(of: store) else {
       throw CoreDataError.make(
@@ -214,6 +222,7 @@ open class NSPersistentStoreCoordinator: NSObject, @unchecked Sendable {
     }
     binding.detach()
     (store as? SQLiteStore)?.close()
+    for context in rootContexts { context.storeWasRemoved(binding) }
     postStoresDidChange(NSRemovedPersistentStoresKey, store)
   }
 
@@ -234,9 +243,12 @@ open class NSPersistentStoreCoordinator: NSObject, @unchecked Sendable {
     }
   }
 
+  private var rootContexts: [NSManagedObjectContext] {
+    lock.withLock { contexts.compactMap(\.context) }.filter { $0.parent == nil }
+  }
+
   private var mergingContexts: [NSManagedObjectContext] {
-    lock.withLock { contexts.compactMap(\.context) }
-      .filter { $0.parent == nil && $0.automaticallyMergesChangesFromParent }
+    rootContexts.filter(\.automaticallyMergesChangesFromParent)
   }
 
   /// Called on the committing thread after each commit to a store, by a context or another writer.

@@ -99,6 +99,9 @@ final class StoreBinding: @unchecked Sendable {
     isCustom ? lock.withLock { guardedCustomStore } : rows as? NSPersistentStore
   }
 
+  /// Whether the store was removed from its coordinator.
+  var isRemoved: Bool { holder.load(ordering: .relaxed) == 0 }
+
   func detach() {
     holder.store(0, ordering: .relaxed)
     attached.withLock { $0.rows = nil }

@@ -87,6 +87,18 @@ extension NSManagedObject {
     didTurnIntoFault()
   }
 
+  /// Drops everything but the key, where the context has forgotten the object; its observers stay.
+  final func becomeInvalid() {
+    cutRelationships()
+    objectValues = nil
+    changed.removeAll()
+    changedToManys.removeAll()
+    snapshot = nil
+    ownValues = []
+    state.formIntersection(.observed)
+    state.insert(.fault)
+  }
+
   private final func dropRow() {
     ownValues = []
     snapshot = nil

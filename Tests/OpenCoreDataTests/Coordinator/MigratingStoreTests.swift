@@ -268,6 +268,7 @@ struct MigratingStoreTests {
     let stack = try CatalogStack(folder.file("removed.sqlite"))
     let author = try stack.fill()
     let store = try #require(stack.coordinator.persistentStores.first)
+    stack.context.performAndWait { author.setValue("Maria", forKey: "name") }
     try stack.coordinator.remove(store)
     try stack.coordinator.addPersistentStore(
       ofType: NSSQLiteStoreType,
@@ -275,7 +276,6 @@ struct MigratingStoreTests {
       at: folder.file("other.sqlite")
     )
     stack.context.performAndWait {
-      author.setValue("Maria", forKey: "name")
       #expect(throws: CocoaError.self) { try stack.context.save() }
       #expect(stack.context.hasChanges)
     }

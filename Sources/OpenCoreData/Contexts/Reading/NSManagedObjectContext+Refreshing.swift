@@ -79,13 +79,16 @@ extension NSManagedObjectContext {
       forgetDeleted(object)
       touch(object, .touchedDelete)
     }
-    for object in changes.updated + gone.filter({ $0.context === self }) {
+    let kept = changes.updated + gone.filter { $0.context === self }
+    let unreadable = kept.filter { $0.binding?.isRemoved ?? false }
+    for object in kept where unreadable.isEmpty || object.binding?.isRemoved != true {
       object.state.remove([.updated, .deleted, .propagated, .needsWillSave])
       revert(object)
       noteState(of: object)
       touch(object, .touchedRefresh)
     }
     processPendingChanges()
+    invalidate(unreadable)
   }
 
   /// Restores the values that were last loaded or saved.
@@ -147,16 +150,8 @@ extension NSManagedObjectContext {
     retainedObjects = [:]
     undoRecorder?.forgetAll()
     for object in objects where object.context === self {
-      object.cutRelationships()
-      object.objectValues = nil
-      object.changed.removeAll()
-      object.changedToManys.removeAll()
       object.context = nil
-      object.snapshot = nil
-      object.ownValues = []
-      // Observers of the object stay registered.
-      object.state.formIntersection(.observed)
-      object.state.insert(.fault)
+      object.becomeInvalid()
     }
     for object in objects { object.noteState() }
     noteHasChanges()

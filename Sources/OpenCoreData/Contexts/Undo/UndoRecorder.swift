@@ -79,8 +79,11 @@ final class UndoRecorder {
   func forgetAll() {
     images = [:]
     orders = [:]
-    manager.removeAllActions(withTarget: context)
+    forgetSteps()
   }
+
+  /// Discards what can be undone, and keeps what is known of the changes that are not saved.
+  func forgetSteps() { manager.removeAllActions(withTarget: context) }
 
   /// Called before an ordered to-many changes.
   func keepOrder(of storage: ToManyStorage) {
