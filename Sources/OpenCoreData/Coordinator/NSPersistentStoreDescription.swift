@@ -116,6 +116,30 @@ open class NSPersistentStoreDescription: NSObject, NSCopying {
     return copy
   }
 
+  /// Whether the other description opens the same store in the same way.
+  open override func isEqual(_ object: Any?) -> Bool {
+    guard let other = object as? NSPersistentStoreDescription else { return false }
+    return other === self
+      || type == other.type && configuration == other.configuration && url == other.url
+        && shouldAddStoreAsynchronously == other.shouldAddStoreAsynchronously
+        && options == other.options && hasMirroring(of: other)
+  }
+
+  private func hasMirroring(of other: NSPersistentStoreDescription) -> Bool {
+    if mirroring === other.mirroring { return true }
+    guard let own = mirroring as? NSObject else { return false }
+    return own.isEqual(other.mirroring)
+  }
+
+  /// Equal for equal descriptions; it changes with their settings.
+  open override var hash: Int {
+    var hasher = Hasher()
+    hasher.combine(type)
+    hasher.combine(configuration)
+    hasher.combine(url)
+    return hasher.finalize()
+  }
+
   open override var description: String {
     "<NSPersistentStoreDescription: type: \(type), url: \(url?.absoluteString ?? "nil"), "
       + "configuration: \(configuration ?? "nil")>"

@@ -148,6 +148,21 @@ open class NSFetchRequest<ResultType>: NSPersistentStoreRequest {
     havingPredicate = other.havingPredicate
   }
 
+  /// Whether the other request has the same settings and the same type of results.
+  open override func isEqual(_ object: Any?) -> Bool {
+    guard let other = object as? NSFetchRequest<ResultType> else { return false }
+    return other === self || hasSettings(of: other)
+  }
+
+  /// Equal for equal requests; it changes with their settings.
+  open override var hash: Int {
+    var hasher = Hasher()
+    hasher.combine(entityName)
+    hasher.combine(fetchLimit)
+    hasher.combine(fetchOffset)
+    return hasher.finalize()
+  }
+
   /// The entity in a model: looked up by description, by name or by class.
   func entity(in model: NSManagedObjectModel) throws -> NSEntityDescription {
     if let entityDescription {
@@ -164,6 +179,57 @@ open class NSFetchRequest<ResultType>: NSPersistentStoreRequest {
     throw InvalidArgument(
       "executeFetchRequest:error: could not locate an entity named '\(wanted)' in this model."
     )
+  }
+}
+
+extension NSFetchRequest {
+  fileprivate func hasSettings(of other: NSFetchRequest<ResultType>) -> Bool {
+    guard hasSource(of: other), hasResults(of: other) else { return false }
+    guard predicate == other.predicate, havingPredicate == other.havingPredicate else {
+      return false
+    }
+    return Self.isSame(sortDescriptors, other.sortDescriptors) { $0.sorts(as: $1) }
+  }
+
+  /// Whether the results have the same form, window and properties.
+  private func hasResults(of other: NSFetchRequest<ResultType>) -> Bool {
+    guard fetchLimit == other.fetchLimit, fetchOffset == other.fetchOffset,
+      fetchBatchSize == other.fetchBatchSize, resultType == other.resultType,
+      includesPropertyValues == other.includesPropertyValues,
+      returnsObjectsAsFaults == other.returnsObjectsAsFaults,
+      relationshipKeyPathsForPrefetching == other.relationshipKeyPathsForPrefetching,
+      includesPendingChanges == other.includesPendingChanges,
+      returnsDistinctResults == other.returnsDistinctResults,
+      shouldRefreshRefetchedObjects == other.shouldRefreshRefetchedObjects
+    else { return false }
+    return Self.isSame(propertiesToFetch, other.propertiesToFetch, Self.isSameProperty)
+      && Self.isSame(propertiesToGroupBy, other.propertiesToGroupBy, Self.isSameProperty)
+  }
+
+  /// Whether the same stores are searched for objects of the same entities.
+  private func hasSource(of other: NSFetchRequest<ResultType>) -> Bool {
+    guard entityName == other.entityName, includesSubentities == other.includesSubentities,
+      Self.isSame(affectedStores, other.affectedStores, ===)
+    else { return false }
+    // A request that has the entity's name alone may be for an entity of any model.
+    guard let entity, let otherEntity = other.entity else { return true }
+    return entity === otherEntity || entity == otherEntity
+  }
+
+  private static func isSame<Element>(
+    _ left: [Element]?,
+    _ right: [Element]?,
+    _ isSame: (Element, Element) -> Bool
+  ) -> Bool {
+    guard let left, let right else { return left == nil && right == nil }
+    return left.elementsEqual(right, by: isSame)
+  }
+
+  /// Compares names, or descriptions of properties.
+  private static func isSameProperty(_ left: Any, _ right: Any) -> Bool {
+    if let left = left as? String, let right = right as? String { return left == right }
+    guard let left = left as? NSObject, let right = right as? NSObject else { return false }
+    return left == right
   }
 }
 

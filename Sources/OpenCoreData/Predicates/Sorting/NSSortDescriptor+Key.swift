@@ -84,10 +84,7 @@ final class KeySortDescriptor: NSSortDescriptor {
 
   override func isEqual(_ object: Any?) -> Bool {
     guard let other = object as? KeySortDescriptor else { return false }
-    if self === other { return true }
-    return heldKey.keys == other.heldKey.keys && heldKey.ascending == other.heldKey.ascending
-      && heldKey.ordering == other.heldKey.ordering
-      && heldKey.comparator == nil && other.heldKey.comparator == nil
+    return self === other || heldKey.isEqual(to: other.heldKey)
   }
 
   override var hash: Int { heldKey.keys.hashValue }

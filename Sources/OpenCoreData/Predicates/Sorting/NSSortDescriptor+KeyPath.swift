@@ -35,6 +35,13 @@ extension NSSortDescriptor {
     )
   }
 
+  /// Whether another descriptor, which may have been made in another way, gives the same order.
+  func sorts(as other: NSSortDescriptor) -> Bool {
+    if self == other { return true }
+    guard let sortKey, let otherKey = other.sortKey else { return false }
+    return sortKey.isEqual(to: otherKey)
+  }
+
   /// Whether the descriptor was created without a custom comparator.
   ///
   /// Foundation does not expose this, so the address of the comparator's code is compared: a

@@ -25,6 +25,12 @@ package struct SortKey: @unchecked Sendable {
     self.comparator = comparator
   }
 
+  /// Whether the orders are the same; false where one has a comparator, as closures cannot be compared.
+  func isEqual(to other: SortKey) -> Bool {
+    keys == other.keys && ascending == other.ascending && ordering == other.ordering
+      && comparator == nil && other.comparator == nil
+  }
+
   /// Nil first, then by value; values without an order keep their positions.
   package func order(_ left: ExpressionValue, _ right: ExpressionValue) -> ComparisonResult {
     let order: ComparisonResult
