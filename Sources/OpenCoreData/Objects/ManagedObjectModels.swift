@@ -18,6 +18,27 @@ enum ManagedObjectModels {
     }
   }
 
+  /// The entity of a class, or one without properties: of a class without an entity, and of the base class, which
+  /// stands for no entity in particular.
+  static func entityOrPlaceholder(of type: NSManagedObject.Type) -> NSEntityDescription {
+    (type == NSManagedObject.self ? nil : entity(of: type)) ?? placeholder.entity
+  }
+
+  /// An entity, with the model that it needs.
+  private struct Placeholder: @unchecked Sendable {
+    // Sendable: a frozen model does not change.
+    let entity = NSEntityDescription()
+    private let model = NSManagedObjectModel()
+
+    init() {
+      entity.name = "NSManagedObject"
+      model.entities = [entity]
+      model.freeze()
+    }
+  }
+
+  private static let placeholder = Placeholder()
+
   static func entity(of type: NSManagedObject.Type) -> NSEntityDescription? {
     for model in models.withLock({ $0 }).reversed() {
       if let template = ObjectTemplate.of(type, in: model) { return template.layout.entity }

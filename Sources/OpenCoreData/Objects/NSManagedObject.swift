@@ -66,6 +66,18 @@ open class NSManagedObject: NSObject, NSFetchRequestResult {
     self.init(entity: moc.entity(of: Self.self), insertInto: moc)
   }
 
+  /// Creates an object without a context, to be used as a placeholder.
+  ///
+  /// It has the properties of the class's entity in the model that was put to use last, and none where no such
+  /// model has an entity of the class. A warning is logged, as an object of an app is created with its context.
+  public override convenience init() {
+    StoreLog.warning(
+      "Failed to call designated initializer on NSManagedObject class '\(Self.self)': create it with its "
+        + "context or its entity."
+    )
+    self.init(entity: ManagedObjectModels.entityOrPlaceholder(of: Self.self), insertInto: nil)
+  }
+
   /// Creates an object of a class that is known only at run time; apps do not call it.
   public required convenience init(
     _entity entity: NSEntityDescription,
