@@ -43,6 +43,37 @@ struct ChildContextTests {
     }
   }
 
+  @Test("A child reads no transient value of its parent, and passes its own to it")
+  func transientValues() throws {
+    let library = try Library()
+    let parent = library.context()
+    let book = try parent.performAndWait {
+      let book = Book(context: parent)
+      book.title = "Emma"
+      book.setValue("gloomy", forKey: "mood")
+      try parent.save()
+      book.title = "Emma (1815)"
+      return book
+    }
+    let child = child(of: parent)
+    try child.performAndWait {
+      let own = try #require(try child.fetch(NSFetchRequest<Book>(entityName: "Book")).first)
+      #expect(own.title == "Emma (1815)")
+      #expect(own.value(forKey: "mood") == nil)
+      own.title = "Ulysses"
+      own.setValue("bright", forKey: "mood")
+      try child.save()
+      #expect(own.value(forKey: "mood") as? String == "bright")
+      let again = try child.fetch(NSFetchRequest<Book>(entityName: "Book"))
+      #expect(again == [own])
+      #expect(own.value(forKey: "mood") as? String == "bright")
+    }
+    parent.performAndWait {
+      #expect(book.title == "Ulysses")
+      #expect(book.value(forKey: "mood") as? String == "bright")
+    }
+  }
+
   @Test("A child deletes its parent's objects, and follows relationships to unsaved ones")
   func unsavedParents() throws {
     let library = try Library()

@@ -34,8 +34,15 @@ extension NSManagedObjectContext {
     }
   }
 
+  /// It has no value of a transient property, as a row of a store has none.
   private func childRow(of object: NSManagedObject, _ key: ObjectKey) -> Row {
-    Row(reference: key.reference, version: object.snapshot?.version ?? 0, values: object.values)
+    var values = object.values
+    for slot in object.template.transientIndexes { values[slot] = .null }
+    return Row(
+      reference: key.reference,
+      version: object.snapshot?.version ?? 0,
+      values: values
+    )
   }
 
   /// An object that a fetch found for a child, with its values where the child asked for them.
