@@ -92,6 +92,8 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   /// The save on whose objects `didSave()` is being called.
   var saveAnnouncement: SaveAnnouncement?
   var isProcessing = false
+  /// The turns whose notifications are being posted, the innermost last.
+  var announcedTurns: [AnnouncedTurn] = []
   /// How many objects are in their `awakeFromInsert()`.
   var awakening = 0
   /// Whether delete rules are being applied.

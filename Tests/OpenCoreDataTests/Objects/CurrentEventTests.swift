@@ -147,6 +147,142 @@ struct CurrentEventTests {
     }
   }
 
+  // MARK: Changes by handlers
+
+  /// The former values of an object in each notification; after the first, its handler runs a block.
+  private func formerValues(
+    of object: NSManagedObject,
+    _ body: () throws -> Void,
+    changing handler: @escaping () throws -> Void
+  ) throws -> [[String: Any]] {
+    nonisolated(unsafe) var found: [[String: Any]] = []
+    nonisolated(unsafe) let object = object
+    nonisolated(unsafe) let handler = handler
+    let token = NotificationCenter.default.addObserver(
+      forName: .NSManagedObjectContextObjectsDidChange,
+      object: context,
+      queue: nil
+    ) { _ in
+      found.append(object.changedValuesForCurrentEvent())
+      guard found.count == 1 else { return }
+      do { try handler() } catch { Issue.record(error) }
+    }
+    defer { NotificationCenter.default.removeObserver(token) }
+    try body()
+    context.processPendingChanges()
+    context.processPendingChanges()
+    return found
+  }
+
+  @Test("A handler's change belongs to the next turn, which reports it alone")
+  func changeByHandler() throws {
+    try context.performAndWait {
+      let ada = Reader(context: context)
+      let book = try saved { () -> Book in
+        let book = Book(context: context)
+        book.title = "a"
+        book.pages = 1
+        return book
+      }
+      let found = try formerValues(of: book) {
+        book.title = "b"
+        book.loanedTo = ada
+      } changing: {
+        book.pages = 2
+      }
+      #expect(found.map { $0.keys.sorted() } == [["loanedTo", "title"], ["pages"]])
+      #expect(found[1]["pages"] as? Int == 1)
+      let again = formerValues(of: book) { book.title = "c" }
+      #expect(again.map { $0.keys.sorted() } == [["title"]])
+      #expect(again[0]["title"] as? String == "b")
+    }
+  }
+
+  @Test("What a handler changes once more is reported with the value that the handler found")
+  func secondChangeByHandler() throws {
+    try context.performAndWait {
+      let (ada, eve) = (Reader(context: context), Reader(context: context))
+      let chapters = (0..<3).map { _ in
+        NSEntityDescription.insertNewObject(forEntityName: "Chapter", into: context)
+      }
+      let book = try saved { () -> Book in
+        let book = Book(context: context)
+        book.title = "a"
+        return book
+      }
+      let found = try formerValues(of: book) {
+        book.title = "b"
+        book.loanedTo = ada
+        book.setValue(NSOrderedSet(array: chapters), forKey: "chapters")
+      } changing: {
+        book.title = "c"
+        book.loanedTo = eve
+        book.setValue(NSOrderedSet(array: chapters.reversed()), forKey: "chapters")
+      }
+      #expect(found.count == 2)
+      #expect(found.last?.keys.sorted() == ["chapters", "loanedTo", "title"])
+      #expect(found.last?["title"] as? String == "b")
+      #expect(found.last?["loanedTo"] as? Reader == ada)
+    }
+  }
+
+  @Test("A turn that a handler ends, and a save in a handler, begin the next turn's values")
+  func turnInHandler() throws {
+    try context.performAndWait {
+      let book = try saved { () -> Book in
+        let book = Book(context: context)
+        book.title = "a"
+        book.pages = 1
+        return book
+      }
+      let ended = try formerValues(of: book) {
+        book.title = "b"
+      } changing: {
+        book.pages = 2
+        context.processPendingChanges()
+        book.pages = 3
+      }
+      #expect(ended.map { $0.keys.sorted() } == [["title"], ["pages"], ["pages"]])
+      #expect(ended.compactMap { $0["pages"] as? Int } == [1, 2])
+      let afterSave = try formerValues(of: book) {
+        book.title = "c"
+      } changing: {
+        try context.save()
+        book.title = "d"
+      }
+      #expect(afterSave.map { $0.keys.sorted() } == [["title"], ["title"]])
+      #expect(afterSave.last?["title"] as? String == "c")
+    }
+  }
+
+  @Test("A handler's change is undone and redone with the change before it")
+  func undoOfChangeByHandler() throws {
+    try context.performAndWait {
+      let book = try saved { () -> Book in
+        let book = Book(context: context)
+        book.title = "a"
+        book.pages = 1
+        return book
+      }
+      let manager = UndoManager()
+      manager.groupsByEvent = false
+      context.undoManager = manager
+      manager.beginUndoGrouping()
+      _ = try formerValues(of: book) {
+        book.title = "b"
+      } changing: {
+        book.pages = 2
+      }
+      manager.endUndoGrouping()
+      #expect(book.title == "b" && book.pages == 2)
+      manager.undo()
+      #expect(book.title == "a" && book.pages == 1)
+      manager.redo()
+      #expect(book.title == "b" && book.pages == 2)
+      context.undoManager = nil
+    }
+  }
+
   // MARK: Deletions
 
   @Test("A deleted object reports its nullified relationships, and has no destinations any more")

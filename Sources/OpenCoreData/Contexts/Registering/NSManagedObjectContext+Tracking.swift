@@ -146,16 +146,12 @@ extension NSManagedObjectContext {
   }
 
   private func postChanges() {
+    endAnnouncedTurns()
     var objects = touched
     touched = []
     // Drops objects that have left the context since, as by a look-up that found no row.
     objects.removeAll { !$0.state.contains(.touched) }
     undoRecorder?.record(objects)
-    defer {
-      // The notification's handlers can still read the changes. Their own changes belong to the
-      // next turn, and keep the object's list.
-      for object in objects where !object.state.contains(.touched) { object.forgetTurn() }
-    }
     var changes = ChangedObjects()
     changes.inserted.reserveCapacity(min(objects.count, unsaved.inserted.count))
     for object in objects {
@@ -176,17 +172,37 @@ extension NSManagedObjectContext {
     }
     let neverSaved = takeUnsavedDeletions(among: objects)
     guard !changes.isEmpty else { return }
-    NotificationCenter.default.post(
-      name: .NSManagedObjectContextObjectsDidChange,
-      object: self,
-      userInfo: changes.userInfo(&sets)
-    )
+    announce(changes, of: objects)
     // Only now, so that the notification's handlers see them as deleted objects of this context. A
     // handler may have inserted one of them again.
     for object in neverSaved where object.context === self && object.state.contains(.deleted) {
       if object.state.contains(.touched) { self.touched.removeAll { $0 === object } }
       forgetDeleted(object)
     }
+  }
+
+  /// Posts the changes of a turn to handlers, which read them from the objects and may change these; only then
+  /// the turn of the objects ends.
+  private func announce(_ changes: ChangedObjects, of objects: [NSManagedObject]) {
+    let level = (announcedTurns.last?.level ?? 0) + 1
+    announcedTurns.reserveCapacity(announcedTurns.count + objects.count)
+    for object in objects { announcedTurns.append(AnnouncedTurn(object, level: level)) }
+    NotificationCenter.default.post(
+      name: .NSManagedObjectContextObjectsDidChange,
+      object: self,
+      userInfo: changes.userInfo(&sets)
+    )
+    let first = announcedTurns.firstIndex { $0.level == level } ?? announcedTurns.endIndex
+    let ended = announcedTurns[first...]
+    announcedTurns.removeSubrange(first...)
+    for turn in ended { turn.end() }
+  }
+
+  /// Ends the announced turns of objects that handlers have changed since, before their next turn is announced.
+  private func endAnnouncedTurns() {
+    guard !announcedTurns.isEmpty else { return }
+    for turn in announcedTurns where turn.object.state.contains(.touched) { turn.end() }
+    announcedTurns.removeAll { $0.object.state.contains(.touched) }
   }
 
   /// Takes objects from the pending changes that were deleted before they were ever saved.
@@ -211,6 +227,7 @@ extension NSManagedObjectContext {
     retainedObjects[object.key] = nil
     unsaved.forget(object)
     undoRecorder?.forgetImage(of: object)
+    object.forgetFormerValues()
     object.context = nil
     object.state.remove([
       .inserted, .updated, .deleted, .touched, .touchedInsert, .touchedDelete, .touchedRefresh,
