@@ -129,7 +129,7 @@ extension NSManagedObject {
         result[name] = modeledValue(forKey: name).flatMap { $0 } ?? NSNull()
       } else {
         let index = slot - layout.attributes.count
-        result[layout.toOnes[index].name] = toOne(at: index) ?? NSNull()
+        result[layout.toOnes[index].name] = publicToOne(at: index) ?? NSNull()
       }
     }
     for index in toManys.slots { result[layout.toManys[index].name] = collection(at: index) }

@@ -304,6 +304,8 @@ struct CurrentEventTests {
       #expect(book.value(forKey: "loanedTo") == nil)
       #expect(book.subjects.isEmpty)
       #expect((book.value(forKey: "subjects") as? NSSet)?.count == 0)
+      #expect(book.mutableSetValue(forKey: "subjects").count == 0)
+      #expect(!book.mutableSetValue(forKey: "subjects").contains(subject))
       #expect(book.changedValuesForCurrentEvent().isEmpty)
       #expect(book.committedValues(forKeys: ["loanedTo"])["loanedTo"] as? Reader === ada)
 
@@ -370,6 +372,40 @@ struct CurrentEventTests {
         try check.fetch(NSFetchRequest<Subject>(entityName: "Subject")).first
       )
       #expect(subject.books.isEmpty)
+    }
+  }
+
+  @Test("The changed values of a deleted object have no destination that was nullified")
+  func changedValues() throws {
+    try context.performAndWait {
+      let ada = Reader(context: context)
+      let book = try saved { Book(context: context) }
+      book.loanedTo = ada
+      context.delete(book)
+      context.processPendingChanges()
+      #expect(book.changedValues()["loanedTo"] is NSNull)
+    }
+  }
+
+  @Test("A saved deletion that can be undone shows no destination until then")
+  func savedDeletionWithUndo() throws {
+    try context.performAndWait {
+      let ada = Reader(context: context)
+      let book = Book(context: context)
+      book.loanedTo = ada
+      try context.save()
+      let manager = UndoManager()
+      manager.groupsByEvent = false
+      context.undoManager = manager
+      manager.beginUndoGrouping()
+      context.delete(book)
+      context.processPendingChanges()
+      manager.endUndoGrouping()
+      try context.save()
+      #expect(book.loanedTo == nil)
+      manager.undo()
+      #expect(book.loanedTo === ada)
+      context.undoManager = nil
     }
   }
 

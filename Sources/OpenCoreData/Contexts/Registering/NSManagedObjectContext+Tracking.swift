@@ -215,9 +215,12 @@ extension NSManagedObjectContext {
 
   /// Detaches an object that was deleted in the store from the context.
   func forgetDeleted(_ object: NSManagedObject) {
+    let isPropagated = object.state.contains(.propagated)
     forget(object)
-    // Undoing the deletion restores the relationships; until then the undo step retains them.
-    if undoRecorder?.canRevive(object) != true { object.cutRelationships() }
+    guard undoRecorder?.canRevive(object) == true else { return object.cutRelationships() }
+    // Undoing the deletion restores the relationships; until then the undo step retains them, and apps read
+    // none that was nullified.
+    if isPropagated { object.state.insert(.propagated) }
   }
 
   /// Detaches an object from the context.

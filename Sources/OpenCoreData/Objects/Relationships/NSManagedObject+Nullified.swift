@@ -34,4 +34,9 @@ extension NSManagedObject {
   final func publicMembers(at index: Int) -> [NSManagedObject] {
     isNullified(template.toManys[index]) ? [] : loadedToMany(at: index).members.items
   }
+
+  /// Whether apps read an object among the members of a to-many.
+  final func publicMembersContain(_ member: NSManagedObject, at index: Int) -> Bool {
+    !isNullified(template.toManys[index]) && loadedToMany(at: index).contains(member)
+  }
 }

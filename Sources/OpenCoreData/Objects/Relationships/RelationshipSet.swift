@@ -27,7 +27,7 @@ final class RelationshipSet: NSMutableSet {
 
   override func member(_ object: Any) -> Any? {
     guard let object = object as? NSManagedObject else { return nil }
-    return self.object.loadedToMany(at: index).contains(object) ? object : nil
+    return self.object.publicMembersContain(object, at: index) ? object : nil
   }
 
   override func objectEnumerator() -> NSEnumerator {
