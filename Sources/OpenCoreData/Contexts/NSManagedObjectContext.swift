@@ -321,6 +321,8 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   }
 
   /// The object of an identifier; throws if its row does not exist.
+  ///
+  /// An object that the next save deletes is returned: `isDeleted` is true.
   open func existingObject(with objectID: NSManagedObjectID) throws -> NSManagedObject {
     try objectWithRow(objectID)
   }

@@ -137,6 +137,20 @@ struct ContextBehaviorTests {
     }
   }
 
+  @Test("An object whose deletion is not saved yet is found by its identifier")
+  func existingDeleted() throws {
+    try world { _, context in
+      let item = ItemModel.insert(code: "a", into: context)
+      try context.save()
+      let identifier = item.objectID
+      context.delete(item)
+      try #expect(context.existingObject(with: identifier) === item)
+      #expect(item.isDeleted)
+      try context.save()
+      #expect(throws: CocoaError.self) { try context.existingObject(with: identifier) }
+    }
+  }
+
   @Test("A fault whose row was deleted becomes a deleted object without values")
   func inaccessible() throws {
     try world { container, context in

@@ -33,12 +33,12 @@ extension NSManagedObjectContext {
     requireLane()
     if ownBinding(of: objectID) != nil {
       let object = object(with: objectID)
-      if object.state.contains(.deleted) { throw missing(objectID) }
-      return try loaded(object, objectID)
+      if object.state.contains(.vanished) { throw missing(objectID) }
+      return try object.state.contains(.deleted) ? object : loaded(object, objectID)
     }
     if let known = registeredObject(for: objectID) {
-      if known.state.contains(.deleted) { throw missing(objectID) }
-      if !known.isFault { return known }
+      if known.state.contains(.vanished) { throw missing(objectID) }
+      if !known.isFault || known.state.contains(.deleted) { return known }
     } else if objectID.isTemporaryID, parent == nil {
       throw missing(objectID)
     } else if template(of: adopted(objectID).key, entity: objectID.entity) == nil {
