@@ -284,6 +284,9 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   /// Runs a block on the context's queue and waits until it is done.
   ///
   /// A block may call it again. It runs on the calling thread, unless this is a main-queue context.
+  ///
+  /// **Differs from Core Data:** the outermost block ends a turn, as one of `perform(_:)` does: pending changes are
+  /// processed and `NSManagedObjectContextObjectsDidChange` is posted when it returns.
   open func performAndWait(_ block: () -> Void) {
     lane.sync(isForParent: isParentOfCurrent) { turn(block) }
   }
@@ -393,6 +396,15 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   }
 
   /// Merges the changes that another context has saved.
+  ///
+  /// Outside of this context's `perform`, the calling thread enters its queue, and waits for a block that runs
+  /// there. Such a block must not wait in turn for the calling thread, as with a semaphore or with
+  /// `DispatchQueue.main.sync`: both would wait forever. A handler of a save's notification can call it in
+  /// `perform(_:)` of this context, which does not wait.
+  ///
+  /// **Differs from Core Data:** an object that the other context deleted leaves this one with the merge, after the
+  /// handlers of its notifications have seen it as deleted. There it stays among `deletedObjects`, and `hasChanges`
+  /// is true, until this context is saved.
   open func mergeChanges(fromContextDidSave notification: Notification) {
     mergeSave(notification)
   }

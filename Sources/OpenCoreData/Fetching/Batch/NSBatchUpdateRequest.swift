@@ -18,7 +18,7 @@ import Foundation
 ///
 /// **Differs from Core Data:** an expression that gives a required attribute no value in a row, or a
 /// number beyond the attribute's type, fails the request with the codes of validation, and no row is
-/// changed.
+/// changed. An object that is refreshed after the request reads the new values at any `stalenessInterval`.
 open class NSBatchUpdateRequest: NSPersistentStoreRequest {
   private let named: String?
   private let described: NSEntityDescription?
