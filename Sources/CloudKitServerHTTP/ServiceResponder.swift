@@ -29,18 +29,23 @@ struct ServiceResponder: Sendable {
   // MARK: Requests
 
   func incoming(_ head: HTTPRequestHead, _ peer: String?) -> IncomingRequest {
-    let headers = headers(of: head)
+    var headers = headers(of: head)
+    var path = head.uri.isEmpty ? "/" : head.uri
+    if let target = head.addressedTarget {
+      headers["host"] = target.host
+      path = target.path
+    }
     let client = configuration.trustedProxies.client(
       peer: peer,
       forwardedFor: headers["x-forwarded-for"]
     )
     unnamedProxy.look(peer: peer, forwardedFor: headers["x-forwarded-for"])
-    let route = Route(path: head.uri)
+    let route = Route(path: path)
     let rules = route.rules
     let request = WebServiceRequest(
       // A resource that one response uses up, a notification or a link, is read by GET alone.
       method: head.method == .HEAD && !rules.isUsedUp ? "GET" : head.method.rawValue,
-      path: head.uri.isEmpty ? "/" : head.uri,
+      path: path,
       headers: headers,
       clientAddress: client
     )
@@ -116,6 +121,11 @@ struct ServiceResponder: Sendable {
 
   func tooLarge(_ incoming: IncomingRequest) -> StreamedResponse {
     StreamedResponse(refused(incoming, .bodyTooLarge(incoming)))
+  }
+
+  /// The reply to a request that does not name its host once.
+  func hostMissing(_ incoming: IncomingRequest) -> StreamedResponse {
+    StreamedResponse(refused(incoming, .hostMissing(incoming)))
   }
 
   /// The reply if the memory budget of bodies or of replies is used up.

@@ -31,6 +31,17 @@ extension WebServiceResponse {
     return response
   }
 
+  /// The reply to a request without a host name, or with several.
+  static func hostMissing(_ incoming: IncomingRequest) -> WebServiceResponse {
+    let uuid = UUID().uuidString
+    let error = ErrorDictionary(
+      .badRequest,
+      "a request of HTTP/1.1 has one Host header",
+      uuid: uuid
+    )
+    return refusal(error, uuid: uuid, incoming)
+  }
+
   /// The reply to a path that this listener does not serve.
   static func noHandler(_ incoming: IncomingRequest) -> WebServiceResponse {
     let uuid = UUID().uuidString

@@ -88,6 +88,9 @@ extension CloudKitService {
     case .accountData, .assets: return try await wholeTransfer(request)
     // A stream is opened at its connection; a request that arrives here could not be opened.
     case .events:
+      guard request.method == "GET" else {
+        throw ErrorDictionary(.badRequest, "\(request.method) is not possible here")
+      }
       return try await rates.countingFailures(of: request) { throw devices.refusalOfEvents(target) }
     // The HTTP adapter handles these: they need a process.
     case .landing, .health, .healthz, .metrics, .ready, .readyz: throw ErrorDictionary.noHandler

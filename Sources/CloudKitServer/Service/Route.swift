@@ -175,7 +175,14 @@ extension Route.Section {
         label: rawValue
       )
     case .events:
-      RouteRules(exchange: .events, origins: .any, body: .form, shownParts: 1, label: rawValue)
+      RouteRules(
+        exchange: .events,
+        origins: .any,
+        body: .form,
+        isUsedUp: true,
+        shownParts: 1,
+        label: rawValue
+      )
     case .webcourier:
       RouteRules(
         exchange: .poll,

@@ -27,6 +27,10 @@ final class ConnectionHandler: ChannelDuplexHandler {
   private var isClosing = false
   /// Whether the client has closed its sending side.
   private var isInputClosed = false
+  /// Whether the last request ended after its reply.
+  private var isInputEnded = false
+  /// Whether the last reply was written, and the sending side closed.
+  private var isOutputClosed = false
   private var lastActivity = NIODeadline.now()
   private var hasIdleTimer = false
   private let reader: ReaderWatch
@@ -129,13 +133,25 @@ final class ConnectionHandler: ChannelDuplexHandler {
   // MARK: Requests
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-    guard !isClosing else { return }
+    let part = unwrapInboundIn(data)
+    guard !isClosing else {
+      if case .end = part { endInput(context) }
+      return
+    }
     lastActivity = .now()
-    switch unwrapInboundIn(data) {
+    switch part {
     case .head(let head): begin(head, context)
     case .body(let part): take(part, context)
     case .end: endRequest(context)
     }
+  }
+
+  /// Closes the connection of an earlier reply at the end of its request: the client has sent what it announced.
+  ///
+  /// NIO would keep what follows a request for another protocol.
+  private func endInput(_ context: ChannelHandlerContext) {
+    isInputEnded = true
+    if isOutputClosed { context.close(promise: nil) }
   }
 
   private func begin(_ head: HTTPRequestHead, _ context: ChannelHandlerContext) {
@@ -144,8 +160,9 @@ final class ConnectionHandler: ChannelDuplexHandler {
     let exchange = Exchange(incoming, head, number: requestCount)
     self.exchange = exchange
     responder.began()
-    guard exchange.hold(head, responder.budget) else {
-      let refusal = responder.noRoom(incoming)
+    let hasRoom = exchange.hold(head, responder.budget)
+    guard hasRoom, head.namesItsHost else {
+      let refusal = hasRoom ? responder.hostMissing(incoming) : responder.noRoom(incoming)
       // The client receives the refusal instead of 100 Continue.
       if exchange.isExpectant { return send(refusal, exchange, context) }
       exchange.bodyUse = .discarded(refusal)
@@ -402,14 +419,16 @@ final class ConnectionHandler: ChannelDuplexHandler {
     }
     isClosing = true
     // If the client is still sending, closing the socket would discard the reply: only the sending
-    // side is closed, and input is discarded until the client disconnects or the idle timeout.
-    let mode: CloseMode = exchange.isReceived ? .all : .output
+    // side is closed, and input is discarded until the request ends, the client disconnects or the idle timeout.
+    isInputEnded = exchange.isReceived
     watchIdleness(context)
-    let bound = NIOLoopBound(context, eventLoop: context.eventLoop)
+    let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
     context.writeAndFlush(wrapOutboundOut(.end(nil))).flatMap {
-      bound.value.close(mode: mode)
+      let (handler, context) = bound.value
+      handler.isOutputClosed = true
+      return context.close(mode: handler.isInputEnded ? .all : .output)
     }.whenFailure { _ in
-      bound.value.close(promise: nil)
+      bound.value.1.close(promise: nil)
     }
   }
 

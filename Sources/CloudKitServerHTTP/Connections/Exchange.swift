@@ -10,6 +10,7 @@ final class Exchange {
   /// The request's head.
   private(set) var incoming: IncomingRequest
   let version: HTTPVersion
+  /// Whether further requests may follow on the connection.
   let isKeptAlive: Bool
   /// The body's size in the request's head, in bytes.
   let announced: Int
@@ -68,9 +69,10 @@ final class Exchange {
     limit = incoming.bodyLimit
     site = SenderAddress(incoming.request.clientAddress)?.site
     version = head.version
-    isKeptAlive = head.isKeepAlive
-    announced = incoming.request.headers["content-length"].flatMap { Int($0) } ?? 0
-    isExpectant = incoming.request.headers["expect"] != nil
+    isKeptAlive = head.isKeepAlive && !head.asksForAnotherProtocol
+    // A number that `Int` does not hold is over every limit.
+    announced = incoming.request.headers["content-length"].map { Int($0) ?? .max } ?? 0
+    isExpectant = head.awaitsContinue
   }
 
   deinit { releaseHeldHead() }
