@@ -52,7 +52,13 @@ extension ModifyCall {
       ),
       roles: context.scope == .public ? try snapshot.access(in: id, context).roles : [],
       sharing: sharing,
-      subscriptions: try snapshot.subscriptions(in: id, types: types.sorted()),
+      subscriptions: try ReadSubscriptions(
+        in: id,
+        types: types.sorted(),
+        // Other databases have those of their owner alone.
+        mostBytes: context.scope == .public ? parts.limits.subscriptionBytesPerSave : nil,
+        snapshot
+      ),
       isErasing: isErasing,
       admitAsset: { [parts, id] asset, previous in
         try parts.assets.admit(asset, previous: previous, id)

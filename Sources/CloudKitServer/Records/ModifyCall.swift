@@ -146,7 +146,7 @@ struct ModifyCall: Sendable {
     let reply = json.finished()
     try keep(reply, in: &batch)
     var note = try self.note(of: plan, &batch, input, zones: names)
-    try parts.delivery.post(&note, in: &batch, hasSubscribers: !input.subscriptions.isEmpty)
+    try parts.delivery.post(&note, in: &batch, hasSubscribers: !input.subscriptions.owned.isEmpty)
     return (
       batch,
       Outcome(

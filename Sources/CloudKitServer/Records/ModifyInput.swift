@@ -109,8 +109,8 @@ struct ModifyInput: Sendable {
   /// The custom roles that the user holds in the public database.
   var roles: Set<String> = []
   var sharing: SharingInput
-  /// All users' subscriptions that may fire.
-  var subscriptions: [OwnedSubscription]
+  /// The subscriptions that may fire.
+  var subscriptions: ReadSubscriptions
   /// Whether the service itself writes: grants are not checked, and undeclared fields are removed.
   var isErasing = false
   /// Accepts an asset that has a valid receipt, or that the record's field already has.

@@ -159,6 +159,12 @@ package struct ServiceLimits: Hashable, Sendable {
   package var subscriptionFiltersPerUser = 1000
   /// Bytes of these subscriptions together: each save reads those to its record type.
   package var subscriptionBytesPerUser = 1_048_576
+  /// Bytes of subscriptions that one save in a public database reads, with 512 for each; beyond these,
+  /// the devices of the users with the most bytes fetch all changes.
+  package var subscriptionBytesPerSave = 16 * 1_048_576
+  /// Filters that one save tests, each with each record; beyond these, the devices of the users with
+  /// the most filters fetch all changes.
+  package var subscriptionTestsPerSave = 1_000_000
   /// Bytes of one notification; a larger one is sent without its texts and fields.
   package var notificationSize = 4096
   /// Notifications of query subscriptions that one commit may cause for one person, as many as are

@@ -234,7 +234,15 @@ package protocol StorageSnapshot {
   func hasReplies(in id: PartitionID, before time: Int64) throws -> Bool
   func subscriptions(in id: PartitionID, user: String) throws -> [StoredSubscription]
   /// All users' subscriptions to queries for these types, and to zones and the database.
-  func subscriptions(in id: PartitionID, types: [String]) throws -> [OwnedSubscription]
+  ///
+  /// With a list of users, only theirs.
+  func subscriptions(
+    in id: PartitionID,
+    types: [String],
+    users: [String]?
+  ) throws -> [OwnedSubscription]
+  /// The number and the bytes of each user's subscriptions of these.
+  func subscriptionSizes(in id: PartitionID, types: [String]) throws -> [SubscriptionSize]
   /// The files that records of a partition use.
   func usedAssets(in id: PartitionID) throws -> Set<String>
 

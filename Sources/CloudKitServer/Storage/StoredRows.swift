@@ -121,6 +121,13 @@ package struct StoredSubscription: Hashable, Sendable {
   package var body: Data
 }
 
+/// The subscriptions of one user together.
+package struct SubscriptionSize: Hashable, Sendable {
+  package var user: String
+  package var count: Int
+  package var bytes: Int
+}
+
 /// A subscription with its user.
 package struct OwnedSubscription: Hashable, Sendable {
   package var user: String

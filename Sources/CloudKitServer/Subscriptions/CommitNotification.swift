@@ -36,7 +36,8 @@ struct CommitNotification: Codable, Hashable, Sendable {
   /// shares.
   var guests: [String] = []
   var fired: [Fired] = []
-  /// Users with more notifications than one commit may cause: their devices fetch all changes.
+  /// Users with more notifications than one commit may cause, or whose subscriptions it did not
+  /// test: their devices fetch all changes.
   var incomplete: [String]?
   var savedCount = 0
   var deletedCount = 0
@@ -47,5 +48,5 @@ struct CommitNotification: Codable, Hashable, Sendable {
   }
 
   /// Whether only observers of this process are concerned.
-  var isQuiet: Bool { fired.isEmpty && shares.isEmpty && guests.isEmpty }
+  var isQuiet: Bool { fired.isEmpty && incomplete == nil && shares.isEmpty && guests.isEmpty }
 }

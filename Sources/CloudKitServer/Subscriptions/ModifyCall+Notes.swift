@@ -43,23 +43,28 @@ extension ModifyCall {
     _ input: ModifyInput,
     _ note: inout CommitNotification
   ) throws {
-    let queries = input.subscriptions.filter { !$0.subscription.recordType.isEmpty }
-    guard !queries.isEmpty else { return }
+    let queries = input.subscriptions.owned.filter { !$0.subscription.recordType.isEmpty }
+    guard !queries.isEmpty || !input.subscriptions.unread.isEmpty else { return }
     let schema = batch.schema?.stored.schema ?? input.schema.schema
     let access = RecordAccess(scope: context.scope, schema: schema)
-    let byType = Dictionary(grouping: queries, by: \.subscription.recordType)
+    let events = try events(batch, input)
+    let scan = SubscriptionScan(
+      queries,
+      events: events,
+      mostTests: parts.limits.subscriptionTestsPerSave
+    ) { owned in
+      schema[recordType: owned.subscription.recordType].flatMap {
+        parts.delivery.matchers.matcher(of: owned, $0, context)
+      }
+    }
     var firedOnce: Set<String> = []
     var budget = FiringBudget(parts.limits, bytes: notificationBytes)
-    for var event in try events(batch, input) {
+    for var event in events {
       /// The filters of each user that were tested with the event.
       var tested: [String: Int] = [:]
-      for owned in byType[event.type] ?? [] {
-        let key = "\(owned.user)/\(owned.subscription.id)"
-        guard !firedOnce.contains(key) else { continue }
-        // A subscription that cannot be read or no longer fits the schema does not fire.
-        guard let type = schema[recordType: event.type],
-          let matcher = parts.delivery.matchers.matcher(of: owned, type, context)
-        else { continue }
+      for listener in scan.listeners(to: event.type) {
+        let (owned, matcher) = (listener.owned, listener.matcher)
+        if matcher.subscription.firesOnce == true, firedOnce.contains(listener.key) { continue }
         // A user who has more filters had them before their number was limited.
         let count = tested[owned.user, default: 0] + matcher.filterCount
         guard count <= parts.limits.subscriptionFiltersPerUser else { continue }
@@ -83,13 +88,14 @@ extension ModifyCall {
           )
         )
         guard subscription.firesOnce == true else { continue }
-        firedOnce.insert(key)
+        firedOnce.insert(listener.key)
         batch.deletedSubscriptions.append(
           WriteBatch.SubscriptionWrite(user: owned.user, subscription: owned.subscription)
         )
       }
     }
-    if !budget.exceeded.isEmpty { note.incomplete = budget.exceeded.sorted() }
+    let missed = budget.exceeded.union(scan.untested).union(input.subscriptions.unread)
+    if !missed.isEmpty { note.incomplete = missed.sorted() }
   }
 
   private func events(_ batch: WriteBatch, _ input: ModifyInput) throws -> [RecordEvent] {

@@ -33,6 +33,13 @@ struct SubscriptionMatcher: Sendable {
     reasons = Set((subscription.firesOn ?? ["create", "update", "delete"]).map { $0.lowercased() })
   }
 
+  /// The tests that so many events of each kind need.
+  func tests(of events: [PushNotification.Reason: Int]) -> Int {
+    events.reduce(0) { sum, event in
+      sum + event.value * (reasons.contains(event.key.name) ? max(1, filterCount) : 1)
+    }
+  }
+
   /// The fields that the payload may show, or nil where it does not fire.
   ///
   /// A creation is matched by its new values, a deletion by its old ones, an update by either: a
@@ -54,8 +61,11 @@ struct SubscriptionMatcher: Sendable {
   }
 }
 
-/// Matchers of subscriptions that were met lately, so that a save does not read and plan each of
+/// Matchers of subscriptions that were used recently, so that a save does not read and plan each of
 /// thousands again.
+///
+/// They are in two generations: when the newer one is full, it becomes the older one, of which those that are used return to
+/// the newer. A generation holds all subscriptions that one save reads.
 final class SubscriptionMatchers: Sendable {
   private struct Key: Hashable {
     var container: String
@@ -71,18 +81,48 @@ final class SubscriptionMatchers: Sendable {
     var type: RecordTypeSchema
     /// Nil: the subscription fires for nothing.
     var matcher: SubscriptionMatcher?
+
+    var size: Int { body.count + SubscriptionMatchers.entrySize }
   }
 
   private struct State {
-    var entries: [Key: Entry] = [:]
-    /// Bytes of the subscriptions, which a matcher has about as many of.
+    var newer: [Key: Entry] = [:]
+    var older: [Key: Entry] = [:]
+    /// Bytes of the newer generation.
     var bytes = 0
+    var compilations = 0
+
+    mutating func entry(_ key: Key, limit: Int) -> Entry? {
+      if let entry = newer[key] { return entry }
+      guard let entry = older[key] else { return nil }
+      keep(entry, key, limit: limit)
+      return entry
+    }
+
+    mutating func keep(_ entry: Entry, _ key: Key, limit: Int) {
+      if let old = newer.removeValue(forKey: key) { bytes -= old.size }
+      if bytes + entry.size > limit {
+        older = newer
+        newer = [:]
+        bytes = 0
+      }
+      older[key] = nil
+      newer[key] = entry
+      bytes += entry.size
+    }
   }
 
-  /// Bounds the memory; what is forgotten is made again.
-  private static let limit = 16 * 1_048_576
+  /// What an entry has besides the bytes of its subscription.
+  static let entrySize = 512
 
+  /// The bytes of a generation, which a matcher has about as many of.
+  private let limit: Int
   private let state = Mutex(State())
+
+  init(limit: Int = 16 * 1_048_576) { self.limit = limit }
+
+  /// How often a subscription was compiled.
+  var compilations: Int { state.withLock { $0.compilations } }
 
   func matcher(
     of owned: OwnedSubscription,
@@ -97,16 +137,14 @@ final class SubscriptionMatchers: Sendable {
       id: owned.subscription.id
     )
     let body = owned.subscription.body
-    let known = state.withLock { $0.entries[key] }
+    let known = state.withLock { $0.entry(key, limit: limit) }
     if let known, known.body == body, known.type == type { return known.matcher }
     let matcher = (try? owned.subscription.subscription()).flatMap {
       SubscriptionMatcher($0, type, user: owned.user, context)
     }
     state.withLock { state in
-      let size = body.count + 512
-      if state.bytes + size > Self.limit { state = State() }
-      state.bytes += size - (state.entries[key].map { $0.body.count + 512 } ?? 0)
-      state.entries[key] = Entry(body: body, type: type, matcher: matcher)
+      state.compilations += 1
+      state.keep(Entry(body: body, type: type, matcher: matcher), key, limit: limit)
     }
     return matcher
   }

@@ -18,14 +18,19 @@ struct NotificationFloodTests {
     return .toRecords("s\(number)", where: [filter], alert: body)
   }
 
-  private func subscribe(_ person: Person, _ subscriptions: [Subscription]) async throws {
+  private func subscribe(
+    _ person: Person,
+    _ subscriptions: [Subscription],
+    in scope: DatabaseScope = .private
+  ) async throws {
     let reply: SubscriptionsResponse = try await person.call(
       .modifySubscriptions,
       ModifySubscriptionsRequest(
         operations: subscriptions.map {
           SubscriptionOperation(operationType: .create, subscription: $0)
         }
-      )
+      ),
+      in: scope
     )
     for result in reply.subscriptions { _ = try result.get() }
   }
@@ -68,6 +73,46 @@ struct NotificationFloodTests {
     #expect(pruned.ck?.pruned == true)
     #expect(pruned.ck?.qry?.rid != nil)
     #expect(pruned.aps?.contentAvailable == 1)
+  }
+
+  @Test(
+    "One save reads and tests a limited number of all people's subscriptions: who has the most is missed",
+    arguments: [(tests: 5, bytes: 1_000_000), (1000, 4000)]
+  )
+  func everyonesSubscriptions(tests: Int, bytes: Int) async throws {
+    let server = try await TestServer(limits: {
+      $0.subscriptionTestsPerSave = tests
+      $0.subscriptionBytesPerSave = bytes
+    })
+    let (ada, eve) = (try await server.person(), try await server.person("eve"))
+    try await ada.save(.create, "first", ["n": .int64(0)], in: .public, zone: .defaultZone)
+    try await subscribe(ada, [subscription(0)], in: .public)
+    try await subscribe(eve, (0..<10).map { subscription($0) }, in: .public)
+    /// The notification of a save of so many records.
+    func save(_ count: Int) async throws -> CommitNotification {
+      _ = try await ada.modify(
+        (0..<count).map { .make(.create, "r\(count)-\($0)", ["n": .int64(1)]) },
+        in: .public,
+        zone: .defaultZone
+      )
+      return try await event(server, saving: count).0
+    }
+    let note = try await save(2)
+    #expect(Set(note.fired.map(\.user)) == [try await ada.userRecordName])
+    #expect(note.fired.count == 2)
+    #expect(note.incomplete == [try await eve.userRecordName])
+    // Where no subscription fires, the devices that may have missed one still fetch.
+    let reply: SubscriptionsResponse = try await ada.call(
+      .modifySubscriptions,
+      ModifySubscriptionsRequest(operations: [
+        SubscriptionOperation(operationType: .delete, subscription: subscription(0))
+      ]),
+      in: .public
+    )
+    for result in reply.subscriptions { _ = try result.get() }
+    let quiet = try await save(3)
+    #expect(quiet.fired == [])
+    #expect(quiet.incomplete == [try await eve.userRecordName])
   }
 
   @Test("Saves that cause many notifications write fewer when the author's bytes are used up")

@@ -12,6 +12,10 @@ final class ReadCount: Sendable {
   }
 
   private let values = Mutex(Values())
+  private let onRead: @Sendable () -> Void
+
+  /// `onRead` is called at the begin of each transaction that reads.
+  init(onRead: @escaping @Sendable () -> Void = {}) { self.onRead = onRead }
 
   /// Bytes of fields of whole records, pages of feeds and queries excepted.
   var fieldBytes: Int { values.withLock { $0.bytes } }
@@ -39,7 +43,10 @@ final class ReadCount: Sendable {
 
   func addShares(_ number: Int) { values.withLock { $0.shares += number } }
 
-  func addRead() { values.withLock { $0.reads += 1 } }
+  func addRead() {
+    values.withLock { $0.reads += 1 }
+    onRead()
+  }
 
   func reset() { values.withLock { $0 = Values() } }
 
@@ -201,8 +208,15 @@ struct CountingSnapshot: StorageSnapshot {
   func subscriptions(in id: PartitionID, user: String) throws -> [StoredSubscription] {
     try base.subscriptions(in: id, user: user)
   }
-  func subscriptions(in id: PartitionID, types: [String]) throws -> [OwnedSubscription] {
-    try base.subscriptions(in: id, types: types)
+  func subscriptions(
+    in id: PartitionID,
+    types: [String],
+    users: [String]?
+  ) throws -> [OwnedSubscription] {
+    try base.subscriptions(in: id, types: types, users: users)
+  }
+  func subscriptionSizes(in id: PartitionID, types: [String]) throws -> [SubscriptionSize] {
+    try base.subscriptionSizes(in: id, types: types)
   }
   func usedAssets(in id: PartitionID) throws -> Set<String> {
     try base.usedAssets(in: id)

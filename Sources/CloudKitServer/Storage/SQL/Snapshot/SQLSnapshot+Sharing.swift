@@ -218,14 +218,32 @@ extension SQLSnapshot {
     }
   }
 
-  func subscriptions(in id: PartitionID, types: [String]) throws -> [OwnedSubscription] {
+  func subscriptionSizes(in id: PartitionID, types: [String]) throws -> [SubscriptionSize] {
     try connection.query(
       """
-      SELECT user_record, id, type, body FROM subscriptions
+      SELECT user_record, COUNT(*), SUM(LENGTH(body)) FROM subscriptions
       WHERE partition = $1 AND \(connection.dialect.among("type", "$2"))
-      ORDER BY user_record, id
+      GROUP BY user_record
       """,
       [partition(id), .texts(types + [""])]
+    ) { row in
+      SubscriptionSize(user: row.text(0), count: Int(row.int64(1)), bytes: Int(row.int64(2)))
+    }
+  }
+
+  func subscriptions(
+    in id: PartitionID,
+    types: [String],
+    users: [String]?
+  ) throws -> [OwnedSubscription] {
+    let chosen = users.map { _ in "AND \(connection.dialect.among("user_record", "$3"))" } ?? ""
+    return try connection.query(
+      """
+      SELECT user_record, id, type, body FROM subscriptions
+      WHERE partition = $1 AND \(connection.dialect.among("type", "$2")) \(chosen)
+      ORDER BY user_record, id
+      """,
+      [partition(id), .texts(types + [""])] + (users.map { [.texts($0)] } ?? [])
     ) { row in
       OwnedSubscription(
         user: row.text(0),
