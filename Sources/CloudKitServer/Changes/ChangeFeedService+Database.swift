@@ -16,7 +16,7 @@ extension ChangeFeedService {
     let id = try databases.partition(context)
     let token = try tokens.open(request.syncToken ?? request.metaSyncToken)
     let limit = try limits.pageSize(request.resultsLimit)
-    var response = try await reads.run(for: context) { [self] control in
+    var response = try await reads.run(.scan, for: context) { [self] control in
       try storage.read(control) { snapshot in
         context.scope == .shared
           ? try sharedChanges(token, id, limit, context, snapshot)

@@ -30,7 +30,7 @@ final class ChangeFeedService: Sendable {
 
   func changedRecords(_ request: ZoneChangesOptions, _ context: RequestContext) async throws -> Data
   {
-    try await reads.run(for: context) { [self] control in
+    try await reads.run(.scan, for: context) { [self] control in
       var json = JSONWriter(capacity: 1024)
       try write(changes: request, context, bytes: limits.bytesPerPage, control, to: &json)
       return json.finished()
@@ -41,7 +41,7 @@ final class ChangeFeedService: Sendable {
     _ = try context.participant()
     try limits.checkCount(request.zones.count)
     try checkOncePerZone(request.zones.map(\.zoneID), context)
-    return try await reads.run(for: context) { [self] control in
+    return try await reads.run(.scan, for: context) { [self] control in
       var json = JSONWriter(capacity: 1024)
       json.beginObject()
       json.key("zones")

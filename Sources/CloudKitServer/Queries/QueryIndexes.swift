@@ -11,14 +11,16 @@ package final class QueryIndexes: Sendable {
   }
 
   /// Creates the indexes that a query uses, at its first run; they are kept.
+  ///
+  /// A request that has no time left for the rest ends; the next one continues.
   func activate(
     _ indexes: Set<RecordIndex>,
     of type: String,
     _ id: PartitionID,
-    for reader: String = "server"
+    for context: RequestContext? = nil
   ) async throws {
     for index in indexes.sorted(by: { $0.name < $1.name }) {
-      try await makeIndex(of: index.name, type: type, in: id, for: reader) { record in
+      try await makeIndex(of: index.name, type: type, in: id, for: context) { record in
         // Only the system fields of an unreadable record are indexed: the query that finds it
         // reports the error and still returns the other records.
         index.keys(of: record, (try? record.decodedFields()) ?? [:])
@@ -33,7 +35,7 @@ package final class QueryIndexes: Sendable {
     of field: String,
     type: String,
     in id: PartitionID,
-    for reader: String,
+    for context: RequestContext?,
     keys: @escaping @Sendable (StoredRecord) throws -> [IndexKey]
   ) async throws {
     guard try !storage.read({ try $0.isIndexReady(in: id, type: type, field: field) }) else {
@@ -41,9 +43,15 @@ package final class QueryIndexes: Sendable {
     }
     var isReady = false
     while !isReady {
-      isReady = try await reads.run(as: reader) { [storage] in
+      let step = { @Sendable [storage] in
         try storage.fillIndex(in: id, type: type, field: field, limit: 500, entries: keys)
       }
+      isReady =
+        if let context {
+          try await reads.run(.scan, for: context) { _ in try step() }
+        } else {
+          try await reads.runForServer(step)
+        }
     }
   }
 }

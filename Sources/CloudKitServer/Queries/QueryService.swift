@@ -59,12 +59,8 @@ final class QueryService: Sendable {
     }
     let plan = try self.plan(request.query, name, access, context)
     let marker = try SealedMarker.open(request, context, signer)
-    do {
-      try await indexes.activate(plan.indexes, of: name, id, for: reads.reader(of: context))
-    } catch let error as ReadOver {
-      throw error.dictionary
-    }
-    return try await reads.run(for: context) { [self] control in
+    try await indexes.activate(plan.indexes, of: name, id, for: context)
+    return try await reads.run(.scan, for: context) { [self] control in
       try page(of: plan, after: marker, id, isWide, access, request, context, control)
     }
   }

@@ -22,24 +22,26 @@ final class BoundedReads: Sendable {
     context.principal.map { "user \($0.account)" } ?? "site \(context.site ?? "")"
   }
 
-  /// Runs a step that is short by itself on the read queue, in the reader's turn.
-  func run<Result: Sendable>(
-    as reader: String,
+  /// Runs a step of the server itself on the read queue, in its turn.
+  func runForServer<Result: Sendable>(
     _ body: @escaping @Sendable () throws -> Result
   ) async throws -> Result {
-    try await queue.run(for: reader, body)
+    try await queue.run(.scan, for: "server") { try body() }
   }
 
-  /// Runs a read on the read queue, with a time limit and until the request is cancelled.
+  /// Runs a read on the read queue, with the time that its request has left and until the request is cancelled.
   func run<Result: Sendable>(
+    _ kind: ReadQueue.Kind = .lookup,
     for context: RequestContext,
     _ body: @escaping @Sendable (ReadControl) throws -> Result
   ) async throws -> Result {
     let reader = reader(of: context)
-    let control = ReadControl(seconds: limits.readTime, clock: clock)
+    let seconds = context.readTime?.seconds ?? limits.readTime
+    let control = ReadControl(seconds: seconds, clock: clock)
+    defer { context.readTime?.spend(seconds - control.secondsLeft) }
     do {
       return try await withTaskCancellationHandler {
-        try await queue.run(for: reader) {
+        try await queue.run(kind, for: reader, control) {
           // A request that was cancelled while it was queued reads nothing.
           try control.check()
           return try body(control)

@@ -38,6 +38,7 @@ extension CloudKitService {
   ) async throws -> WebServiceResponse {
     var context = context
     context.site = SenderAddress(request.clientAddress)?.site
+    context.readTime = ReadTime(seconds: limits.readTime)
     RequestSubject.current?.note(context)
     try rates.check(context, request)
     try context.checkUser(expected: request.headers[WebServiceName.expectedUser])

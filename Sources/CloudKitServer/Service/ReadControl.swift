@@ -34,9 +34,25 @@ package final class ReadControl: Sendable {
     return try body()
   }
 
+  /// The seconds until the end of the time.
+  var secondsLeft: Double { end - clock.uptime }
+
   package var isOver: Bool { isCancelled.load(ordering: .relaxed) || clock.uptime > end }
 
   package func check() throws { if isOver { throw ReadOver() } }
+}
+
+/// The time that the reads of one request have together, the time in the queue included.
+///
+/// What a request waits for besides, such as its turn of the writers, does not count.
+final class ReadTime: Sendable {
+  private let left: Mutex<Double>
+
+  init(seconds: Double) { left = Mutex(seconds) }
+
+  var seconds: Double { left.withLock { $0 } }
+
+  func spend(_ seconds: Double) { left.withLock { $0 -= seconds } }
 }
 
 /// A read was ended before it was complete.

@@ -8,16 +8,29 @@ import Synchronization
 /// A reader is a person, or a site of callers who are not signed in. One reader has no more than
 /// half of the threads and a bounded number of places in the queue. Threads that become free go to the
 /// readers in turn, so a reader with many waiting reads delays another reader by one read at most for
-/// each thread.
+/// each thread. One thread is left to look-ups, however many scans there are, and a queued read ends with its time.
 final class ReadQueue: Sendable {
+  enum Kind: Sendable {
+    /// Finds rows by their keys.
+    case lookup
+    /// Examines records one after the other: a query, a feed, an export, the filling of an index.
+    case scan
+  }
+
   private struct Waiter {
     var id: UInt64
+    var kind: Kind
+    var control: ReadControl?
     var resume: CheckedContinuation<Lane, any Error>
   }
 
   private struct State {
     var idle: [Lane]
     var running: [String: Int] = [:]
+    /// The running scans.
+    var scans = 0
+    /// Whether a task ends the queued reads whose time is over.
+    var isWatched = false
     var waiting: [String: [Waiter]] = [:]
     /// The readers with queued reads, the next in turn first.
     var turns: [String] = []
@@ -40,55 +53,98 @@ final class ReadQueue: Sendable {
       return waiter
     }
 
-    /// Removes the next read that may start; its reader is then last in turn.
-    mutating func next(mostPerReader: Int) -> (reader: String, waiter: Waiter)? {
-      let index = turns.firstIndex { running[$0, default: 0] < mostPerReader }
-      guard let index else { return nil }
-      let reader = turns.remove(at: index)
-      turns.append(reader)
-      guard let waiter = remove(at: 0, of: reader) else { return nil }
+    func mayStart(_ kind: Kind, of reader: String, _ most: Most) -> Bool {
+      running[reader, default: 0] < most.perReader && (kind == .lookup || scans < most.scans)
+    }
+
+    mutating func start(_ kind: Kind, of reader: String) {
       running[reader, default: 0] += 1
-      return (reader, waiter)
+      if kind == .scan { scans += 1 }
+    }
+
+    mutating func end(_ kind: Kind, of reader: String) {
+      let left = running[reader, default: 1] - 1
+      running[reader] = left > 0 ? left : nil
+      if kind == .scan { scans -= 1 }
+    }
+
+    /// Removes the next read that may start; its reader is then last in turn.
+    mutating func next(_ most: Most) -> Waiter? {
+      for (turn, reader) in turns.enumerated() {
+        let index = waiting[reader]?.firstIndex { mayStart($0.kind, of: reader, most) }
+        guard let index else { continue }
+        turns.remove(at: turn)
+        turns.append(reader)
+        guard let waiter = remove(at: index, of: reader) else { return nil }
+        start(waiter.kind, of: reader)
+        return waiter
+      }
+      return nil
+    }
+
+    /// Removes the queued reads whose time is over.
+    mutating func removeLate() -> [Waiter] {
+      var late: [Waiter] = []
+      for reader in turns {
+        for index in (waiting[reader] ?? []).indices.reversed()
+        where waiting[reader]?[index].control?.isOver == true {
+          if let waiter = remove(at: index, of: reader) { late.append(waiter) }
+        }
+      }
+      return late
     }
   }
 
+  private struct Most {
+    var perReader: Int
+    var scans: Int
+  }
+
   private let state: Mutex<State>
-  private let mostPerReader: Int
+  private let most: Most
   private let mostWaiting: Int
   private let mostWaitingPerReader: Int
+  private let effects: Effects
 
   init(threads: Int, waiting: Int, waitingPerReader: Int, effects: Effects) {
     state = Mutex(
       State(idle: (0..<threads).map { effects.waitingLane("server reads \($0)") })
     )
-    mostPerReader = max(1, threads / 2)
+    most = Most(perReader: max(1, threads / 2), scans: max(1, threads - 1))
     mostWaiting = waiting
     mostWaitingPerReader = waitingPerReader
+    self.effects = effects
   }
 
   /// The number of queued reads.
   var waitingCount: Int { state.withLock { $0.count } }
 
-  /// Runs the body on one of the threads in the reader's turn; a task that is cancelled before is
-  /// removed from the queue.
+  /// Runs the body on one of the threads in the reader's turn; a read whose task is cancelled before, or whose time is
+  /// over, is removed from the queue.
   func run<Result: Sendable>(
+    _ kind: Kind,
     for reader: String,
+    _ control: ReadControl? = nil,
     _ body: @escaping @Sendable () throws -> Result
   ) async throws -> Result {
-    let lane = try await take(reader)
-    defer { release(lane, reader) }
+    let lane = try await take(kind, reader, control)
+    defer { release(lane, kind, reader) }
     return try await lane.run(body)
   }
 
-  private func take(_ reader: String) async throws -> Lane {
+  private func take(_ kind: Kind, _ reader: String, _ control: ReadControl?) async throws -> Lane {
     let id = state.withLock { state in
       state.nextID += 1
       return state.nextID
     }
     return try await withTaskCancellationHandler {
       try await withCheckedThrowingContinuation { continuation in
-        let waiter = Waiter(id: id, resume: continuation)
-        if let outcome = begin(waiter, reader) { continuation.resume(with: outcome) }
+        let waiter = Waiter(id: id, kind: kind, control: control, resume: continuation)
+        if let outcome = begin(waiter, reader) {
+          continuation.resume(with: outcome)
+        } else if control != nil {
+          watchTime()
+        }
       }
     } onCancel: {
       leave(id, reader)
@@ -100,8 +156,8 @@ final class ReadQueue: Sendable {
     state.withLock { state in
       // Under the lock: a later cancellation finds the read in the queue.
       guard !Task.isCancelled else { return .failure(ReadOver()) }
-      if state.running[reader, default: 0] < mostPerReader, let lane = state.idle.popLast() {
-        state.running[reader, default: 0] += 1
+      if state.mayStart(waiter.kind, of: reader, most), let lane = state.idle.popLast() {
+        state.start(waiter.kind, of: reader)
         return .success(lane)
       }
       guard state.count < mostWaiting,
@@ -124,16 +180,46 @@ final class ReadQueue: Sendable {
     waiter?.resume.resume(throwing: ReadOver())
   }
 
-  private func release(_ lane: Lane, _ reader: String) {
+  private func release(_ lane: Lane, _ kind: Kind, _ reader: String) {
     let next: Waiter? = state.withLock { state in
-      let left = state.running[reader, default: 1] - 1
-      state.running[reader] = left > 0 ? left : nil
-      guard let next = state.next(mostPerReader: mostPerReader) else {
+      state.end(kind, of: reader)
+      guard let next = state.next(most) else {
         state.idle.append(lane)
         return nil
       }
-      return next.waiter
+      return next
     }
     next?.resume.resume(returning: lane)
   }
+
+  // MARK: Time
+
+  /// Starts the task that ends queued reads, unless there is one: a thread may not be free before their time is over.
+  private func watchTime() {
+    let begins = state.withLock { state in
+      defer { state.isWatched = true }
+      return !state.isWatched
+    }
+    guard begins else { return }
+    effects.tasks.spawn { [weak self, clock = effects.clock] in
+      while let pause = self?.endLateReads() {
+        do { try await clock.sleep(seconds: max(pause, ReadQueue.shortestPause)) } catch { return }
+      }
+    }
+  }
+
+  /// Ends the queued reads whose time is over; returns the seconds until the next one's is, or nil if none is queued.
+  private func endLateReads() -> Double? {
+    let (late, pause) = state.withLock { state in
+      let late = state.removeLate()
+      let pause = state.waiting.values.joined().compactMap { $0.control?.secondsLeft }.min()
+      if pause == nil { state.isWatched = false }
+      return (late, pause)
+    }
+    for waiter in late { waiter.resume.resume(throwing: ReadOver()) }
+    return pause
+  }
+
+  /// Seconds, so that reads which end one after the other share one look.
+  private static let shortestPause = 0.1
 }

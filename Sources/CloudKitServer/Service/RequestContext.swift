@@ -13,6 +13,8 @@ struct RequestContext: Sendable {
   var wantsSyncToken: Bool
   /// The site that the request came from; nil for a request of this process.
   var site: String?
+  /// The time that all reads of the request have together; nil if each has its own.
+  var readTime: ReadTime?
 
   var principal: Principal? { caller.principal }
 

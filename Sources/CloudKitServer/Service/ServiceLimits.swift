@@ -36,9 +36,10 @@ package struct ServiceLimits: Hashable, Sendable {
   /// The same if no index has the order and the records are sorted in memory: above this number,
   /// each portion of them is sorted by itself.
   package var recordsOrdered = 50_000
-  /// Seconds that one look-up, query or feed may read, including the time in the queue.
+  /// Seconds that one look-up, query or feed may read in all, including the time in the queue.
   package var readTime = 20.0
-  /// Threads of these reads besides the pool; one user has at most half of them.
+  /// Threads of these reads besides the pool; one user has at most half of them, and one is for
+  /// look-ups alone.
   package var readThreads = 4
   /// Reads that may be queued for a thread; a further one gets TRY_AGAIN_LATER.
   package var waitingReads = 1000

@@ -222,7 +222,7 @@ struct AccountExport: Sendable {
   }
 
   private func page(of part: ZonePart, after position: ChangeNumber) async throws -> Page {
-    try await exports.reads.run(for: part.context) { control in
+    try await exports.reads.run(.scan, for: part.context) { control in
       var page = Page()
       try exports.storage.read(control) { snapshot in
         page = Page()
