@@ -130,16 +130,16 @@ final class SharingService: Sendable {
   // MARK: Finding
 
   /// Finds a share for the caller; one that the caller may not see is treated as missing.
+  ///
+  /// A caller without a user is asked to sign in for both: the user may be invited.
   func locate(
     _ guid: ShortGUID,
     _ context: RequestContext,
     _ snapshot: any StorageSnapshot
   ) throws -> LocatedShare {
-    guard let located = try find(guid, context, snapshot) else { throw ShareState.notFound }
-    guard located.participant != nil || located.state.publicPermission.canRead else {
-      // The user may be invited, but has not signed in.
-      if context.principal == nil { throw try signInFirst(context) }
-      throw ShareState.notFound
+    let located = try find(guid, context, snapshot)
+    guard let located, located.participant != nil || located.state.publicPermission.canRead else {
+      throw context.principal == nil ? signInFirst(context) : ShareState.notFound
     }
     return located
   }
@@ -183,7 +183,7 @@ final class SharingService: Sendable {
     return located
   }
 
-  private func signInFirst(_ context: RequestContext) throws -> ErrorDictionary {
+  private func signInFirst(_ context: RequestContext) -> ErrorDictionary {
     ErrorDictionary(
       .authenticationRequired,
       "request needs authorization",

@@ -160,6 +160,27 @@ struct ShareParticipantTests {
     #expect(visitor?.redirectURL != nil)
   }
 
+  @Test("Without a user a hidden, a deleted and an invented link are answered alike")
+  func hiddenWithoutUser() async throws {
+    let tree = try await SharedTree(accepts: false)
+    let guid = tree.share.shortGUID
+    func answer(_ guid: String?) async throws -> ErrorDictionary {
+      var error = try #require(
+        await #expect(throws: ErrorDictionary.self) {
+          try await tree.server.visitor.resolve(guid)
+        }
+      )
+      #expect(error.shortGUID?.value == guid)
+      error.shortGUID = nil
+      return error
+    }
+    let hidden = try await answer(guid)
+    #expect(hidden.serverErrorCode == .authenticationRequired)
+    #expect(try await answer("0no") == hidden)
+    try await tree.owner.save(.forceDelete, "share", recordType: nil)
+    #expect(try await answer(guid) == hidden)
+  }
+
   @Test("A public share resolves without a sign-in")
   func resolveSignedOut() async throws {
     let tree = try await SharedTree(accepts: false)
