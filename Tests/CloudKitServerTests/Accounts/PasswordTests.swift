@@ -184,6 +184,25 @@ struct PasswordTests {
     }
   }
 
+  @Test("The text as typed is hashed only for an account whose hash may be that of it")
+  func forms() {
+    let decomposed = "cafe\u{301} au lait"
+    func account(hashBytes: Int) -> StoredAccount {
+      StoredAccount(
+        id: "x",
+        userName: "ada",
+        passwordSalt: Data(),
+        passwordHash: Data(count: hashBytes),
+        passwordRounds: 2
+      )
+    }
+    let counts = [nil, account(hashBytes: 32), account(hashBytes: 64), account(hashBytes: 100)]
+      .map { PasswordService.forms(of: decomposed, for: $0).count }
+    #expect(counts == [1, 2, 2, 1])
+    let plain = PasswordService.forms(of: "au lait", for: account(hashBytes: 64))
+    #expect(plain == ["au lait"])
+  }
+
   @Test(
     "Common passwords are refused, and others are not",
     arguments: [

@@ -118,7 +118,7 @@ final class PasswordService: Sendable {
       }
       let cost = PasswordCost(limits)
       let isRight = try await lane.run { [self] in
-        try Self.forms(of: password).contains { form in
+        try Self.forms(of: password, for: known).contains { form in
           // An unknown name takes the same time as a wrong password.
           let hash =
             try known.map { try PasswordHash.make(form, like: $0) }
@@ -150,11 +150,16 @@ final class PasswordService: Sendable {
     }
   }
 
-  /// The texts to compare: the normal form, and the text as typed if an earlier version hashed
-  /// that.
-  private static func forms(of password: String) -> [String] {
+  /// The texts to compare: the normal form, and the text as typed if an earlier version may have
+  /// hashed that.
+  ///
+  /// Versions that make codes of hashes hash the normal form, so that an attempt is one hash for all others.
+  static func forms(of password: String, for account: StoredAccount?) -> [String] {
     let normal = PasswordRule.normalized(password)
-    return normal.utf8.elementsEqual(password.utf8) ? [normal] : [normal, password]
+    guard let account, !PasswordHash.isKeyed(account),
+      !normal.utf8.elementsEqual(password.utf8)
+    else { return [normal] }
+    return [normal, password]
   }
 
   /// Replaces a hash of an earlier algorithm or a lower cost, unless the password has changed since the
