@@ -76,6 +76,25 @@ struct JSONBoundsTests {
     #expect(refusal(text) == .malformed)
   }
 
+  @Test("Bytes that are not UTF-8 are refused in every string, and in names")
+  func encoding() {
+    let bounds = JSONBounds(arrays: [:], otherArrays: 1000, values: 1000)
+    /// Each pair of bytes, and longer sequences at the limits of their ranges.
+    var texts: [[UInt8]] = (0x80...0xFF).flatMap { first in
+      [0x7F, 0x80, 0x9F, 0xA0, 0xBF, 0xC0].map { [first, $0] }
+    }
+    texts += texts.map { $0 + [0x80] } + texts.map { $0 + [0x80, 0xBF] } + texts.map { [$0[0]] }
+    texts += texts.map { $0 + [0x41] }
+    for text in texts {
+      let isValid = String(validating: text, as: UTF8.self) != nil
+      for json in [[0x22] + text + [0x22], Array(#"{"a":{""#.utf8) + text + Array(#"":1}}"#.utf8)] {
+        var isTaken = true
+        do { try bounds.check(Data(json)) } catch { isTaken = false }
+        #expect(isTaken == isValid, "\(text)")
+      }
+    }
+  }
+
   @Test(
     "All that JSON allows is read",
     arguments: [

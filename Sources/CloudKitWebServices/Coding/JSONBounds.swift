@@ -68,7 +68,7 @@ package struct JSONBounds: Hashable, Sendable {
     } catch {
       return false
     }
-    return String(validating: json, as: UTF8.self) != nil
+    return true
   }
 
   /// Whether half of a surrogate pair, which no string can hold, is refused too.
@@ -269,10 +269,33 @@ private struct JSONSurvey {
         return start..<index - 1
       case UInt8(ascii: "\\"): try escape()
       case 0..<0x20: throw .malformed
+      case 0x80...0xFF: try character()
       default: index += 1
       }
     }
     throw .malformed
+  }
+
+  /// Reads a character of several bytes in UTF-8 (RFC 3629, 4).
+  private mutating func character() throws(JSONBounds.Refusal) {
+    let length: Int
+    // The second byte excludes longer forms than needed, halves of pairs, and what is beyond U+10FFFF.
+    var second: ClosedRange<UInt8> = 0x80...0xBF
+    switch bytes[index] {
+    case 0xC2...0xDF: length = 2
+    case 0xE0: (length, second) = (3, 0xA0...0xBF)
+    case 0xED: (length, second) = (3, 0x80...0x9F)
+    case 0xE1...0xEF: length = 3
+    case 0xF0: (length, second) = (4, 0x90...0xBF)
+    case 0xF1...0xF3: length = 4
+    case 0xF4: (length, second) = (4, 0x80...0x8F)
+    default: throw .malformed
+    }
+    let end = index + length
+    guard end <= bytes.count, second.contains(bytes[index + 1]),
+      bytes[index + 2..<end].allSatisfy({ (0x80...0xBF).contains($0) })
+    else { throw .malformed }
+    index = end
   }
 
   private mutating func escape() throws(JSONBounds.Refusal) {

@@ -35,7 +35,8 @@ package struct MalformedBody: Error, Hashable, Sendable, CustomStringConvertible
     case EncodingError.invalidValue(_, let context):
       self.init(path: text(context.codingPath), reason: context.debugDescription)
     default:
-      self.init(reason: "\(error)")
+      // Foundation's own error, whose text has names of its implementation.
+      self.init(reason: Self.noJSON)
     }
   }
 
