@@ -26,13 +26,21 @@ package struct RequestTarget: Sendable {
     var items: [String: String] = [:]
     for item in text.split(ascii: "&", maxSplits: itemLimit).prefix(itemLimit) {
       let halves = item.split(ascii: "=", maxSplits: 1, omittingEmptySubsequences: false)
-      let value = halves.count > 1 ? String(halves[1]) : ""
+      let value = halves.count > 1 ? halves[1] : ""
       let name = unescape(halves[0])
       if items[name] == nil {
-        items[name] = unescape(plusIsSpace ? value.replacing("+", with: " ") : value)
+        items[name] = plusIsSpace ? unescape(withSpaces(value)) : unescape(value)
       }
     }
     return items
+  }
+
+  /// The text with a space for each plus, of which a form's text has none but as spaces.
+  private static func withSpaces(_ text: Substring) -> String {
+    String(
+      decoding: text.utf8.map { $0 == UInt8(ascii: "+") ? UInt8(ascii: " ") : $0 },
+      as: UTF8.self
+    )
   }
 
   private static func unescape(_ text: some StringProtocol) -> String {

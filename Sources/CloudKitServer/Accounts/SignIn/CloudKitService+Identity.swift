@@ -93,7 +93,8 @@ extension CloudKitService {
   }
 
   private func cookie(_ request: WebServiceRequest) -> String? {
-    let cookies = (request.headers["cookie"] ?? "").split { $0 == ";" || $0 == "," }
+    let cookies = (request.headers["cookie"] ?? "").split(ascii: ";")
+      .flatMap { $0.split(ascii: ",") }
       .map { $0.trimmingCharacters(in: .whitespaces) }
     let prefix = "\(cookieName)="
     let value = cookies.first { $0.hasPrefix(prefix) }?.dropFirst(prefix.count)

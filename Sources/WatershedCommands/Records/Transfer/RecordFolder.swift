@@ -16,7 +16,7 @@ struct RecordFolder {
   /// The file of an asset; nil for a URL elsewhere.
   func file(of path: String) throws -> URL? {
     guard path.hasPrefix(Self.assetFolder + "/") else { return nil }
-    guard !path.split(separator: "/", omittingEmptySubsequences: false).contains("..") else {
+    guard !path.split(ascii: "/").contains("..") else {
       throw CommandFailure(
         "UNREADABLE_FILE",
         what: "a file was not read",
