@@ -8,9 +8,8 @@ extension CloudKitService {
   /// configured name.
   func isOwnHost(_ request: WebServiceRequest) -> Bool {
     guard let header = request.headers["host"] else { return true }
-    guard let host = URLComponents(string: "http://\(header)")?.host?.lowercased() else {
-      return false
-    }
+    guard let place = Self.place(of: "http://\(header)") else { return false }
+    let host = place.host
     let name = host.trimmingCharacters(in: Self.brackets)
     let own = URLComponents(string: baseURL)?.host?.lowercased()
     // DNS rebinding works with names, not with IP addresses.
@@ -54,9 +53,25 @@ extension CloudKitService {
       return site != "same-origin" && site != "none"
     }
     guard let origin = request.headers["origin"] else { return false }
-    guard let page = URLComponents(string: origin)?.host?.lowercased() else { return true }
-    let own = [request.headers["host"].map { "http://\($0)" }, baseURL]
-    return !own.contains { $0.flatMap { URLComponents(string: $0)?.host?.lowercased() } == page }
+    guard let page = Self.place(of: origin) else { return true }
+    // A proxy may end TLS: the header has the host and the port that the browser asked, the scheme is the page's.
+    let scheme = origin.prefix(before: ":").lowercased()
+    let own = [request.headers["host"].map { "\(scheme)://\($0)" }, baseURL]
+    return !own.contains { $0.flatMap(Self.place) == page }
+  }
+
+  /// A host and a port.
+  private struct Place: Equatable {
+    var host: String
+    var port: Int
+  }
+
+  /// The host and the port of an address that has no more than these; the port of the scheme if it has none.
+  private static func place(of address: String) -> Place? {
+    guard let parts = URLComponents(string: address), let host = parts.host?.lowercased(),
+      parts.user == nil, parts.password == nil, parts.query == nil, parts.fragment == nil
+    else { return nil }
+    return Place(host: host, port: parts.port ?? (parts.scheme?.lowercased() == "https" ? 443 : 80))
   }
 
   /// The page for a form that another site sent.

@@ -331,6 +331,12 @@ struct AccessTests {
       (["sec-fetch-site": "same-site", "origin": "null"], 403),
       (["sec-fetch-site": "same-origin", "origin": "null"], 200), (["origin": "null"], 403),
       (["origin": "http://127.0.0.1:8080", "host": "127.0.0.1:8080"], 200), ([:], 200),
+      // Another port of the machine is another site's.
+      (["origin": "http://nas:9000", "host": "nas:8080"], 403),
+      (["origin": "http://nas:8080", "host": "nas:8080"], 200),
+      // A proxy ends TLS.
+      (["origin": "https://cloud.example", "host": "cloud.example"], 200),
+      (["origin": "https://a@cloud.example", "host": "cloud.example"], 403),
     ]
   )
   func foreignForms(headers: [String: String], status: Int) async throws {
