@@ -81,6 +81,7 @@ extension CloudKitService {
     case .account: return try await respondToAccount(request, target)
     case .admin: return try await respondToAdministrator(request, target)
     case .webcourier:
+      try rates.checkRate(ofCapability: request)
       return try await rates.countingFailures(of: request) {
         try await devices.poll(request, target)
       }

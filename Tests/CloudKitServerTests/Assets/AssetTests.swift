@@ -184,6 +184,26 @@ struct AssetTests {
     )
   }
 
+  @Test("URLs that are rights in themselves have the rate of a site")
+  func rate() async throws {
+    let person = try await world {
+      $0.requestsPerSecond = 100
+      $0.requestBurst = 100
+      $0.networksPerSite = 0.1
+    }
+    let uploaded = try await person.upload(Data([1]))
+    try await person.save(.create, "a", ["file": .asset(uploaded)])
+    let url = try #require(try await person.lookup("a").content("file")?.assets[0].downloadURL)
+    var statuses: [Int] = []
+    // Ten are taken at once, and the upload was one.
+    for _ in 0..<10 { statuses.append(await person.download(url).status) }
+    #expect(statuses == Array(repeating: 200, count: 9) + [429])
+    // The person's own requests have another rate.
+    _ = try await person.lookup("a")
+    person.server.clock.advance(seconds: 1)
+    #expect(await person.download(url).status == 200)
+  }
+
   @Test("A file larger than the limit is refused", arguments: [99, 100, 101])
   func sizeLimit(size: Int) async throws {
     let person = try await world { $0.assetSize = 100 }
