@@ -51,7 +51,10 @@ final class AccountPurges: Sendable {
 
   /// Removes an account's data, one partition in each transaction, and the account last: an
   /// interrupted purge is found and finished by the next one.
+  ///
+  /// An account whose deletion was reverted meanwhile keeps its data.
   func purge(_ account: String) async throws {
+    guard try await begin(account) else { return }
     for user in try storage.read({ try $0.users(account: account) }) {
       try await leaveShares(user)
       try await eraseDatabases(of: user)
@@ -78,6 +81,20 @@ final class AccountPurges: Sendable {
       return (batch, ())
     }
     sessions.credentialsEnded()
+  }
+
+  /// Notes that the account's data are being removed, which ends the time for a restoration; false if it is not deleted.
+  private func begin(_ account: String) async throws -> Bool {
+    try await writer.write { [storage] () -> (WriteBatch?, Bool) in
+      var (state, revision) = try storage.read { try $0.state(of: account) }
+      guard state.deletedAt != nil else { return (nil, false) }
+      guard state.isBeingPurged != true else { return (nil, true) }
+      state.isBeingPurged = true
+      var batch = WriteBatch()
+      batch.expectedEntries[AccountState.key(account)] = .some(revision)
+      batch.savedEntries = [try state.entry(account, revision: (revision ?? 0) + 1)]
+      return (batch, true)
+    }
   }
 
   // MARK: Other users' databases

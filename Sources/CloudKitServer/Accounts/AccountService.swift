@@ -230,6 +230,12 @@ package final class AccountService: Sendable {
             "The account \"\(userName)\" is not deleted; `users update` enables a disabled one."
         )
       }
+      guard before.isBeingPurged != true else {
+        throw AdministrationError(
+          description:
+            "The data of the account \"\(userName)\" are being removed: it cannot be restored any more."
+        )
+      }
       var state = before
       state.deletedAt = nil
       state.isDisabled = before.wasDisabled ?? false

@@ -11,6 +11,8 @@ struct AccountState: Codable, Hashable, Sendable {
   /// For a deleted account: whether it was disabled before, and stays so if the deletion is
   /// reverted.
   var wasDisabled: Bool?
+  /// Whether the removal of a deleted account's data has begun, so that the deletion cannot be reverted.
+  var isBeingPurged: Bool?
   /// Whether the user entered the account's e-mail address and has not confirmed it.
   ///
   /// Other users cannot find the account by it. Nil: an administrator or an issuer set it.

@@ -1,5 +1,6 @@
 import CloudKitWebServices
 import Foundation
+import Synchronization
 import Testing
 
 @testable import CloudKitServer
@@ -32,6 +33,50 @@ struct PurgingTests {
       try await tree.guest.resolve(tree.share.shortGUID)
     }
     await #expect(throws: ErrorDictionary.self) { try await tree.guest.accept(tree.share) }
+  }
+
+  @Test("An account whose purge has begun cannot be restored, and the next purge ends the removal")
+  func begunPurge() async throws {
+    let flaky = Mutex<FlakyStorage?>(nil)
+    let server = try await TestServer(storage: { base in
+      let storage = FlakyStorage(base)
+      flaky.withLock { $0 = storage }
+      return storage
+    })
+    let person = try await server.person()
+    try await person.makeZone()
+    try await person.save(.create, "r", ["n": .int64(1)])
+    let service = server.service
+    try await service.accounts.delete("ada")
+    server.clock.advance(seconds: 31 * 24 * 3600)
+    // The commit that removes the database fails.
+    let storage = try #require(flaky.withLock { $0 })
+    storage.interpose { batch, _ in
+      guard batch.erasesPartition else { return false }
+      storage.failNextCommit(.before)
+      return true
+    }
+    await #expect(throws: (any Error).self) { try await service.housekeep() }
+    let refusal = await #expect(throws: AdministrationError.self) {
+      try await service.accounts.restore("ada")
+    }
+    #expect(refusal?.description.contains("are being removed") == true)
+    #expect(try service.accounts.descriptions().map(\.userName) == ["ada"])
+    try await service.housekeep()
+    #expect(try service.accounts.descriptions().isEmpty)
+  }
+
+  @Test(
+    "An account that is not deleted keeps its data, also where a purge of it was decided before"
+  )
+  func restoredBeforePurge() async throws {
+    let server = try await TestServer()
+    let person = try await server.person()
+    try await person.makeZone()
+    try await person.save(.create, "r", ["n": .int64(1)])
+    let account = try server.service.storage.account(named: "ada")
+    try await server.service.purges.purge(account.id)
+    #expect(try await person.lookup("r").content("n") == .int64(1))
   }
 
   @Test("Links to a purged owner's shares are kept as long as feeds, and no longer")
