@@ -76,12 +76,13 @@ final class RequestLog: Sendable {
 
   /// The requests that match, oldest first, with their accounts, and the number to continue after.
   ///
-  /// Without a number to continue after these are the newest ones.
+  /// Without a number to continue after these are the newest ones. So are they after a number of another log: a reader
+  /// whose requests several servers answer in turn asks each of them with the number of the one before.
   func page(
     _ query: RequestQuery,
     account: String?
   ) -> (lines: [(request: LoggedRequest, account: String?)], last: Int64) {
-    let after = query.log == nil || query.log == name ? query.after : 0
+    let after = query.log == nil || query.log == name ? query.after : nil
     return state.withLock { state in
       let all = state.lines[state.first...].lazy.compactMap(\.self)
       let matching = all.filter { line in
