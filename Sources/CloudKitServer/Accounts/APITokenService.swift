@@ -99,7 +99,7 @@ package final class APITokenService: Sendable {
 
   /// The server's own API token for any container in development; created at the first start.
   package func bootstrap() async throws -> String {
-    try await own(container: nil, environment: .development)
+    try await own(container: nil, environment: .development).text
   }
 
   /// The server's own API token for the container in the environment; created if there is none.
@@ -110,6 +110,14 @@ package final class APITokenService: Sendable {
     opening container: String,
     environment: ContainerEnvironment
   ) async throws -> String {
+    try await ownToken(opening: container, environment: environment).text
+  }
+
+  /// The same, and whether it was created.
+  func ownToken(
+    opening container: String,
+    environment: ContainerEnvironment
+  ) async throws -> (text: String, isNew: Bool) {
     let token = try await own(
       container: environment == .development ? nil : container,
       environment: environment
@@ -127,7 +135,7 @@ package final class APITokenService: Sendable {
   private func own(
     container: String?,
     environment: ContainerEnvironment
-  ) async throws -> String {
+  ) async throws -> (text: String, isNew: Bool) {
     let scope = APITokenScope(column: container)
     let known = try storage.read { try $0.apiTokens() }.filter {
       $0.environment == environment && $0.scope.covers(scope)
@@ -140,9 +148,9 @@ package final class APITokenService: Sendable {
         let bytes = try? vault.open(sealed, for: Self.ownTokenPurpose)
       else { continue }
       let text = String(decoding: bytes, as: UTF8.self)
-      if TokenDigest.of(text) == token.digest { return text }
+      if TokenDigest.of(text) == token.digest { return (text, false) }
     }
-    return try await create(container: container, environment: environment, isOwn: true)
+    return (try await create(container: container, environment: environment, isOwn: true), true)
   }
 
   // MARK: Removal

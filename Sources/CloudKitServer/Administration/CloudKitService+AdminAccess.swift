@@ -85,11 +85,15 @@ extension CloudKitService {
     guard NameRules.isContainerName(own.container, limits) else {
       throw AdministrationError(description: "Name the container that the token is for.")
     }
-    let token = try await apiTokens.token(
+    let token = try await apiTokens.ownToken(
       opening: own.container,
       environment: own.environment ?? .development
     )
-    return try call.reply(["token": token], .unaudited(.routine))
+    return try call.reply(
+      ["token": token.text],
+      token.isNew
+        ? auditLog.record("token.create", by: call, about: own.container) : .unaudited(.routine)
+    )
   }
 
   /// Whether the text is scheme, host and port as browsers send them, without a path.
