@@ -120,6 +120,37 @@ struct SavedTokenTests {
     #expect(database.apiToken == "k")
   }
 
+  @Test(
+    "A copy within a server keeps the source's tokens, and one to a folder does not",
+    arguments: [
+      (["--to-server", "https://A.example:443/"], "u", "t"),
+      (["--to-server", "https://a.example:444"], "", ""), (["--to-data", "/tmp/x"], "", nil),
+      (["--to-container-id", "d"], "u", "t"),
+    ] as [([String], String, String?)]
+  )
+  func copyTokens(target: [String], userToken: String, token: String?) throws {
+    let copy = try RecordsCommand.Copy.parse(
+      [
+        "--container-id", "c", "--server", "https://a.example", "--token", "t", "--user-token", "u",
+      ] + target
+    )
+    let (server, database) = try copy.target.options(copy.server, copy.database)
+    #expect(database.userToken == userToken)
+    #expect(server.token == token)
+  }
+
+  @Test("A port of this machine is one server by each of the machine's names")
+  func loopback() throws {
+    func isOne(_ one: String, _ other: String) throws -> Bool {
+      SavedTokens.isOne(try #require(URL(string: one)), try #require(URL(string: other)))
+    }
+    #expect(try isOne("http://localhost:8080", "http://127.0.0.1:8080/"))
+    #expect(try isOne("http://[::1]", "http://localhost:80"))
+    #expect(try !isOne("http://localhost:8080", "http://127.0.0.1:8081"))
+    #expect(try !isOne("http://localhost", "https://localhost"))
+    #expect(try !isOne("http://localhost:8080", "http://a.example:8080"))
+  }
+
   @Test("A saved management token is used for a remote server, unless the command line has one")
   func use() async throws {
     try await withTemporaryFolder { home in

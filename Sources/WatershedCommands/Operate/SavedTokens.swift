@@ -1,4 +1,5 @@
 import ArgumentParser
+import CloudKitWebServices
 import Foundation
 
 /// Tokens that a user saves for later commands, in a file that only they can read.
@@ -31,7 +32,9 @@ struct SavedTokens: Codable, Hashable {
       case .management: (management, managementServer)
       case .user: (user, userServer)
       }
-    return origin == nil || origin == server.map(Self.origin) ? token : nil
+    // A token of an earlier version has no server.
+    guard let origin, let own = URL(string: origin) else { return token }
+    return server.map { Self.isOne(own, $0) } == true ? token : nil
   }
 
   mutating func set(_ kind: Kind, _ token: String?, for server: URL?) {
@@ -40,6 +43,15 @@ struct SavedTokens: Codable, Hashable {
     case .management: (management, managementServer) = (token, origin)
     case .user: (user, userServer) = (token, origin)
     }
+  }
+
+  /// Whether two addresses are of one server; a port of this machine is one by each of the machine's names.
+  static func isOne(_ server: URL, _ other: URL) -> Bool {
+    if origin(of: server) == origin(of: other) { return true }
+    func port(_ url: URL) -> Int { url.port ?? (url.scheme?.lowercased() == "https" ? 443 : 80) }
+    return server.scheme?.lowercased() == other.scheme?.lowercased()
+      && LoopbackHost.contains(server.host) && LoopbackHost.contains(other.host)
+      && port(server) == port(other)
   }
 
   /// A server's scheme, host and port, without a port that the scheme implies.

@@ -82,13 +82,14 @@ extension RecordsCommand {
       _ database: DatabaseOptions
     ) throws -> (ServerOptions, DatabaseOptions) {
       var there = server
+      let isOther = try isOtherServer(server)
       if toServer != nil || toData != nil || toConfig != nil {
         there.server = toServer
         there.folder = toData
         there.config = toConfig
         there.database = nil
         // Another server gets neither the source's token nor the environment's, which the source uses.
-        there.token = try toToken ?? toServer.flatMap(Self.savedToken)
+        there.token = try toToken ?? (isOther ? toServer.flatMap(Self.savedToken) : server.token)
       } else if let toToken {
         there.token = toToken
       }
@@ -100,7 +101,7 @@ extension RecordsCommand {
         target.user = toUser
         target.userToken = toUserToken
       }
-      if toServer != nil { target.userToken = toUserToken ?? "" }
+      if isOther { target.userToken = toUserToken ?? "" }
       if toUserToken != nil || toContainerId != nil || toServer != nil || toData != nil
         || toConfig != nil || toEnvironment != nil
       {
@@ -108,6 +109,13 @@ extension RecordsCommand {
         target.apiToken = toApiToken
       }
       return (there, target)
+    }
+
+    /// Whether the target is on another server than the source, whose tokens are not for it.
+    private func isOtherServer(_ source: ServerOptions) throws -> Bool {
+      if toData != nil || toConfig != nil { return true }
+      guard let toServer, let target = try ServerOptions.remote(toServer) else { return false }
+      return try source.remote().map { !SavedTokens.isOne($0, target) } ?? true
     }
 
     /// The management token that is saved for a server; empty if there is none.
