@@ -199,6 +199,30 @@ struct OpenIDAccountTests {
   }
 
   @Test(
+    "A new password ends what an authentication at the issuer permits",
+    arguments: [true, false]
+  )
+  func changedPassword(isChanged: Bool) async throws {
+    try await withIssuer(registration: .open) { _, cloud in
+      let browser = try await TestBrowser(cloud)
+      _ = try await browser.signIn()
+      let page = cloud.url + "/delete-account"
+      let back = try await browser.finish(browser.post(page, "with=identity"))
+      let ticket = try #require(TestBrowser.ticket(back))
+      if isChanged {
+        try await cloud.service.accounts.change(
+          "ada",
+          AccountChanges(password: "tulips on the sill")
+        )
+      }
+      let done = try await browser.post(page, "ticket=\(ticket)")
+      #expect(done.status == (isChanged ? 400 : 200))
+      let ada = try cloud.service.accounts.descriptions().first { $0.userName == "ada" }
+      #expect(ada?.isDisabled == !isChanged)
+    }
+  }
+
+  @Test(
     "An old sign-in, or one of unknown time, deletes nothing, and creates no account"
   )
   func staleProof() async throws {

@@ -214,6 +214,8 @@ extension CloudKitService {
   /// page.
   private struct IdentityTicket: Codable, Hashable, Sendable {
     var account: String
+    /// A digest of the account's hash when the user returned: a new password ends what this permits.
+    var password: String
     var purpose: IdentityAttempt.Purpose
     var browser: String
     /// Milliseconds since 1970.
@@ -227,6 +229,7 @@ extension CloudKitService {
   ) throws -> AccountPage.Field {
     let ticket = IdentityTicket(
       account: account.id,
+      password: TokenDigest.of(account.passwordHash.hexadecimal),
       purpose: attempt.purpose,
       browser: attempt.browser,
       expires: attempt.expires
@@ -256,7 +259,9 @@ extension CloudKitService {
       guard try !snapshot.state(of: ticket.account).0.isDisabled else { return nil }
       return try snapshot.account(id: ticket.account)
     }
-    guard let account else { return nil }
+    guard let account, TokenDigest.of(account.passwordHash.hexadecimal) == ticket.password else {
+      return nil
+    }
     do {
       try await useUp(text, until: ticket.expires)
     } catch is AdministrationError {
