@@ -89,7 +89,7 @@ extension CloudKitService {
     case .accountData, .assets: return try await wholeTransfer(request)
     // A stream is opened at its connection; a request that arrives here could not be opened.
     case .events:
-      guard request.method == "GET" else {
+      guard request.method == "GET" || target.parts.count != 2 else {
         throw ErrorDictionary(.badRequest, "\(request.method) is not possible here")
       }
       return try await rates.countingFailures(of: request) { throw devices.refusalOfEvents(target) }

@@ -117,6 +117,15 @@ struct PushTests {
 
   // MARK: Queries
 
+  @Test("A stream is opened by GET alone: another method is refused, and repeated by no client")
+  func methodsOfStreams() async throws {
+    let listener = try await Listener(TestServer().person())
+    for method in ["POST", "HEAD", "PUT"] {
+      let path = "/events/\(listener.device.apnsToken)"
+      #expect(await listener.server.send(method, path).status == 400)
+    }
+  }
+
   @Test("The payload of a query subscription is the documented one, key by key")
   func payload() async throws {
     let info = NotificationInfo(
