@@ -170,7 +170,7 @@ struct PostgreSQLPlanTests {
       _ = try snapshot.entries(in: id, IndexWalk(type: "Note", field: "f", zone: zone, limit: 200))
     }
     try expect("subscriptions_by_type") {
-      _ = try snapshot.subscriptions(in: id, types: ["T5"])
+      _ = try snapshot.subscriptions(in: id, types: ["T5"], users: nil)
     }
     try expect("replies_pkey") {
       _ = try snapshot.reply(in: id, user: "_o", device: "d", from: 1)
