@@ -285,11 +285,7 @@ extension NSMigrationManager: SelectorResponding {
             + "cannot be read. Set an expression in code, or a policy."
         ]
       )
-    default:
-      throw MigrationError.make(
-        NSMigrationError,
-        ["reason": "-[\(type(of: self)) \(selector)]: unrecognized selector"]
-      )
+    default: return try perform(selector, arguments: arguments)
     }
   }
 }
