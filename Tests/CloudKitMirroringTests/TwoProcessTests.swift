@@ -157,6 +157,7 @@ struct TwoProcessTests {
     }
     async let synced: Void = app.mirror.syncNow()
     for await _ in asked { break }
+    other.cloud.onZoneChanges { _ in throw CloudFailure.busy(reason: "Not yet.", retryAfter: nil) }
     // The member moves, and its record follows the deletion of the former owner in the feed.
     try phone.save { context in
       let attachment = try context.first("Attachment", "name", "a")
@@ -172,6 +173,7 @@ struct TwoProcessTests {
       cloud.onZonePage(nil)
       cloud.onZoneChanges { _ in throw CloudFailure.busy(reason: "Not now.", retryAfter: nil) }
     }
+    other.cloud.onZoneChanges(nil)
     await #expect(throws: (any Error).self) { try await other.sync() }
     #expect(try other.mirror.read { try $0.goneRecords(limit: 10) }.count == 1)
     app.cloud.onLookup(nil)

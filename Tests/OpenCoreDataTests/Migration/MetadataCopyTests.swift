@@ -315,6 +315,6 @@ struct MetadataCopyTests {
       (row.text(0), row.optionalInt64(1))
     }
     #expect(rows.map(\.0) == Array(repeating: "Page", count: Int(count)) + ["Note"])
-    #expect(rows.map(\.1) == (1...count).reversed() + [nil])
+    #expect(rows.map(\.1) == (1...count).reversed().map(Optional.some) + [nil])
   }
 }
