@@ -50,7 +50,7 @@ struct JSONReplyTests {
     _ json: String,
     as type: Value.Type
   ) -> (isRead: Bool, isSame: Bool) {
-    let slow = try? JSONDecoder().decode(type, from: Data(json.utf8))
+    let slow = try? WireCoding.decoder(of: Data(json.utf8)).decode(type, from: Data(json.utf8))
     guard let fast = type.read(Data(json.utf8)) else { return (false, true) }
     return (true, fast == slow)
   }
