@@ -55,7 +55,7 @@ struct ChildContextTests {
       book.title = "Emma (1815)"
       return book
     }
-    let child = child(of: parent)
+    let child = parent.child()
     try child.performAndWait {
       let own = try #require(try child.fetch(NSFetchRequest<Book>(entityName: "Book")).first)
       #expect(own.title == "Emma (1815)")
