@@ -1,3 +1,4 @@
+import CloudKitServer
 import Foundation
 import Testing
 
@@ -70,6 +71,20 @@ struct MistakeTests {
       #expect(refused.exitCode == 1)
       #expect(refused.errors.contains("--database"), "\(refused.errors)")
       #expect(!FileManager.default.fileExists(atPath: database.path))
+      // An empty file is what a copy that broke off leaves, and `sqlite3` that was to look.
+      try Data().write(to: database)
+      let log = Data("what may be left of the data".utf8)
+      try log.write(to: URL(fileURLWithPath: database.path + "-wal"))
+      for command in [["serve", "--port", "0"], ["users", "list"], ["assets", "check"]] {
+        let run = try await CommandProcess(command + ["--data", data.path]).finish()
+        #expect(run.exitCode == 1, "\(command): \(run.output)")
+        #expect(run.errors.contains("missing or empty"), "\(command): \(run.errors)")
+      }
+      let doctor = try await CommandProcess.run("doctor", "--data", data.path)
+      #expect(doctor.exitCode == 2)
+      #expect(doctor.output.contains("backup restore BACKUP"), "\(doctor.output)")
+      #expect(try Data(contentsOf: database).isEmpty)
+      #expect(try Data(contentsOf: URL(fileURLWithPath: database.path + "-wal")) == log)
     }
   }
 

@@ -26,7 +26,9 @@ package struct StorageInspection: Sendable {
       findings.append(Finding(subject: "database", problem: problem))
       return
     } catch {
-      let isDamage = error is BackupError || (error as? StorageFailure)?.kind == .damaged
+      let isDamage =
+        error is BackupError || error is OrphanedFolder
+        || (error as? StorageFailure)?.kind == .damaged
       findings.append(Finding(subject: "database", problem: "\(error)", isDamage: isDamage))
       return
     }

@@ -4,7 +4,8 @@ import WatershedSQLite
 extension SQLiteStorage {
   /// Checks the file in a folder without changing it, and reads its fingerprints of keys and assets.
   static func inspect(_ folder: URL) throws -> StorageFingerprints {
-    try StorageFailure.converting {
+    try OrphanedFolder.check(folder)
+    return try StorageFailure.converting {
       let file = folder.appendingPathComponent(CloudKitService.databaseFileName)
       // A server that was killed leaves a log behind, which contains its last commits.
       let log = try? FileManager.default.attributesOfItem(atPath: file.path + "-wal")
@@ -18,6 +19,7 @@ extension SQLiteStorage {
         )
       }
       let session = SQLiteSession(connection: connection)
+      if try StorageFormat.current.isMissing(session) { try OrphanedFolder.refuse(folder) }
       try StorageFormat.current.check(session)
       return try ServiceFacts(session: session).fingerprints
     }

@@ -68,6 +68,7 @@ package final class SQLiteStorage: SQLStorage {
     let session = SQLiteSession(connection: writer)
     let facts = ServiceFacts(session: session)
     let kept = try writer.transaction {
+      if let folder, try format.isMissing(session) { try OrphanedFolder.refuse(folder) }
       try format.prepare(session)
       let secret = try facts.secret
       var incarnation = try facts.incarnation(effects.randomness)

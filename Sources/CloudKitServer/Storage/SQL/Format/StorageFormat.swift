@@ -87,6 +87,9 @@ struct StorageFormat: Sendable {
     throw StorageVersionError(found: found.version, needed: found.oldestServer, known: version)
   }
 
+  /// Whether there are no tables yet.
+  func isMissing(_ session: some SQLSession) throws -> Bool { try found(session) == nil }
+
   /// Nil if there are no tables yet.
   private func found(
     _ session: some SQLSession
