@@ -25,8 +25,12 @@ struct AdoptCommand: ParsableCommand {
   func run() throws {
     var changed = 0
     var notes: [SourceAdopter.Note] = []
+    var hasUnreadable = false
     for path in try files() {
-      let text = try String(contentsOfFile: path, encoding: .utf8)
+      guard let text = text(of: path) else {
+        hasUnreadable = true
+        continue
+      }
       let result = SourceAdopter.adopt(SourceFile(path: path, text: text))
       notes += result.notes
       guard result.text != text else { continue }
@@ -34,7 +38,7 @@ struct AdoptCommand: ParsableCommand {
       if dryRun {
         try StandardOutput.write("\(UnifiedDiff(path: path, from: text, to: result.text))")
       } else {
-        try result.text.write(toFile: path, atomically: true, encoding: .utf8)
+        try attempt("\(path) was not changed") { try OutputFile.write(result.text, to: path) }
       }
     }
     for path in paths { notes += try manifestNotes(path) }
@@ -48,6 +52,26 @@ struct AdoptCommand: ParsableCommand {
       changed == 0 ? "Nothing to change." : "\(dryRun ? "Would change" : "Changed") \(files)."
     )
     if byHand > 0 { try StandardOutput.print("\(byHand) to be changed by hand.") }
+    if hasUnreadable { throw ExitCode.failure }
+  }
+
+  /// The text of a source; nil after the report of one that is left as it is, so that one file of another
+  /// encoding does not keep the others from being adopted.
+  private func text(of path: String) -> String? {
+    do {
+      guard let text = String(data: try InputFile.data(path), encoding: .utf8) else {
+        throw CommandFailure(
+          "UNREADABLE_FILE",
+          what: "\(path) was left as it is",
+          why: "it is not text in UTF-8",
+          next: "convert it: iconv -t UTF-8"
+        )
+      }
+      return text
+    } catch {
+      StandardError.write(CommandFailure(error, doing: "\(path) was left as it is").text)
+      return nil
+    }
   }
 
   // MARK: Files
@@ -115,7 +139,8 @@ struct AdoptCommand: ParsableCommand {
       use.models = true
     }
     for path in try sources(in: folder, uncompiled: target.uncompiled) {
-      use.add(try String(contentsOfFile: path, encoding: .utf8))
+      // A file that cannot be read has been reported.
+      if let text = try? String(contentsOfFile: path, encoding: .utf8) { use.add(text) }
     }
     return use
   }

@@ -68,9 +68,10 @@ struct ExecCommand: AsyncParsableCommand {
 
   private func run(_ child: ChildProcess, in folder: URL) async throws -> ChildProcess.End {
     let text = try schema.map(InputFile.text)
+    // Not those above it: a misspelt TMPDIR would be created, and left.
     try FileManager.default.createDirectory(
       at: folder,
-      withIntermediateDirectories: true,
+      withIntermediateDirectories: false,
       attributes: [.posixPermissions: 0o700]
     )
     let token = AdminTokenFile.newToken()

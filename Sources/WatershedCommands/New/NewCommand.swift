@@ -1,4 +1,5 @@
 import ArgumentParser
+import CloudKitServer
 import Effects
 import Foundation
 
@@ -83,16 +84,29 @@ struct NewCommand: ParsableCommand {
       StandardError.write(failure.text)
       throw ExitCode(failure.exitCode)
     }
-    for file in template.files {
-      let url = folder.appendingPathComponent(file.path)
-      try manager.createDirectory(
+    try attempt("\(name) was not written") {
+      for file in template.files { try write(file, in: folder) }
+    }
+    try StandardOutput.print("Wrote \(Count.of(template.files.count, "file")) to \(folder.path).")
+    try StandardOutput.print("Next: cd \(name) && \(kind == .web ? "npm test" : "swift test")")
+  }
+
+  private func write(_ file: PackageTemplateFile, in folder: URL) throws {
+    let url = folder.appendingPathComponent(file.path)
+    do {
+      try FileManager.default.createDirectory(
         at: url.deletingLastPathComponent(),
         withIntermediateDirectories: true
       )
       try Data(file.text.utf8).write(to: url)
+    } catch {
+      throw CommandFailure(
+        "UNWRITABLE_FILE",
+        what: "\(name) was not written",
+        why: "\(url.path): \(error.systemReason)",
+        next: "run the command in a folder that can be written"
+      )
     }
-    try StandardOutput.print("Wrote \(Count.of(template.files.count, "file")) to \(folder.path).")
-    try StandardOutput.print("Next: cd \(name) && \(kind == .web ? "npm test" : "swift test")")
   }
 
   private func library() throws -> LibraryLocation {

@@ -156,3 +156,18 @@ extension AsyncParsableCommand {
     }
   }
 }
+
+extension ParsableCommand {
+  /// Runs a step of a command that calls no server; an error is printed in three lines, with its exit code.
+  func attempt<Result>(_ what: String, _ body: () throws -> Result) throws -> Result {
+    do {
+      return try body()
+    } catch let error as StandardOutputError {
+      throw error
+    } catch {
+      let failure = CommandFailure(error, doing: what)
+      StandardError.write(failure.text)
+      throw ExitCode(failure.exitCode)
+    }
+  }
+}

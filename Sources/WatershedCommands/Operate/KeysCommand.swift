@@ -114,24 +114,3 @@ struct KeysCommand: AsyncParsableCommand {
     }
   }
 }
-
-/// A file that a command reads, or standard input.
-enum InputFile {
-  static func text(_ path: String) throws -> String {
-    String(decoding: try data(path), as: UTF8.self)
-  }
-
-  static func data(_ path: String) throws -> Data {
-    if path == "-" { return FileHandle.standardInput.readDataToEndOfFile() }
-    do {
-      return try Data(contentsOf: URL(fileURLWithPath: path))
-    } catch {
-      throw CommandFailure(
-        "UNREADABLE_FILE",
-        what: "the file \(path) cannot be read",
-        why: (error as NSError).localizedDescription,
-        next: "check the path and its permissions"
-      )
-    }
-  }
-}

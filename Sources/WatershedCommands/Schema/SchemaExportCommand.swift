@@ -18,7 +18,7 @@ struct SchemaExportCommand: AsyncParsableCommand {
   @Option(help: "The environment of the container: development or production.")
   var environment = ContainerEnvironment.development
 
-  @Option(help: "The file to write; without it the schema goes to the standard output.")
+  @Option(help: "The file to write; without it, or with -, the schema goes to the standard output.")
   var outputFile: String?
 
   private struct Body: Encodable {
@@ -37,7 +37,7 @@ struct SchemaExportCommand: AsyncParsableCommand {
         try await $0.requireContainer(container.containerID)
         return try await $0.call(.schema(.export), body)
       }
-      if let outputFile {
+      if let outputFile, outputFile != "-" {
         try OutputFile.write(reply.schema, to: outputFile)
         try output.done(
           "Wrote the \(environment.rawValue) schema to \(outputFile).",
@@ -49,22 +49,6 @@ struct SchemaExportCommand: AsyncParsableCommand {
         // The plain text also into a pipe, because it becomes a file's content.
         try StandardOutput.write(reply.schema)
       }
-    }
-  }
-}
-
-/// A file that a command writes atomically.
-enum OutputFile {
-  static func write(_ text: String, to path: String) throws {
-    do {
-      try Data(text.utf8).write(to: URL(fileURLWithPath: path), options: .atomic)
-    } catch {
-      throw CommandFailure(
-        "UNWRITABLE_FILE",
-        what: "the file \(path) cannot be written",
-        why: (error as NSError).localizedDescription,
-        next: "check that the folder exists and is writable"
-      )
     }
   }
 }

@@ -152,6 +152,14 @@ struct RecordImport {
             next: "export the records again"
           )
         }
+        guard FileManager.default.isReadableFile(atPath: file.path) else {
+          throw CommandFailure(
+            "UNREADABLE_FILE",
+            what: "\(input.recordName ?? "") and the records after it were not saved",
+            why: "the file \(file.path) of its field \(name) is missing or cannot be read",
+            next: "export the records again, or restore the file, and import again"
+          )
+        }
         return try await connection.upload(file, type: type, field: name)
       }
     }
