@@ -238,7 +238,9 @@ struct DeskTests {
       }
       let unindexed = try await run(["records", "query", "--record-type", "Note"])
       #expect(
-        unindexed.contains("schema add-index --record-type TYPE --field recordName"),
+        unindexed.contains(
+          "schema add-index --container-id iCloud.a --record-type Note --field recordName"
+        ),
         "\(unindexed)"
       )
       let zone = try await run(["zones", "delete", "none", "--yes"])

@@ -69,7 +69,17 @@ extension CommandFailure {
         next: "give the content of the file admin-token of the server's data folder with --token",
         exit: ExitCodes.notAuthorised
       )
-    case .authenticationFailed, .accessDenied:
+    case .accessDenied:
+      // The token is good, or the server would not know the caller.
+      self.init(
+        code,
+        what: what,
+        why: why,
+        next:
+          "act as a user who may: the creator or a member of a role with --user, or an administrator for the admin API; watershed schema export lists the grants",
+        exit: ExitCodes.notAuthorised
+      )
+    case .authenticationFailed:
       self.init(
         code,
         what: what,
@@ -109,12 +119,9 @@ extension CommandFailure {
     if why.contains("defined to be: ENCRYPTED_") {
       return #"add "isEncrypted": true to the field, beside its type and value"#
     }
-    let addIndex = "watershed schema add-index --record-type TYPE --field "
-    if why.contains("Type is not marked indexable") {
-      return addIndex + "recordName --index QUERYABLE"
-    }
-    guard let match = why.firstMatch(of: /Field '(\w+)' is not marked (\w+)/) else { return nil }
-    return addIndex + "\(match.output.1) --index \(match.output.2.uppercased())"
+    guard let missing = MissingIndex.index(why) else { return nil }
+    return "watershed schema add-index --container-id ID --record-type TYPE --field "
+      + "\(missing.field) --index \(missing.index)"
   }
 
   /// A sentence, if the HTTP library's text is the name of a case.
@@ -153,6 +160,7 @@ extension CommandFailure {
     switch error {
     case let failure as CommandFailure: self = failure
     case let error as ErrorDictionary: self.init(error, doing: what)
+    case let error as MissingIndex: self = error.failure(doing: what)
     case let error as TransportError:
       let why = Self.plain(error.reason)
       self.init(

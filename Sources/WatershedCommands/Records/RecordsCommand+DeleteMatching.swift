@@ -7,6 +7,9 @@ extension RecordsCommand {
       commandName: "delete-matching",
       abstract:
         "Delete the records that match a query; as in cktool it only counts them by default.",
+      discussion: """
+        A record that is refused does not keep the others from being deleted; it is listed, with exit code 2.
+        """,
       aliases: ["delete-all", "delete-records"]
     )
 
@@ -19,11 +22,13 @@ extension RecordsCommand {
 
     private struct Result: Encodable {
       var dryRun: Bool
-      var deletedCount: Int
+      /// Those that would be deleted, in a trial.
+      var deletedCount = 0
+      var failures: [RecordImport.Failure] = []
     }
 
     func run() async throws {
-      try await perform("the records were not deleted") {
+      try await perform("no record was deleted") {
         guard dryRun || yes || ConsentOptions.isCktool else {
           throw CommandFailure(
             "NOT_CONFIRMED",
@@ -38,43 +43,82 @@ extension RecordsCommand {
           filterBy: try filters.map(RecordFilter.filter),
           sortBy: []
         )
-        let count = try await place.open { try await work(query, $0) }
-        try place.output.write(
-          Result(dryRun: dryRun, deletedCount: count),
-          text: Count.of(count, "record") + (dryRun ? " would be deleted." : " deleted.")
-        )
+        let result = try await place.open { try await work(query, $0) }
+        try place.output.write(result, text: text(result))
+        if !result.failures.isEmpty { throw ExitCode(ExitCodes.found) }
       }
     }
 
-    private func work(_ query: RecordQuery, _ connection: DatabaseConnection) async throws -> Int {
-      var count = 0
-      var marker: String?
-      repeat {
-        let found: QueryRecordsResponse = try await connection.call(
-          .queryRecords,
-          QueryRecordsRequest(query: query, zoneID: place.zone, continuationMarker: marker)
+    private func text(_ result: Result) -> String {
+      var text = Count.of(result.deletedCount, "record")
+      text += dryRun ? " would be deleted." : " deleted."
+      guard !result.failures.isEmpty else { return text }
+      text += " \(result.failures.count) refused:"
+      for failure in result.failures {
+        text += "\n\(failure.recordName): \(failure.code): \(failure.reason)"
+      }
+      return text
+    }
+
+    private func work(
+      _ query: RecordQuery,
+      _ connection: DatabaseConnection
+    ) async throws -> Result {
+      var result = Result(dryRun: dryRun)
+      do {
+        var marker: String?
+        repeat {
+          let page = try await connection.page(
+            QueryRecordsRequest(query: query, zoneID: place.zone, continuationMarker: marker)
+          )
+          marker = page.continuationMarker
+          let names = page.records.compactMap(\.item?.recordName)
+          if dryRun {
+            result.deletedCount += names.count
+          } else if !names.isEmpty {
+            try await delete(names, connection, &result)
+          }
+        } while marker != nil
+      } catch  where result.deletedCount > 0 && !dryRun {
+        // The error of a later page must not hide what the earlier ones did.
+        let done = Count.of(result.deletedCount, "record")
+        throw CommandFailure(error, doing: "\(done) deleted, and not the others")
+      }
+      return result
+    }
+
+    private func delete(
+      _ names: [String],
+      _ connection: DatabaseConnection,
+      _ result: inout Result
+    ) async throws {
+      let reply: RecordsResponse = try await connection.patiently(
+        .modifyRecords,
+        ModifyRecordsRequest(
+          operations: names.map {
+            RecordOperation(
+              operationType: .forceDelete,
+              record: RecordDictionary(recordName: $0)
+            )
+          },
+          zoneID: place.zone,
+          atomic: false
         )
-        let names = found.records.compactMap(\.item?.recordName)
-        count += names.count
-        marker = found.continuationMarker
-        if !dryRun, !names.isEmpty {
-          let reply: RecordsResponse = try await connection.call(
-            .modifyRecords,
-            ModifyRecordsRequest(
-              operations: names.map {
-                RecordOperation(
-                  operationType: .forceDelete,
-                  record: RecordDictionary(recordName: $0)
-                )
-              },
-              zoneID: place.zone
+      )
+      for (name, item) in zip(names, reply.records) {
+        switch item {
+        case .success: result.deletedCount += 1
+        case .failure(let error):
+          result.failures.append(
+            RecordImport.Failure(
+              recordName: name,
+              zoneName: place.zoneName,
+              code: error.serverErrorCode.rawValue,
+              reason: error.reason ?? ""
             )
           )
-          for item in reply.records { _ = try item.get() }
         }
-      } while marker != nil
-      if !dryRun { try await check(query, deleted: count, connection) }
-      return count
+      }
     }
 
     /// Throws if records still match after the deletion.

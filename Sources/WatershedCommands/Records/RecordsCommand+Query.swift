@@ -8,7 +8,8 @@ extension RecordsCommand {
       abstract: "Print the records that match a query, as {records, continuationToken}.",
       discussion: """
         Without --record-type it queries the types of the schema one after the other, which takes an \
-        administrator.
+        administrator. Up to --limit records are printed; where there are more, the result has a continuation \
+        token, which the text form prints on the standard error.
         """,
       aliases: ["query-records"]
     )
@@ -33,9 +34,16 @@ extension RecordsCommand {
     @Option(help: "The most records to print.") var limit = 200
     @Option(help: "The continuation token of the previous page.") var continuationToken: String?
 
+    /// CloudKit's limit for one request.
+    private static let recordsInPage = 200
+
     private struct Reply: Encodable {
       var records: [RecordDictionary]
       var continuationToken: String?
+    }
+
+    func validate() throws {
+      guard limit > 0 else { throw ValidationError("--limit takes 1 or more.") }
     }
 
     func run() async throws {
@@ -45,7 +53,7 @@ extension RecordsCommand {
         let reply = try await place.open { connection in
           guard let recordType else { return try await everyType(filters, sorts, connection) }
           let query = RecordQuery(recordType: recordType, filterBy: filters, sortBy: sorts)
-          return try await page(query, limit, continuationToken, connection)
+          return try await records(query, limit, continuationToken, connection)
         }
         if place.output.format == .ndjson {
           try place.output.write("records", reply.records, columns: [], titles: [])
@@ -55,29 +63,35 @@ extension RecordsCommand {
             text: reply.records.map { $0.recordName ?? "" }.joined(separator: "\n")
           )
         }
+        // The other forms have it in the result.
+        if let token = reply.continuationToken, [.text, .ndjson].contains(place.output.format) {
+          place.output.remark("There are more records: --continuation-token '\(token)'")
+        }
       }
     }
 
-    private func page(
+    /// The pages of a query, until there are `limit` records or no more.
+    private func records(
       _ query: RecordQuery,
       _ limit: Int,
       _ marker: String?,
       _ connection: DatabaseConnection
     ) async throws -> Reply {
-      let found: QueryRecordsResponse = try await connection.call(
-        .queryRecords,
-        QueryRecordsRequest(
-          query: query,
-          zoneID: place.zone,
-          resultsLimit: limit,
-          continuationMarker: marker,
-          desiredKeys: requestedFields.isEmpty ? nil : requestedFields
+      var reply = Reply(records: [], continuationToken: marker)
+      repeat {
+        let found = try await connection.page(
+          QueryRecordsRequest(
+            query: query,
+            zoneID: place.zone,
+            resultsLimit: min(limit - reply.records.count, Self.recordsInPage),
+            continuationMarker: reply.continuationToken,
+            desiredKeys: requestedFields.isEmpty ? nil : requestedFields
+          )
         )
-      )
-      return Reply(
-        records: found.records.compactMap(\.item),
-        continuationToken: found.continuationMarker
-      )
+        reply.records += found.records.compactMap(\.item)
+        reply.continuationToken = found.continuationMarker
+      } while reply.continuationToken != nil && reply.records.count < limit
+      return reply
     }
 
     /// A continuation token is the type to continue with, a colon, and the marker within it, if any.
@@ -102,13 +116,11 @@ extension RecordsCommand {
           return reply
         }
         let query = RecordQuery(recordType: type, filterBy: filters, sortBy: sorts)
-        repeat {
-          let next = try await page(query, limit - reply.records.count, marker, connection)
-          reply.records += next.records
-          marker = next.continuationToken
-        } while marker != nil && reply.records.count < limit
-        if let marker {
-          reply.continuationToken = "\(type):\(marker)"
+        let next = try await records(query, limit - reply.records.count, marker, connection)
+        marker = nil
+        reply.records += next.records
+        if let token = next.continuationToken {
+          reply.continuationToken = "\(type):\(token)"
           return reply
         }
       }

@@ -124,19 +124,42 @@ struct RecordsCommand: AsyncParsableCommand {
     @OptionGroup var consent: ConsentOptions
     @Option(help: "The record's name.") var recordName: String
 
+    private struct Deleted: Encodable {
+      var recordName: String
+      var existed: Bool
+    }
+
     func run() async throws {
       try await perform("the record was not deleted") {
         guard try consent.isGiven(to: "delete the record \(recordName)", place.output) else {
           return
         }
-        _ = try await place.save { _ in
-          RecordOperation(
-            operationType: .forceDelete,
-            record: RecordDictionary(recordName: recordName)
-          )
-        }
-        try place.output.done("Deleted \(recordName).", ["recordName": recordName])
+        let existed = try await delete()
+        try place.output.done(
+          existed ? "Deleted \(recordName)." : "There was no record \(recordName).",
+          Deleted(recordName: recordName, existed: existed)
+        )
       }
+    }
+
+    /// Whether there was such a record; the deletion itself succeeds without one.
+    private func delete() async throws -> Bool {
+      var existed = true
+      _ = try await place.save { connection in
+        do {
+          _ = try await place.record(recordName, connection)
+        } catch let error as ErrorDictionary
+          where [.notFound, .accessDenied].contains(error.serverErrorCode)
+        {
+          // Who may not read it may still be allowed to delete it.
+          existed = error.serverErrorCode == .accessDenied
+        }
+        return RecordOperation(
+          operationType: .forceDelete,
+          record: RecordDictionary(recordName: recordName)
+        )
+      }
+      return existed
     }
   }
 }

@@ -107,7 +107,7 @@ struct RecordExport {
         zoneID: zone,
         continuationMarker: marker
       )
-      let page: QueryRecordsResponse = try await connection.patiently(.queryRecords, request)
+      let page = try await connection.page(request)
       for item in page.records { try await write(try item.get(), of: zone) }
       marker = page.continuationMarker
     } while marker != nil
