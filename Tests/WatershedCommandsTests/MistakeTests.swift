@@ -88,6 +88,30 @@ struct MistakeTests {
     }
   }
 
+  @Test("The doctor finds a data folder that cannot be written")
+  func unwritable() async throws {
+    try await withTemporaryFolder { folder in
+      try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: folder.path)
+      let data = folder.appendingPathComponent("data")
+      try await makeData(in: data.path)
+      if geteuid() == 0 {
+        let names = try FileManager.default.subpathsOfDirectory(atPath: data.path)
+        for path in [data.path] + names.map({ "\(data.path)/\($0)" }) {
+          try #require(chown(path, 65534, 65534) == 0)
+        }
+      }
+      func doctor(_ mode: Int) async throws -> CommandProcess.Outcome {
+        try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: data.path)
+        return try await runWithoutRights(["doctor", "--data", data.path], on: folder)
+      }
+      let closed = try await doctor(0o500)
+      #expect(closed.exitCode == 2, "\(closed.output)")
+      #expect(closed.output.contains("cannot be written: Permission denied"), "\(closed.output)")
+      let open = try await doctor(0o700)
+      #expect(open.exitCode == 0, "\(open.output)")
+    }
+  }
+
   @Test("Signing in and printing a token create no container with a misspelt name")
   func misspeltContainer() async throws {
     try await withServer { server in

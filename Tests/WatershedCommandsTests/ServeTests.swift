@@ -1,8 +1,11 @@
 import AsyncHTTPClient
+import CloudKitWebServices
 import Foundation
 import NIOCore
 import NIOFoundationCompat
 import Testing
+
+@testable import WatershedCommands
 
 /// `watershed serve` in the built binary, with a folder and a port.
 @Suite("watershed serve")
@@ -41,6 +44,27 @@ struct ServeTests {
       #expect(outcome.exitCode == 0)
       #expect(outcome.output.isEmpty)
     }
+  }
+
+  @Test("The banner's commands name the server's folder as one word of a shell")
+  func commands() {
+    func text(_ environment: ContainerEnvironment, _ folder: String) -> String {
+      let credentials = InitialCredentials(
+        container: "iCloud.a",
+        environment: environment,
+        apiToken: "t",
+        guest: nil,
+        invitation: nil
+      )
+      return ServeBanner(credentials: credentials, url: "http://a", dataFolder: folder).text
+    }
+    let plain = text(.development, "/srv/x")
+    #expect(plain.contains("  watershed users add NAME --data /srv/x\n"))
+    let quoted = text(.production, "/srv/ada's data")
+    #expect(
+      quoted.contains(#"users invite --data '/srv/ada'\''s data' prints a link"#),
+      "\(quoted)"
+    )
   }
 
   @Test("Ctrl-C ends a server that has not printed its address yet")

@@ -12,6 +12,11 @@ struct AdminConnection: Sendable {
   var ownToken: String?
   /// The server, for the tokens that are saved for it.
   var server: URL?
+  /// The process of a running server on this machine.
+  var process: Int32?
+
+  /// Whether a server answers; otherwise this process reads the data of a stopped one.
+  var isRunning: Bool { !(transport is InProcessTransport) }
 
   /// Calls an endpoint and reads the reply.
   func call<Reply: Decodable>(

@@ -4,6 +4,14 @@ import CloudKitWebServices
 import Foundation
 import OpenCloudKit
 
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
 /// `watershed doctor`: the problems of a server, with remedies.
 struct DoctorCommand: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
@@ -25,7 +33,7 @@ struct DoctorCommand: AsyncParsableCommand {
 
   func run() async throws {
     if onlyServer {
-      let finding = await admin()
+      let finding = await admin(mayBeStopped: false)
       try output.write(finding, text: finding.detail)
       if !finding.isGood { throw ExitCode.failure }
       return
@@ -96,6 +104,7 @@ struct DoctorCommand: AsyncParsableCommand {
       state(of: running, in: place),
     ]
     if running == nil, let port = port(settings) { findings.append(port) }
+    findings.append(writing(place.path))
     findings.append(room(place.path))
     for name in ["field-keys.json", "admin-token"] {
       let path = place.appendingPathComponent(name).path
@@ -190,6 +199,22 @@ struct DoctorCommand: AsyncParsableCommand {
     )
   }
 
+  /// Whether files can be created in the folder: a file system that had errors becomes read-only.
+  private func writing(_ path: String) -> Finding {
+    guard access(path, W_OK | X_OK) != 0 else {
+      return Finding(check: "writing", isGood: true, detail: "the data folder can be written")
+    }
+    let code = errno
+    return Finding(
+      check: "writing",
+      isGood: false,
+      detail: "\(path) cannot be written: \(String(cString: strerror(code)))",
+      remedy: code == EROFS
+        ? "find out why the file system is read-only (dmesg), and mount it for writing"
+        : "run it as root or as the server's user: sudo watershed doctor"
+    )
+  }
+
   /// Whether other users of this machine have no access.
   private func privacy(_ check: String, _ path: String, remedy: String) -> Finding {
     let attributes = try? FileManager.default.attributesOfItem(atPath: path)
@@ -203,10 +228,12 @@ struct DoctorCommand: AsyncParsableCommand {
     )
   }
 
-  private func admin() async -> Finding {
+  /// Whether the server answers; the data of a stopped one answers for it unless that is the question.
+  private func admin(mayBeStopped: Bool = true) async -> Finding {
     do {
-      let status: CloudKitService.ServerStatus = try await server.connect {
-        try await $0.call(.server(.status), NoReply())
+      let status: CloudKitService.ServerStatus = try await server.connect { connection in
+        guard mayBeStopped || connection.isRunning else { throw CommandFailure.stopped }
+        return try await connection.call(.server(.status), NoReply())
       }
       return Finding(
         check: "admin API",
@@ -234,5 +261,18 @@ struct DoctorCommand: AsyncParsableCommand {
   /// PostgreSQL's messages have further lines with advice of their own.
   private static func firstLine(_ text: String) -> String {
     text.split(whereSeparator: \.isNewline).first.map(String.init) ?? text
+  }
+}
+
+extension CommandFailure {
+  /// The failure of a check that a server runs.
+  fileprivate static var stopped: CommandFailure {
+    CommandFailure(
+      "SERVER_STOPPED",
+      what: "the server does not answer",
+      why: "no server runs on this data folder",
+      next: "start it with watershed serve, or name another with --server",
+      exit: ExitCodes.unreachable
+    )
   }
 }

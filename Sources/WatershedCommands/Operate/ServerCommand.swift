@@ -11,25 +11,54 @@ struct ServerCommand: AsyncParsableCommand {
   )
 
   struct Status: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(abstract: "Print the status of the server.")
+    static let configuration = CommandConfiguration(
+      abstract: "Print whether the server runs, its address, people and containers.",
+      discussion: """
+        Of a stopped server the data is read: exit code 0 does not mean that it runs. For a check that fails \
+        then, use `doctor --only-server`.
+        """
+    )
 
     @OptionGroup var server: ServerOptions
     @OptionGroup var output: OutputOptions
 
+    /// The server's own status, and whether it was a running server that sent it.
+    private struct Shown: Encodable {
+      var status: CloudKitService.ServerStatus
+      var isRunning: Bool
+      var process: Int32?
+
+      private enum CodingKeys: String, CodingKey { case isRunning, process }
+
+      func encode(to encoder: any Encoder) throws {
+        try status.encode(to: encoder)
+        var container = encoder.container(keyedBy: CodingKeys.self)
+        try container.encode(isRunning, forKey: .isRunning)
+        try container.encodeIfPresent(process, forKey: .process)
+      }
+
+      var text: String {
+        let process = process.map { ", process \($0)" } ?? ""
+        return """
+          runs         \(isRunning ? "yes\(process)" : "no")
+          address      \(status.baseURL)
+          people       \(status.users)
+          containers   \(status.containers.joined(separator: ", "))
+          incarnation  \(status.incarnation)
+          """
+      }
+    }
+
     func run() async throws {
       try await perform("the status cannot be shown") {
-        let status: CloudKitService.ServerStatus = try await server.connect {
-          try await $0.call(.server(.status), NoReply())
+        let shown = try await server.connect { connection in
+          Shown(
+            status: try await connection.call(.server(.status), NoReply()),
+            isRunning: connection.isRunning,
+            process: connection.process
+          )
         }
-        try output.write(
-          status,
-          text: """
-            address      \(status.baseURL)
-            people       \(status.users)
-            containers   \(status.containers.joined(separator: ", "))
-            incarnation  \(status.incarnation)
-            """
-        )
+        try output.write(shown, text: shown.text)
       }
     }
   }

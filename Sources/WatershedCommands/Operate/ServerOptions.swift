@@ -118,7 +118,8 @@ struct ServerOptions: ParsableArguments {
           transport: HTTPTransport(baseURL: running.url, isLocal: true),
           token: givenToken ?? AdminTokenFile.read(in: place) ?? "",
           ownToken: AdminTokenFile.read(in: place),
-          server: running.url
+          server: running.url,
+          process: running.pid
         )
       )
     }

@@ -85,13 +85,24 @@ struct ServeBanner {
       .joined(separator: "\n")
   }
 
+  /// A command on this server, wherever it is run: another folder may have a server's data too.
+  private func command(_ verb: String) -> String {
+    "watershed users \(verb) --data \(Self.quoted(dataFolder))"
+  }
+
+  /// The path as one word of a shell.
+  private static func quoted(_ path: String) -> String {
+    guard path.wholeMatch(of: #/[\w./+,:@%-]+/#) == nil else { return path }
+    return "'" + path.replacing("'", with: "'\\''") + "'"
+  }
+
   /// The banner as text.
   var text: String {
     style == .brief ? "Watershed listens on \(url)\n" : fullText
   }
 
   private var fullText: String {
-    var account = "watershed users invite prints a link for one"
+    var account = "\(command("invite")) prints a link for one"
     if let guest = credentials.guest {
       account =
         guest.password.map { "\(guest.userName), password \($0) (shown this once)" }
@@ -124,7 +135,9 @@ struct ServeBanner {
 
         \(curl)
 
-      Ctrl-C stops the server. To add accounts while it runs: watershed users add NAME
+      Ctrl-C stops the server. To add accounts while it runs:
+
+        \(command("add NAME"))
 
 
       """
