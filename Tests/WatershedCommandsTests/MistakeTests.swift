@@ -88,6 +88,34 @@ struct MistakeTests {
     }
   }
 
+  @Test("A trial of a restore finds what the restore would refuse")
+  func trial() async throws {
+    try await withTemporaryFolder { folder in
+      let data = folder.appendingPathComponent("data").path
+      try await makeData(in: data)
+      let copy = folder.appendingPathComponent("copy").path
+      let made = try await CommandProcess.run("backup", "create", copy, "--data", data)
+      try #require(made.exitCode == 0, "\(made.errors)")
+      func restore(to target: String) async throws -> CommandProcess.Outcome {
+        try await CommandProcess.run("backup", "restore", copy, "--data", target, "--dry-run")
+      }
+      let new = folder.appendingPathComponent("new").path
+      #expect(try await restore(to: new).exitCode == 0)
+      let taken = try await restore(to: data)
+      #expect(taken.exitCode == 1, "\(taken.errors)")
+      #expect(taken.errors.contains("is not empty"), "\(taken.errors)")
+      let lock = try DataFolderLock(creating: URL(fileURLWithPath: data))
+      let used = try await restore(to: data)
+      lock.release()
+      #expect(used.errors.contains("[UNUSABLE_DATA]"), "\(used.errors)")
+      try FileManager.default.removeItem(atPath: copy + "/field-keys.json")
+      let damaged = try await restore(to: new)
+      #expect(damaged.exitCode == 1, "\(damaged.errors)")
+      #expect(damaged.errors.contains("field-keys.json is missing"), "\(damaged.errors)")
+      #expect(!FileManager.default.fileExists(atPath: new))
+    }
+  }
+
   @Test("The doctor finds a data folder that cannot be written")
   func unwritable() async throws {
     try await withTemporaryFolder { folder in

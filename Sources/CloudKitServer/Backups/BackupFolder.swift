@@ -112,21 +112,9 @@ package struct BackupFolder: Sendable {
   /// The storage begins a new incarnation: clients with newer data than the backup compare, and
   /// send again what the server lost; all others continue.
   package func restore(to folder: URL, configuration: ServiceConfiguration) async throws {
-    let problems = try problems()
-    guard problems.isEmpty else {
-      throw BackupError(
-        description: "The backup cannot be restored: \(problems.joined(separator: "; "))"
-      )
-    }
-    try UnfinishedRestore.check(folder)
+    try refuseDamage()
+    try Self.refuseTaken(folder, configuration)
     let manager = FileManager.default
-    let there = (try? manager.contentsOfDirectory(atPath: folder.path)) ?? []
-    guard there.filter({ $0 != "lock" }).isEmpty else {
-      throw BackupError(description: "The folder \(folder.path) is not empty.")
-    }
-    if let keys = configuration.keyFile, manager.fileExists(atPath: keys.path) {
-      throw BackupError(description: "The file \(keys.path) already contains keys.")
-    }
     try manager.createDirectory(
       at: folder,
       withIntermediateDirectories: true,
@@ -158,6 +146,29 @@ package struct BackupFolder: Sendable {
       // Removed last: an interrupted removal keeps the folder unusable.
       try? manager.removeItem(at: folder.appendingPathComponent(UnfinishedRestore.fileName))
       throw error
+    }
+  }
+
+  /// Throws for a backup that is damaged or incomplete.
+  package func refuseDamage() throws {
+    let problems = try problems()
+    guard problems.isEmpty else {
+      throw BackupError(
+        description: "The backup cannot be restored: \(problems.joined(separator: "; "))"
+      )
+    }
+  }
+
+  /// Throws for a place with data: a folder that has anything but a lock, or a key file.
+  package static func refuseTaken(_ folder: URL, _ configuration: ServiceConfiguration) throws {
+    try UnfinishedRestore.check(folder)
+    let manager = FileManager.default
+    let there = (try? manager.contentsOfDirectory(atPath: folder.path)) ?? []
+    guard there.filter({ $0 != "lock" }).isEmpty else {
+      throw BackupError(description: "The folder \(folder.path) is not empty.")
+    }
+    if let keys = configuration.keyFile, manager.fileExists(atPath: keys.path) {
+      throw BackupError(description: "There are keys in \(keys.path) already.")
     }
   }
 

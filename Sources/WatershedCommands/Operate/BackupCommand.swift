@@ -85,19 +85,33 @@ struct BackupCommand: AsyncParsableCommand {
         let source = BackupSource(folder, config: bucketConfig)
         // Before anything is downloaded or created.
         try await source.check()
+        let configuration = try configuration()
+        let place = URL(fileURLWithPath: data, isDirectory: true).standardizedFileURL
+        guard !DataFolderLock.isHeld(in: place) else { throw ServeError.folderInUse(place.path) }
+        try BackupFolder.refuseTaken(place, configuration)
+        // A drill finds what the restore would refuse.
+        if consent.dryRun { try await source.open { try $0.refuseDamage() } }
         let deed = "create the data folder \(data) from the backup"
         guard try consent.isGiven(to: deed, output) else { return }
-        try await source.open { try await restore($0) }
+        try await source.open { try await restore($0, configuration) }
       }
     }
 
-    private func restore(_ backup: BackupFolder) async throws {
+    /// Where the restored data goes besides the folder.
+    private func configuration() throws -> ServiceConfiguration {
       var settings = try ConfigurationSource(file: config).load()
       if let database { settings.database = database }
-      let held = try DataFolder(opening: data)
-      defer { held.close() }
       var configuration = ServiceConfiguration(database: settings.database)
       try settings.apply(to: &configuration, token: "", LogSettings.logger(settings))
+      return configuration
+    }
+
+    private func restore(
+      _ backup: BackupFolder,
+      _ configuration: ServiceConfiguration
+    ) async throws {
+      let held = try DataFolder(opening: data)
+      defer { held.close() }
       try await backup.restore(
         to: held.url,
         configuration: configuration
