@@ -11,6 +11,10 @@ public enum Program {
   /// SIGPIPE, any other error with one line and the code 74.
   public static func main() async {
     prepareStandardStreams()
+    if let unknown = UnknownVerb(Array(CommandLine.arguments.dropFirst())) {
+      StandardError.print("Error: \(unknown)")
+      exit(ExitCodes.usage)
+    }
     do {
       var command = try await WatershedCommand.asyncParseAsRoot()
       if var asynchronous = command as? any AsyncParsableCommand {

@@ -140,6 +140,36 @@ struct MistakeTests {
     }
   }
 
+  @Test(
+    "A wrong verb is reported as one, with the right one and the list",
+    arguments: [
+      (["user", "list"], "'watershed users'"), (["users", "lst"], "'watershed users list'"),
+      (["users", "remove", "ada"], "'watershed users delete'"),
+      (["users", "create", "ada"], "'watershed users add'"),
+      (["cktool", "get-record", "--team-id", "T"], "query-records"),
+      (["frobnicate"], "serve, exec"),
+    ]
+  )
+  func verbs(arguments: [String], hint: String) async throws {
+    let run = try await CommandProcess(arguments).finish()
+    #expect(run.exitCode == 64)
+    #expect(run.errors.contains("is no command of '"), "\(run.errors)")
+    #expect(run.errors.contains(hint), "\(run.errors)")
+  }
+
+  @Test("A container's name is checked where a command makes it without asking")
+  func containerNames() async throws {
+    let exec = try await CommandProcess.run("exec", "--container-id", "bad id", "--", "true")
+    #expect(exec.exitCode == 64)
+    #expect(exec.errors.contains("letters, digits, hyphens"), "\(exec.errors)")
+    try await withTemporaryFolder { folder in
+      let file = folder.appendingPathComponent("c.json")
+      try Data(#"{"container":"bad id"}"#.utf8).write(to: file)
+      let check = try await CommandProcess.run("config", "check", "--config", file.path)
+      #expect(check.output.contains("bad id is no identifier"), "\(check.output)")
+    }
+  }
+
   @Test("Signing in and printing a token create no container with a misspelt name")
   func misspeltContainer() async throws {
     try await withServer { server in

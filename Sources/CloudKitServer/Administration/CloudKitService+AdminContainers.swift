@@ -30,10 +30,7 @@ extension CloudKitService {
     case .create:
       let name = try call.read(NamedContainer.self).container
       guard NameRules.isContainerName(name, limits), NameRules.isIdentifier(name) else {
-        throw AdministrationError(
-          description: "A container has a name such as iCloud.org.example.app: letters, digits, "
-            + "hyphens, underscores and points."
-        )
+        throw AdministrationError(description: NameRules.identifierRule)
       }
       guard try !containers().contains(name) else {
         throw AdministrationError(description: "The container \(name) already exists.")

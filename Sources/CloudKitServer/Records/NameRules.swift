@@ -1,7 +1,7 @@
 import CloudKitWebServices
 
 /// The valid names of zones, records, containers, types and fields.
-enum NameRules {
+package enum NameRules {
   /// Printable ASCII; names with a leading `_` are reserved for the service.
   static func isZoneName(_ name: String, _ limits: ServiceLimits) -> Bool {
     isPrintable(name, limits) && !name.hasPrefix("_")
@@ -27,9 +27,12 @@ enum NameRules {
 
   /// Whether the name has the characters of a bundle identifier; CloudKit's containers have no
   /// others.
-  static func isIdentifier(_ name: String) -> Bool {
+  package static func isIdentifier(_ name: String) -> Bool {
     name.wholeMatch(of: /[A-Za-z0-9._-]+/) != nil
   }
+
+  package static let identifierRule =
+    "A container has a name such as iCloud.org.example.app: letters, digits, hyphens, underscores and points."
 
   /// Whether a reference may name a record: of any database, also a user's.
   static func isTarget(_ name: String, _ zone: ZoneID?, _ limits: ServiceLimits) -> Bool {

@@ -223,6 +223,10 @@ extension ServerConfiguration {
   /// Problems with which a server still starts, for its operator.
   var warnings: [String] {
     var found: [String] = []
+    // A warning: a server that runs with such a name has its data under it.
+    if !container.isEmpty, !NameRules.isIdentifier(container) {
+      found.append("container: \(container) is no identifier. \(NameRules.identifierRule)")
+    }
     if isOpen, tlsCertificate == nil, trustedProxies.isEmpty {
       found.append(
         "host: \(host) is open to other machines without TLS; name a certificate, or the proxy that "

@@ -47,6 +47,9 @@ struct ExecCommand: AsyncParsableCommand {
     guard !command.isEmpty, command[0] != "" else {
       throw ValidationError("Name the command after --, such as: watershed exec -- swift test")
     }
+    guard NameRules.isIdentifier(containerId) else {
+      throw ValidationError("\(containerId): \(NameRules.identifierRule)")
+    }
   }
 
   func run() async throws {
