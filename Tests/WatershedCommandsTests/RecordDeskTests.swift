@@ -138,4 +138,28 @@ struct RecordDeskTests {
     }
   }
 
+  @Test("A command ends the sign-in that it made, unless it printed the URL of a file")
+  func signIns() async throws {
+    try await withServer { server in
+      func sessions() async throws -> Int {
+        let list = try await server.run("sessions", "list", "demo")
+        return try #require(try list.object()["sessions"] as? [Any]).count
+      }
+      let before = try await sessions()
+      try await create("a", ["--user", "demo"], server)
+      let place = ["--container-id", "iCloud.a", "--user", "demo", "--data", server.data]
+      for command in [["zones", "list"], ["records", "get", "--record-name", "none"]] {
+        _ = try await CommandProcess(command + place).finish()
+      }
+      #expect(try await sessions() == before)
+      let file = server.folder.appendingPathComponent("file")
+      try Data([1]).write(to: file)
+      let made = try await CommandProcess(
+        ["records", "create", "--record-type", "Note", "--asset-files", "k=\(file.path)"] + place
+          + ["--fields-json", #"{"file":{"type":"ASSETID","value":"k"}}"#]
+      ).finish()
+      #expect(made.exitCode == 0, "\(made.errors)")
+      #expect(try await sessions() == before + 1)
+    }
+  }
 }

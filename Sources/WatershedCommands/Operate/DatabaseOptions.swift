@@ -50,6 +50,7 @@ struct DatabaseOptions: ParsableArguments {
       connection.token = connection.ownToken ?? ""
     }
     if token == nil, user == nil { token = SavedTokens.read().token(.user, for: connection.server) }
+    var ownSignIn: DatabaseConnection.SignIn?
     // Before the sign-in, which would create the container.
     if !makesContainer, !connection.token.isEmpty {
       try await connection.requireContainer(containerId)
@@ -60,6 +61,7 @@ struct DatabaseOptions: ParsableArguments {
         ["userName": user, "container": containerId]
       )
       token = reply.webAuthToken
+      ownSignIn = .init(userName: user, token: reply.webAuthToken)
     }
     if token == nil, databaseType == .public, !connection.token.isEmpty {
       // An administrator's management token opens the public database as that user; the operator's
@@ -97,8 +99,30 @@ struct DatabaseOptions: ParsableArguments {
       environment: environment,
       scope: databaseType,
       apiToken: try await knownAPIToken(connection),
-      webAuthToken: token
+      webAuthToken: token,
+      ownSignIn: ownSignIn
     )
+  }
+
+  /// Opens the database, runs the body, and ends the sign-in that was made for it.
+  ///
+  /// A script of a thousand commands would leave a thousand valid tokens, among which the user does not find a
+  /// stranger's. URLs of files end with their sign-in: it stays where the command prints some.
+  func use<Result>(
+    _ connection: AdminConnection,
+    makesContainer: Bool = false,
+    printsFiles: Bool = true,
+    _ body: (DatabaseConnection) async throws -> Result
+  ) async throws -> Result {
+    let database = try await open(connection, makesContainer: makesContainer)
+    let outcome: Swift.Result<Result, any Error>
+    do {
+      outcome = .success(try await body(database))
+    } catch {
+      outcome = .failure(error)
+    }
+    if !printsFiles || !database.hasFiles { await database.endSignIn() }
+    return try outcome.get()
   }
 
   /// Whether the connection's token opens the admin API; a missing token is not an error.
@@ -150,6 +174,17 @@ struct DatabaseConnection: Sendable {
   let isOperators: Bool
   /// The user token of the last reply: services renew tokens, and may accept each of them once.
   private let renewed = RenewedToken()
+  private let ownSignIn: SignIn?
+  private let files = FileNotice()
+
+  /// A sign-in that a command made for itself.
+  struct SignIn {
+    var userName: String
+    var token: String
+  }
+
+  /// Whether a reply had the URL of a file.
+  var hasFiles: Bool { files.isNoted }
 
   init(
     connection: AdminConnection,
@@ -158,8 +193,10 @@ struct DatabaseConnection: Sendable {
     scope: DatabaseScope,
     apiToken: String,
     webAuthToken: String?,
+    ownSignIn: SignIn? = nil,
     isOperators: Bool = false
   ) {
+    self.ownSignIn = ownSignIn
     self.isOperators = isOperators
     self.connection = connection
     self.container = container
@@ -201,7 +238,25 @@ struct DatabaseConnection: Sendable {
     let next = response.headers[WebServiceName.webAuthTokenHeader]
     if let next, !next.isEmpty { renewed.value = next }
     try connection.check(response)
+    if response.body.range(of: Self.fileMember) != nil { files.note() }
     return try WireCoding.decode(type, from: response.body)
+  }
+
+  private static let fileMember = Data(#""downloadURL""#.utf8)
+
+  /// Ends the sign-in that the command made for itself, if any.
+  func endSignIn() async {
+    guard let ownSignIn else { return }
+    let id = SignInDescription.id(of: renewed.value ?? ownSignIn.token)
+    do {
+      try await connection.call(
+        .users(.endSession),
+        try WireCoding.encode(["userName": ownSignIn.userName, "id": id])
+      )
+    } catch {
+      // The command's own result counts; the sign-in expires after half an hour.
+      return
+    }
   }
 
   /// The file at the URL of an asset.
@@ -235,6 +290,15 @@ private final class RenewedToken: Sendable {
     get { token.withLock { $0 } }
     set { token.withLock { $0 = newValue } }
   }
+}
+
+/// Whether something has happened.
+private final class FileNotice: Sendable {
+  private let noted = Mutex(false)
+
+  var isNoted: Bool { noted.withLock { $0 } }
+
+  func note() { noted.withLock { $0 = true } }
 }
 
 extension DatabaseScope: ExpressibleByArgument {}

@@ -13,7 +13,7 @@ struct DatabaseTarget: ParsableArguments {
     _ body: (DatabaseConnection) async throws -> Result
   ) async throws -> Result {
     try await server.connect {
-      try await body(try await database.open($0, makesContainer: makesContainer))
+      try await database.use($0, makesContainer: makesContainer, body)
     }
   }
 }

@@ -13,6 +13,11 @@ package struct SignInDescription: Codable, Hashable, Sendable {
   package var isKept: Bool
   /// Milliseconds since 1970.
   package var expires: Int64
+
+  /// The ID of the sign-in that a token belongs to.
+  package static func id(of token: String) -> String { id(digest: TokenDigest.of(token)) }
+
+  fileprivate static func id(digest: String) -> String { String(digest.prefix(32)) }
 }
 
 /// The sign-ins that belong to no device.
@@ -66,5 +71,5 @@ extension SessionService {
 }
 
 extension StoredSession {
-  var shownID: String { String(digest.prefix(32)) }
+  var shownID: String { SignInDescription.id(digest: digest) }
 }

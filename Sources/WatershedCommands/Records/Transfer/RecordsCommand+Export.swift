@@ -23,8 +23,11 @@ extension RecordsCommand {
 
     func run() async throws {
       try await perform("nothing was exported") {
-        let result = try await server.connect {
-          try await selection.export(try await database.open($0), to: folder)
+        let result = try await server.connect { connection in
+          // The files are in the folder: their URLs are not needed any more.
+          try await database.use(connection, printsFiles: false) {
+            try await selection.export($0, to: folder)
+          }
         }
         try output.write(result, text: Self.text(result))
         if result.shares > 0 {

@@ -25,10 +25,12 @@ extension RecordsCommand {
         let source = RecordFolder(url: URL(fileURLWithPath: folder).standardizedFileURL)
         let count = try RecordImport.check(source)
         guard try Self.mayRun(replace, count, database, consent, output) else { return }
-        let result = try await server.connect {
-          var work = RecordImport(try await database.open($0), from: source, replaces: replace)
-          try await work.run()
-          return work.result
+        let result = try await server.connect { connection in
+          try await database.use(connection, printsFiles: false) {
+            var work = RecordImport($0, from: source, replaces: replace)
+            try await work.run()
+            return work.result
+          }
         }
         try Self.show(result, output)
       }
