@@ -104,6 +104,16 @@ extension AccountService {
     "\(Route.Section.signUp.path)?invitation=\(code)"
   }
 
+  static let notInvited = AdministrationError(
+    description: "This server takes new accounts by invitation, and this invitation is not valid."
+  )
+
+  /// Whether the policy allows an account with this invitation, so that a form for it makes sense.
+  func mayRegister(invitation code: String?) throws -> Bool {
+    if registration == .open { return true }
+    return try code.flatMap { try invitation($0) } != nil
+  }
+
   /// Creates an account at a user's request, if the policy allows.
   func register(
     userName: String,
@@ -114,10 +124,7 @@ extension AccountService {
   ) async throws {
     let found = try code.flatMap { try invitation($0) }
     guard found != nil || registration == .open else {
-      throw AdministrationError(
-        description:
-          "This server takes new accounts by invitation, and this invitation is not valid."
-      )
+      throw Self.notInvited
     }
     guard !userName.isEmpty, userName.count <= limits.nameLength,
       // A character may have any number of combining marks; a password's check counts bytes too.

@@ -84,8 +84,7 @@ struct PathMatrixTests {
     case .activate: (200, 200)
     case .deleteAccount, .myAccount: (200, 401)
     // Pages opened by a link.
-    case .resetPassword: (200, 400)
-    case .verifyAddress: (400, 400)
+    case .resetPassword, .verifyAddress: (400, 400)
     // The test's server sends no mail.
     case .forgotPassword: (404, 404)
     case .signIn: (401, 401)

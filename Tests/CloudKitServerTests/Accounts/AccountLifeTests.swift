@@ -132,6 +132,35 @@ struct AccountLifeTests {
     }
   }
 
+  @Test(
+    "The form of a sign-up or a new password is shown only where it can succeed",
+    arguments: [RegistrationPolicy.closed, .invitation, .open]
+  )
+  func forms(policy: RegistrationPolicy) async throws {
+    let server = try await TestServer(registration: policy)
+    let code = try await server.service.accounts.invite()
+    func shows(_ path: String) async -> Bool {
+      let page = await server.send("GET", path)
+      let hasForm = String(decoding: page.body, as: UTF8.self).contains("<form")
+      #expect(hasForm == (page.status == 200), "\(path): \(page.status)")
+      return hasForm
+    }
+    #expect(await shows("/sign-up?invitation=\(code)"))
+    #expect(await shows("/sign-up") == (policy == .open))
+    #expect(await shows("/sign-up?invitation=other") == (policy == .open))
+    let form = Data("user=eve&password=long+enough".utf8)
+    #expect(await server.send("POST", "/sign-up?invitation=\(code)", body: form).status == 200)
+    #expect(await shows("/sign-up?invitation=\(code)") == (policy == .open))
+
+    let url = try await server.service.accounts.passwordResetURL(for: "eve")
+    let path = String(url.dropFirst("http://127.0.0.1:8080".count))
+    #expect(await shows(path))
+    #expect(await !shows("/reset-password?code=other"))
+    let password = Data("password=a+new+password".utf8)
+    #expect(await server.send("POST", path, body: password).status == 200)
+    #expect(await !shows(path))
+  }
+
   @Test("The first administrator registers with an invitation, which expires after a week")
   func firstAdministrator() async throws {
     let server = try await TestServer()

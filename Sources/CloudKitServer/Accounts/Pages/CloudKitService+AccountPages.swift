@@ -14,6 +14,14 @@ extension CloudKitService {
         message: "Only this server's administrator creates accounts."
       ).response(status: 403, nonce: nonce)
     }
+    if request.method == "POST" { try rates.checkAnonymous(request) }
+    // Before anything is typed into a form that cannot succeed.
+    guard try accounts.mayRegister(invitation: invitation) else {
+      return AccountPage(
+        title: "Create an account",
+        message: AccountService.notInvited.description
+      ).response(status: 400, nonce: nonce)
+    }
     let form = request.method == "POST" ? request.form : [:]
     var page = AccountPage(
       title: "Create an account",
@@ -43,7 +51,6 @@ extension CloudKitService {
       otherButton: identityOffer("Sign up")
     )
     guard request.method == "POST" else { return page.response(nonce: nonce) }
-    try rates.checkAnonymous(request)
     if form["with"] == Self.identityButton {
       return try await beginIdentity(request, to: .register(invitation: invitation))
     }
@@ -71,6 +78,14 @@ extension CloudKitService {
     _ request: WebServiceRequest,
     _ target: RequestTarget
   ) async throws -> WebServiceResponse {
+    let code = target.query["code"] ?? ""
+    if request.method == "POST" { try rates.checkAnonymous(request) }
+    guard try accounts.resetLink(code) != nil else {
+      return AccountPage(
+        title: "Choose a new password",
+        message: AccountService.usedLink.description
+      ).response(status: 400, nonce: nonce)
+    }
     var page = AccountPage(
       title: "Choose a new password",
       fields: [
@@ -84,10 +99,9 @@ extension CloudKitService {
       button: "Save"
     )
     guard request.method == "POST" else { return page.response(nonce: nonce) }
-    try rates.checkAnonymous(request)
     do {
       try await accounts.resetPassword(
-        code: target.query["code"] ?? "",
+        code: code,
         password: request.form["password"] ?? "",
         from: SenderAddress(request.clientAddress)
       )

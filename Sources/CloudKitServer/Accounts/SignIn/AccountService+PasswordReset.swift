@@ -37,16 +37,21 @@ extension AccountService {
     return "\(self.address.url)\(Route.Section.resetPassword.path)?code=\(code)"
   }
 
+  /// The entry and the account of a reset link; nil for one that is unknown, used or expired.
+  func resetLink(_ code: String) throws -> (entry: DirectoryEntry, account: StoredAccount)? {
+    let key = DirectoryEntry.Key(.passwordReset, TokenDigest.of(code))
+    guard let entry = try storage.read({ try $0.entry(key) }), (entry.expires ?? 0) > now,
+      let account = try storage.read({ try $0.account(id: entry.owner) })
+    else { return nil }
+    return (entry, account)
+  }
+
   /// Sets the password that the holder of a reset link chose.
   ///
   /// The transaction that sets the password uses the link up: after a refusal, such as a full
   /// hashing queue, the link is still valid.
   func resetPassword(code: String, password: String, from sender: SenderAddress?) async throws {
-    let key = DirectoryEntry.Key(.passwordReset, TokenDigest.of(code))
-    let entry = try storage.read { try $0.entry(key) }
-    guard let entry, (entry.expires ?? 0) > now,
-      let account = try storage.read({ try $0.account(id: entry.owner) })
-    else { throw Self.usedLink }
+    guard let (entry, account) = try resetLink(code) else { throw Self.usedLink }
     try await change(
       account.userName,
       AccountChanges(password: password),
