@@ -15,7 +15,7 @@ struct RecordDeskTests {
   }
 
   @Test(
-    "A query prints up to its limit, whatever the server sends at a time, and says that there is more"
+    "A query prints up to its limit over several pages, and says that there are more records"
   )
   func pages() async throws {
     try await withServer(["--allow-unindexed-queries"]) { server in

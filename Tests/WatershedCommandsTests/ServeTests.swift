@@ -46,7 +46,7 @@ struct ServeTests {
     }
   }
 
-  @Test("The banner's commands name the server's folder as one word of a shell")
+  @Test("The banner's commands name the server's folder, quoted for a shell")
   func commands() {
     func text(_ environment: ContainerEnvironment, _ folder: String) -> String {
       let credentials = InitialCredentials(

@@ -22,7 +22,7 @@ extension RecordsCommand {
 
     private struct Result: Encodable {
       var dryRun: Bool
-      /// Those that would be deleted, in a trial.
+      /// In a trial, the records that would be deleted.
       var deletedCount = 0
       var failures: [RecordImport.Failure] = []
     }

@@ -90,7 +90,7 @@ struct ServeBanner {
     "watershed users \(verb) --data \(Self.quoted(dataFolder))"
   }
 
-  /// The path as one word of a shell.
+  /// The path quoted for a shell.
   private static func quoted(_ path: String) -> String {
     guard path.wholeMatch(of: #/[\w./+,:@%-]+/#) == nil else { return path }
     return "'" + path.replacing("'", with: "'\\''") + "'"
