@@ -61,6 +61,7 @@ struct OrphanedFolderTests {
   @Test("A new folder and an empty file alone become a server's", arguments: Rest.allCases)
   func accepted(rest: Rest) async throws {
     try await withTemporaryFolder { folder in
+      try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
       try leave(rest, of: folder.appendingPathComponent("watershed.sqlite"))
       try ServiceConfiguration(dataFolder: folder).openStorage().close()
       // Its own traces are beside its own database.
