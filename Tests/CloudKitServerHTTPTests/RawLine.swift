@@ -33,22 +33,6 @@ struct RawLine {
 
   func send(_ text: String) async throws { try await outbound.write(ByteBuffer(string: text)) }
 
-  /// Sends bytes that no protocol has, until the connection ends or so many were accepted; returns their number.
-  func flood(_ bytes: Int) async -> Int {
-    let piece = ByteBuffer(repeating: UInt8(ascii: "A"), count: 262_144)
-    var accepted = 0
-    while accepted < bytes {
-      do {
-        try await outbound.write(piece)
-      } catch {
-        // The peer has closed the connection.
-        break
-      }
-      accepted += piece.readableBytes
-    }
-    return accepted
-  }
-
   /// Closes the sending side.
   func finish() { outbound.finish() }
 

@@ -84,6 +84,9 @@ extension RecordsCommand {
         let done = Count.of(result.deletedCount, "record")
         throw CommandFailure(error, doing: "\(done) deleted, and not the others")
       }
+      if !dryRun, result.failures.isEmpty {
+        try await check(query, deleted: result.deletedCount, connection)
+      }
       return result
     }
 
@@ -129,8 +132,7 @@ extension RecordsCommand {
     ) async throws {
       var marker: String?
       repeat {
-        let rest: QueryRecordsResponse = try await connection.call(
-          .queryRecords,
+        let rest = try await connection.page(
           QueryRecordsRequest(query: query, zoneID: place.zone, continuationMarker: marker)
         )
         guard rest.records.isEmpty else {
