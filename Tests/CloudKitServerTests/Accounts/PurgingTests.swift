@@ -52,7 +52,7 @@ struct PurgingTests {
     // The commit that removes the database fails.
     let storage = try #require(flaky.withLock { $0 })
     storage.interpose { batch, _ in
-      guard batch.erasesPartition else { return false }
+      guard batch.erasure != nil else { return false }
       storage.failNextCommit(.before)
       return true
     }
