@@ -38,8 +38,7 @@ struct OtherClientsTests {
   @Test("Fields and operands may be bare values, as apps of CloudKit JS write them")
   func bareValues() async throws {
     let person = try await person()
-    let saved = try await items(
-      person,
+    let saved = try await person.items(
       .modifyRecords,
       """
       {"zoneID":{"zoneName":"notes"},"operations":[{"operationType":"create","record":\
@@ -54,8 +53,7 @@ struct OtherClientsTests {
     #expect(fields["l"]?["type"] as? String == "STRING_LIST")
     // A number with a point is a floating-point number of the client.
     #expect(fields["d"]?["type"] as? String == "DOUBLE")
-    let more = try await items(
-      person,
+    let more = try await person.items(
       .modifyRecords,
       """
       {"zoneID":{"zoneName":"notes"},"operations":[{"operationType":"forceUpdate","record":\
@@ -81,7 +79,7 @@ struct OtherClientsTests {
     let filter = #""filterBy":[{"fieldName":"n","comparator":"EQUALS","fieldValue":3}]"#
     func names(_ query: String, _ rest: String = "") async throws -> ([String?], String?) {
       let body = #"{"query":{"recordType":"Item",\#(filter)\#(query)},"resultsLimit":1\#(rest)}"#
-      let answer = try await answer(person, .queryRecords, body)
+      let answer = try await person.json(.queryRecords, body)
       let records = try #require(answer["records"] as? [[String: Any]], "\(answer)")
       return (records.map { $0["recordName"] as? String }, answer["continuationMarker"] as? String)
     }
