@@ -11,7 +11,7 @@ import Testing
 struct JSONOutputTests {
   /// Commands without results: their output is a program's, a page's or a schema file's.
   private static let withoutResults: Set<String> = [
-    "demo", "serve", "exec", "new", "adopt", "simulate", "model records",
+    "demo", "serve", "exec", "new", "adopt", "simulate", "model records", "model compile",
     // `--output` is a folder.
     "model generate",
   ]
