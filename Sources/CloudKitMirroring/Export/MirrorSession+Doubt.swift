@@ -96,6 +96,8 @@ extension MirrorSession {
     try metadata.keepRemovedEdge(name)
     edge.tag = nil
     edge.stamps = RecordStamps()
+    // The server may have it still: where it is removed again, that is remembered.
+    edge.noteDoubt()
     try metadata.update(edge)
   }
 

@@ -323,6 +323,7 @@ extension MirrorSession {
         // is not taken for one that a lost zone had.
         edge.tag = nil
         edge.stamps = RecordStamps()
+        if case .notFound = outcome { edge.noteDoubt() }
         edge.endSending()
         try metadata.update(edge)
       } else {

@@ -87,10 +87,16 @@ extension MirrorSession {
     try metadata.unpark(record: link.record, property: link.property)
     // An edit made here in the meantime is kept, sent or not.
     guard !source.unconfirmed.contains(link.property),
-      try rows.row(reference)?.values[toOne.index].isNull ?? false
+      let row = try rows.row(reference), try leadsNowhere(row.values[toOne.index])
     else { return }
     try rows.update(reference, set: [toOne.index: .reference(target)])
     try writePresentNames(link.record)
     try markRestored(toOne, of: link.record, to: name)
+  }
+
+  /// Whether a to-one relationship is nil, or leads to a deleted object, as a delete rule without an action leaves it.
+  private func leadsNowhere(_ value: RowValue) throws -> Bool {
+    guard case .reference(let reference) = value else { return value.isNull }
+    return try rows.row(reference) == nil
   }
 }

@@ -27,6 +27,7 @@ extension StoreMirror {
   private func endLookUps(_ total: inout ImportTotal) throws {
     var position = FeedEnd()
     var effect = ImportEffect()
+    var isPostponed = false
     defer { total.add(effect) }
     while true {
       let isDone = try writeFolded(MirrorAuthor.importing) { session in
@@ -35,12 +36,22 @@ extension StoreMirror {
         if try session.hasOpenFeed()
           || session.metadata.isImporting(otherThan: context.device, at: effects.now)
         {
+          isPostponed = true
           return true
         }
         let generation = try session.metadata.zone(options.zone).generation
         return try applyDeletions(session, generation: generation, &position, &effect)
       }
-      if isDone { return }
+      if isDone {
+        // The other process may have passed what waits here already.
+        if isPostponed {
+          state.withLock {
+            $0.findings.noteOneToOnes()
+            $0.work.want(.importing)
+          }
+        }
+        return
+      }
       try Task.checkCancellation()
     }
   }

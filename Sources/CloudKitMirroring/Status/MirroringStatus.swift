@@ -15,7 +15,7 @@ package struct MirroringStatus: Sendable {
   package var isIdle: Bool
   /// The number of records and edges that have not reached the server yet.
   package var pendingCount: Int
-  /// The number of links to objects that have not been imported.
+  /// The number of links to objects that have not been imported, or that another device deleted.
   package var parkedLinkCount: Int
   /// Records that the server refused, with its reasons; the first hundred.
   package var parked: [Parked]
