@@ -27,6 +27,7 @@ extension ModifyPlanner {
     /// The saved records that need a record which only the batch makes.
     var dependents: [RecordKey: [RecordKey]] = [:]
     var failed: [RecordKey] = []
+    var failedSaves = failedSavesOfBatch
     for (key, index) in order {
       guard let draft = saved[key] else { continue }
       let bound = binding(draft)
@@ -46,14 +47,16 @@ extension ModifyPlanner {
             )
           )
           failed.append(key)
+          if input.isAtomic { failedSaves.insert(key) }
           continue
         }
       }
       let keys = targets.map { RecordKey(zone: key.zone, name: $0) }
-      let gone = keys.filter { visible($0) == nil && !isOfFailedBatch($0) }
+      let gone = keys.filter { visible($0) == nil && !failedSaves.contains($0) }
       if let missing = gone.map(\.name).min() {
         failures[index] = Self.missingTarget(missing)
         failed.append(key)
+        if input.isAtomic { failedSaves.insert(key) }
       } else if let full = cascading.filter({ isFull($0, counts) }).map(\.name).min() {
         failures[index] = Failure(
           error: ErrorDictionary(
@@ -64,6 +67,7 @@ extension ModifyPlanner {
           )
         )
         failed.append(key)
+        if input.isAtomic { failedSaves.insert(key) }
       } else {
         for target in cascading { counts[target, default: 0] += 1 }
         for target in keys where saved[target] != nil {
@@ -93,11 +97,14 @@ extension ModifyPlanner {
 
   /// Whether an atomic batch would have saved a record if it had not failed: the operations that need
   /// the record fail with the batch, not for a reason of their own.
-  func isOfFailedBatch(_ key: RecordKey) -> Bool {
-    input.isAtomic
-      && failures.keys.contains {
-        input.operations[$0].key == key && !input.operations[$0].type.isDelete
-      }
+  func isOfFailedBatch(_ key: RecordKey) -> Bool { failedSavesOfBatch.contains(key) }
+
+  /// The records that an atomic batch would have saved if it had not failed.
+  private var failedSavesOfBatch: Set<RecordKey> {
+    guard input.isAtomic else { return [] }
+    return Set(
+      failures.keys.lazy.map { input.operations[$0] }.filter { !$0.type.isDelete }.compactMap(\.key)
+    )
   }
 
   private static func missingTarget(_ name: String) -> Failure {

@@ -16,7 +16,10 @@ extension CloudKitService {
       guard !isClosed else {
         throw ErrorDictionary(.tryAgainLater, "the server is stopping", retryAfter: 1)
       }
-      if !route.rules.isOfAdministration { try rates.checkRate(ofCapability: request) }
+      // A browser's question before a request is no use of the capability.
+      if request.method != "OPTIONS", !route.rules.isOfAdministration {
+        try rates.checkRate(ofCapability: request)
+      }
       response = try await rates.countingFailures(of: request) {
         switch route {
         case .section(.accountData): try await exports.download(request)

@@ -181,15 +181,18 @@ final class ReadQueue: Sendable {
   }
 
   private func release(_ lane: Lane, _ kind: Kind, _ reader: String) {
-    let next: Waiter? = state.withLock { state in
+    let begun = state.withLock { state in
       state.end(kind, of: reader)
-      guard let next = state.next(most) else {
-        state.idle.append(lane)
-        return nil
+      state.idle.append(lane)
+      // An end can allow more than one start: the reader's, and one more scan beside it.
+      var begun: [(Waiter, Lane)] = []
+      while let lane = state.idle.last, let next = state.next(most) {
+        state.idle.removeLast()
+        begun.append((next, lane))
       }
-      return next
+      return begun
     }
-    next?.resume.resume(returning: lane)
+    for (waiter, lane) in begun { waiter.resume.resume(returning: lane) }
   }
 
   // MARK: Time
@@ -203,7 +206,8 @@ final class ReadQueue: Sendable {
     guard begins else { return }
     effects.tasks.spawn { [weak self, clock = effects.clock] in
       while let pause = self?.endLateReads() {
-        do { try await clock.sleep(seconds: max(pause, ReadQueue.shortestPause)) } catch { return }
+        let seconds = min(max(pause, ReadQueue.shortestPause), ReadQueue.longestPause)
+        do { try await clock.sleep(seconds: seconds) } catch { return }
       }
     }
   }
@@ -222,4 +226,6 @@ final class ReadQueue: Sendable {
 
   /// Seconds, so that reads which end one after the other share one look.
   private static let shortestPause = 0.1
+  /// Seconds: a read that is queued later may have less time left.
+  private static let longestPause = 1.0
 }

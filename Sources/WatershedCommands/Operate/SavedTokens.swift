@@ -33,8 +33,9 @@ struct SavedTokens: Codable, Hashable {
       case .user: (user, userServer)
       }
     // A token of an earlier version has no server.
-    guard let origin, let own = URL(string: origin) else { return token }
-    return server.map { Self.isOne(own, $0) } == true ? token : nil
+    guard let origin else { return token }
+    guard let server, let own = URL(string: origin), Self.isOne(own, server) else { return nil }
+    return token
   }
 
   mutating func set(_ kind: Kind, _ token: String?, for server: URL?) {
