@@ -93,7 +93,7 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   var saveAnnouncement: SaveAnnouncement?
   var isProcessing = false
   /// The turns whose notifications are being posted, the innermost last.
-  var announcedTurns: [AnnouncedTurn] = []
+  var announcedTurns = AnnouncedTurns()
   /// How many objects are in their `awakeFromInsert()`.
   var awakening = 0
   /// Whether delete rules are being applied.

@@ -202,7 +202,7 @@ open class NSPersistentStoreCoordinator: NSObject, @unchecked Sendable {
   /// otherwise.
   ///
   /// **Differs from Core Data:** objects with changes stay, so that the next save throws an error instead of
-  /// losing the changes; they leave with `rollback()` or `reset()`.
+  /// losing the changes; they leave with `rollback()` or `reset()`. A context of `confinementConcurrencyType` keeps all.
   open func remove(_ store: NSPersistentStore) throws {
     guard let binding = binding(of: store) else {
       throw CoreDataError.make(

@@ -98,6 +98,7 @@ open class NSRelationshipDescription: NSPropertyDescription, @unchecked Sendable
 
   /// Replaces what stands for a description of the same name by that description, before the model is frozen.
   func settleReferences() {
+    guard !isFrozen else { return }
     destinationEntity = destinationEntity
     inverseRelationship = inverseRelationship
   }

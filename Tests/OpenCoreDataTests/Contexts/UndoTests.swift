@@ -75,6 +75,29 @@ struct UndoTests {
     }
   }
 
+  @Test("An object that is inserted again after its deletion was saved has relationships")
+  func insertedAgain() throws {
+    let library = try Library(inMemory: true)
+    let context = library.context()
+    try context.performAndWait {
+      context.undoManager = UndoManager()
+      let (reader, book) = (Reader(context: context), Book(context: context))
+      reader.name = "Ada"
+      book.title = "Notes"
+      book.loanedTo = reader
+      try context.save()
+      context.delete(book)
+      try context.save()
+      context.insert(book)
+      book.loanedTo = reader
+      #expect(book.loanedTo === reader)
+      try context.save()
+      context.delete(book)
+      context.processPendingChanges()
+      #expect(reader.loans.isEmpty)
+    }
+  }
+
   @Test("Values are undone and redone, also nil ones and those set twice")
   func values() throws {
     try world { _, context, manager in

@@ -204,10 +204,11 @@ extension RealWorld {
       return .failed((error as NSError).code)
     }
     context.undoManager?.removeAllActions()
-    // A save without changes has a notification without objects.
-    guard let saved = saves.last, saved != NotedObjects() else { return .done }
+    guard let saved = saves.last else { return .done }
     let noted = ProgramObject.takeNotes(of: context)
     guard noted == saved else { return .failed(ProgramStep.wrongStates) }
+    // A save without changes has a notification without objects.
+    guard saved != NotedObjects() else { return .done }
     noteIdentifiers()
     let gone = saved.deleted
     defer { objects[index] = objects[index].filter { !gone.contains($0.value) } }

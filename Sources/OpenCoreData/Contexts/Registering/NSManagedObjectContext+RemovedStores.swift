@@ -7,8 +7,9 @@ extension NSManagedObjectContext {
   /// The objects leave at once where the calling thread works on the context's queue, and in a block of the
   /// queue otherwise. A save or a turn in progress ends first: it has lists of objects.
   func storeWasRemoved(_ binding: StoreBinding) {
-    let isHere = concurrencyType == .confinementConcurrencyType || lane.isCurrent
-    if isHere, !isSaving, !isProcessing { return forgetObjects(of: binding) }
+    // Which thread uses a context without a queue is not known.
+    guard concurrencyType != .confinementConcurrencyType else { return }
+    if lane.isCurrent, !isSaving, !isProcessing { return forgetObjects(of: binding) }
     lane.async { [handle] in
       guard let context = handle.object else { return }
       context.turn { context.forgetObjects(of: binding) }

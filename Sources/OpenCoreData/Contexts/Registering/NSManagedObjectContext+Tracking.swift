@@ -14,6 +14,8 @@ extension NSManagedObjectContext {
       "The object is already registered in another context and cannot be inserted here."
     )
     requireLane()
+    // An object whose deletion was saved, and that an undo step retains, still hides its nullified relationships.
+    object.state.remove(.propagated)
     unsaved.insert(
       object,
       marks: isChecked ? [.needsWillSave, .guarded] : .needsWillSave
@@ -146,7 +148,7 @@ extension NSManagedObjectContext {
   }
 
   private func postChanges() {
-    endAnnouncedTurns()
+    announcedTurns.end(touched)
     var objects = touched
     touched = []
     // Drops objects that have left the context since, as by a look-up that found no row.
@@ -184,25 +186,13 @@ extension NSManagedObjectContext {
   /// Posts the changes of a turn to handlers, which read them from the objects and may change these; only then
   /// the turn of the objects ends.
   private func announce(_ changes: ChangedObjects, of objects: [NSManagedObject]) {
-    let level = (announcedTurns.last?.level ?? 0) + 1
-    announcedTurns.reserveCapacity(announcedTurns.count + objects.count)
-    for object in objects { announcedTurns.append(AnnouncedTurn(object, level: level)) }
+    let start = announcedTurns.begin(objects)
     NotificationCenter.default.post(
       name: .NSManagedObjectContextObjectsDidChange,
       object: self,
       userInfo: changes.userInfo(&sets)
     )
-    let first = announcedTurns.firstIndex { $0.level == level } ?? announcedTurns.endIndex
-    let ended = announcedTurns[first...]
-    announcedTurns.removeSubrange(first...)
-    for turn in ended { turn.end() }
-  }
-
-  /// Ends the announced turns of objects that handlers have changed since, before their next turn is announced.
-  private func endAnnouncedTurns() {
-    guard !announcedTurns.isEmpty else { return }
-    for turn in announcedTurns where turn.object.state.contains(.touched) { turn.end() }
-    announcedTurns.removeAll { $0.object.state.contains(.touched) }
+    announcedTurns.end(from: start)
   }
 
   /// Takes objects from the pending changes that were deleted before they were ever saved.

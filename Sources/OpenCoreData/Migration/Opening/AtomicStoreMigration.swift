@@ -39,13 +39,13 @@ struct AtomicStoreMigration {
   func run() throws {
     MigrationLog.note("\(url.path) was written with another model")
     let metadata = try storeClass.metadataForPersistentStore(with: url)
-    let carried = try storeClass.carriedModel(at: url)
     if let manager = options[NSPersistentStoreStagedMigrationManagerOptionKey]
       as? NSStagedMigrationManager
     {
       let staged = StagedMigration(manager: manager, store: self)
-      return try staged.run(metadata: metadata, carried: carried)
+      return try staged.run(metadata: metadata, carried: try? storeClass.carriedModel(at: url))
     }
+    let carried = try storeClass.carriedModel(at: url)
     let source = try SourceModel(
       url: url,
       metadata: metadata,

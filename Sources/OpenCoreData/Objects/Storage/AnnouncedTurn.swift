@@ -4,17 +4,14 @@
 /// object: their changes belong to the next turn, whose former values are the ones here.
 struct AnnouncedTurn {
   let object: NSManagedObject
-  /// 1, and more for a turn that a handler of another one has ended.
-  let level: Int
   private let changed: SlotSet
   private let changedToManys: SlotSet
   private let former: FormerValues?
   /// The members of the changed ordered to-manys, by their numbers.
   private var orders: [Int: [NSManagedObject]] = [:]
 
-  init(_ object: NSManagedObject, level: Int) {
+  init(_ object: NSManagedObject) {
     self.object = object
-    self.level = level
     changed = object.changedInTurn
     changedToManys = object.changedToManysInTurn
     former = object.isPending ? FormerValues(object) : nil
@@ -60,5 +57,47 @@ struct AnnouncedTurn {
     let now = storage.pendingChanges
     return !now.added.elementsEqual(then.added, by: ===)
       || !now.removed.elementsEqual(then.removed, by: ===)
+  }
+}
+
+/// The turns whose notifications are being posted; a handler may end one within another.
+struct AnnouncedTurns {
+  /// An object is in one of them at most; nil where its turn has ended.
+  private var turns: [AnnouncedTurn?] = []
+  /// The places of the first turns, by objects; the places of later ones are added when they are asked for.
+  private var places: [ObjectIdentifier: Int] = [:]
+  private var placedCount = 0
+
+  /// Adds the turns of objects, and returns the place of the first.
+  mutating func begin(_ objects: [NSManagedObject]) -> Int {
+    let start = turns.count
+    turns.reserveCapacity(start + objects.count)
+    for object in objects { turns.append(AnnouncedTurn(object)) }
+    return start
+  }
+
+  /// Ends the turns from a place on.
+  mutating func end(from start: Int) {
+    let ended = turns[start...]
+    turns.removeSubrange(start...)
+    if placedCount > start {
+      for case let turn? in ended { places[ObjectIdentifier(turn.object)] = nil }
+      placedCount = start
+    }
+    for case let turn? in ended { turn.end() }
+  }
+
+  /// Ends the turns of objects that handlers have changed since, before their next turn is announced.
+  mutating func end(_ touched: [NSManagedObject]) {
+    guard !turns.isEmpty else { return }
+    for place in placedCount..<turns.count {
+      if let turn = turns[place] { places[ObjectIdentifier(turn.object)] = place }
+    }
+    placedCount = turns.count
+    for object in touched where object.state.contains(.touched) {
+      guard let place = places.removeValue(forKey: ObjectIdentifier(object)) else { continue }
+      turns[place]?.end()
+      turns[place] = nil
+    }
   }
 }
