@@ -104,21 +104,13 @@ struct ConnectionEndTests {
     bodyLimit: Int = 1000,
     _ body: (inout RawLine) async throws -> Void
   ) async throws {
-    let server = try await CloudKitHTTPServer(
-      configuration: .init(bodyLimit: bodyLimit),
-      logger: .quiet,
+    try await RawLine.withServer(
+      bodyLimit: bodyLimit,
       handlers: .init { request in
         let asked = "\(request.headers["host"] ?? "") \(request.path)"
         return WebServiceResponse(status: 200, headers: ["x-asked": asked], body: Data("ok".utf8))
-      }
-    ).start()
-    let outcome: Result<Void, any Error>
-    do {
-      outcome = .success(try await RawLine.withLine(to: server.address.port, body))
-    } catch {
-      outcome = .failure(error)
-    }
-    try await server.stop()
-    try outcome.get()
+      },
+      body
+    )
   }
 }

@@ -224,18 +224,11 @@ struct ConnectionTests {
     handlers: CloudKitHTTPServer.Handlers,
     _ body: (inout RawLine) async throws -> Void
   ) async throws {
-    let server = try await CloudKitHTTPServer(
-      configuration: .init(bodyLimit: bodyLimit, idleSeconds: idleSeconds),
-      logger: .quiet,
-      handlers: handlers
-    ).start()
-    let outcome: Result<Void, any Error>
-    do {
-      outcome = .success(try await RawLine.withLine(to: server.address.port, body))
-    } catch {
-      outcome = .failure(error)
-    }
-    try await server.stop()
-    try outcome.get()
+    try await RawLine.withServer(
+      bodyLimit: bodyLimit,
+      idleSeconds: idleSeconds,
+      handlers: handlers,
+      body
+    )
   }
 }

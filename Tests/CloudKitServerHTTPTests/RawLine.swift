@@ -1,3 +1,4 @@
+import CloudKitServerHTTP
 import Foundation
 import NIOCore
 import NIOPosix
@@ -7,6 +8,28 @@ struct RawLine {
   private var inbound: NIOAsyncChannelInboundStream<ByteBuffer>.AsyncIterator
   private let outbound: NIOAsyncChannelOutboundWriter<ByteBuffer>
   private var rest = ""
+
+  /// Starts a server, passes a connection to it to the body, and stops it.
+  static func withServer(
+    bodyLimit: Int,
+    idleSeconds: Int64 = 120,
+    handlers: CloudKitHTTPServer.Handlers,
+    _ body: (inout RawLine) async throws -> Void
+  ) async throws {
+    let server = try await CloudKitHTTPServer(
+      configuration: .init(bodyLimit: bodyLimit, idleSeconds: idleSeconds),
+      logger: .quiet,
+      handlers: handlers
+    ).start()
+    let outcome: Result<Void, any Error>
+    do {
+      outcome = .success(try await RawLine.withLine(to: server.address.port, body))
+    } catch {
+      outcome = .failure(error)
+    }
+    try await server.stop()
+    try outcome.get()
+  }
 
   /// Connects to `127.0.0.1`, passes the connection to the body, and disconnects.
   static func withLine<Result: Sendable>(

@@ -111,7 +111,7 @@ struct ShareEditTests {
       savePolicy: .changedKeys
     )
     for result in results.saveResults.values { _ = try result.get() }
-    // Whom the copy has is removed by it.
+    // A participant in the copy is removed by it.
     #expect(try await world.others()[world.bobID] == nil)
     #expect(try await world.others().count == 1)
     #expect(try await world.bob.sharedCloudDatabase.allRecordZones().isEmpty)

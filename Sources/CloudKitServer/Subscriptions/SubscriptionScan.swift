@@ -44,7 +44,7 @@ struct SubscriptionScan {
 
   func listeners(to type: String) -> [Listener] { byType[type] ?? [] }
 
-  /// The users for whom a limit has no room after those who need less.
+  /// The users that exceed a limit if users are admitted in the order of their costs, the lowest first.
   private static func over(_ limit: Int, _ costs: [String: Int]) -> [String] {
     guard costs.values.reduce(0, +) > limit else { return [] }
     var left = limit

@@ -5,8 +5,8 @@ package struct ShareDictionary: Codable, Hashable, Sendable {
   package var publicPermission: ParticipantPermission?
   /// The participants, including the owner.
   ///
-  /// In a request it is the complete list: a participant who is missing is removed; with a
-  /// `sharingBase`, only one whom that has.
+  /// In a request it is the complete list: a participant who is missing is removed. If the
+  /// request has a `sharingBase`, only participants in it are removed.
   package var participants: [ShareParticipant]?
   package var owner: ShareParticipant?
   package var currentUserParticipant: ShareParticipant?
