@@ -91,6 +91,23 @@ final class SimulatedDevice: @unchecked Sendable {
     return try context.performAndWait { try AppState(context, version: version) }
   }
 
+  /// The state in the store of an app that is not running.
+  func storedState() throws -> AppState? {
+    guard FileManager.default.fileExists(atPath: storeURL.path) else { return nil }
+    let coordinator = NSPersistentStoreCoordinator(managedObjectModel: AppModel.managed(version))
+    let store = try coordinator.addPersistentStore(
+      ofType: NSSQLiteStoreType,
+      configurationName: nil,
+      at: storeURL,
+      options: [NSReadOnlyPersistentStoreOption: true]
+    )
+    let context = NSManagedObjectContext(concurrencyType: .privateQueueConcurrencyType)
+    context.persistentStoreCoordinator = coordinator
+    let state = try context.performAndWait { try AppState(context, version: version) }
+    try coordinator.remove(store)
+    return state
+  }
+
   /// The writes that the recovery list holds.
   func recoveredWrites() throws -> Set<String> {
     guard let mirror else { return [] }

@@ -214,9 +214,10 @@ extension SimulatedWorld {
 
   func changeVersion(_ device: SimulatedDevice, to version: Int) async throws {
     guard device.version != version else { return }
-    let before = try device.state()
-    if let before { oracle.observe(before, on: device.index) }
+    observe(device)
     try await quit(device)
+    // Read when the app has ended: an import may be carried out while its stores close.
+    let before = try device.storedState()
     let former = device.version
     device.version = version
     do {
