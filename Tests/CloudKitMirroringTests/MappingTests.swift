@@ -73,7 +73,7 @@ import Testing
       (
         .decimalAttributeType, .decimal(RowDecimal(Decimal(string: "12.34") ?? 0)), .double(12.34)
       ),
-      (.dateAttributeType, .date(0.25), .milliseconds(978_307_200_250)),
+      (.dateAttributeType, .date(0.25), .date(MirrorDate(milliseconds: 978_307_200_250))),
       (
         .UUIDAttributeType,
         .uuid(UUID(uuid: (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16))),
@@ -247,11 +247,21 @@ import Testing
   func fieldCoding() throws {
     let print = MirrorFingerprint(of: Data("x".utf8))
     let bag = FieldBag([
-      "a": .string("ü"), "b": .integer(-1), "c": .double(.pi), "d": .milliseconds(5),
+      "a": .string("ü"), "b": .integer(-1), "c": .double(.pi),
+      "d": .date(MirrorDate(milliseconds: 5)),
       "e": .data(Data()), "f": .asset(MirrorAsset(fingerprint: print, file: "f.fxd")),
       "g": .fingerprint(print),
     ])
     #expect(try FieldBag(encoded: bag.encoded) == bag)
+    let date = MirrorValue.date(MirrorDate(secondsSince2001: 0.123_456))
+    let copy = try FieldBag(encoded: FieldBag(["d": date, "e": .integer(1)]).encoded)
+    guard case .date(let exact) = copy.values["d"] else {
+      Issue.record("the date is missing")
+      return
+    }
+    #expect(exact.secondsSince2001 == 0.123_456)
+    let negative = Data([1]) + Data(repeating: 0xFF, count: 8)
+    #expect(throws: FieldBagError.self) { try FieldBag(encoded: negative) }
     for length in 0..<bag.encoded.count {
       #expect(throws: FieldBagError.self) { try FieldBag(encoded: bag.encoded.prefix(length)) }
     }

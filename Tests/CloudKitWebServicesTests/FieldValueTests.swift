@@ -19,6 +19,10 @@ struct FieldValueTests {
     (.int64(.max), #"{"type":"INT64","value":9223372036854775807}"#),
     (.double(1.5), #"{"type":"DOUBLE","value":1.5}"#),
     (.timestamp(1_700_000_000_000), #"{"type":"TIMESTAMP","value":1700000000000}"#),
+    (
+      .timestamp(TimestampValue(Date(timeIntervalSinceReferenceDate: 700_000_000.123_456_7))),
+      #"{"secondsSince2001":700000000.1234567,"type":"TIMESTAMP","value":1678307200123}"#
+    ),
     (.bytes(Data([0, 255])), #"{"type":"BYTES","value":"AP8="}"#),
     (
       .location(LocationValue(latitude: 1.5, longitude: 2.5)),
@@ -36,6 +40,10 @@ struct FieldValueTests {
     (.int64List([1, -2]), #"{"type":"INT64_LIST","value":[1,-2]}"#),
     (.doubleList([0.5]), #"{"type":"DOUBLE_LIST","value":[0.5]}"#),
     (.timestampList([1]), #"{"type":"TIMESTAMP_LIST","value":[1]}"#),
+    (
+      .timestampList([1, TimestampValue(Date(timeIntervalSinceReferenceDate: 0.000_1))]),
+      #"{"secondsSince2001":[null,0.0001],"type":"TIMESTAMP_LIST","value":[1,978307200000]}"#
+    ),
     (.bytesList([Data([1])]), #"{"type":"BYTES_LIST","value":["AQ=="]}"#),
     (
       .locationList([LocationValue(latitude: 1.5, longitude: 2.5)]),

@@ -44,7 +44,10 @@ struct RealServiceTests {
     record["count"] = 42
     record["ratio"] = 2.0
     record["flag"] = true
-    record["when"] = Date(timeIntervalSince1970: 1_700_000_000.125)
+    let exact = Date(timeIntervalSinceReferenceDate: 700_000_000.123_456_7)
+    record["when"] = exact
+    record["days"] = [Date.distantPast, exact, Date(timeIntervalSince1970: 0)]
+    record.encryptedValues["then"] = exact
     record["bytes"] = Data([0, 255])
     record["words"] = ["a", "b"]
     record["numbers"] = [1, 2]
@@ -61,7 +64,9 @@ struct RealServiceTests {
     #expect(copy["count"] as? Int == 42)
     #expect(copy["ratio"] as? Double == 2)
     #expect(copy["flag"] as? Bool == true)
-    #expect(copy["when"] as? Date == record["when"] as? Date)
+    #expect(copy["when"] as? Date == exact)
+    #expect(copy["days"] as? [Date] == record["days"] as? [Date])
+    #expect(copy.encryptedValues["then"] as? Date == exact)
     #expect(copy["bytes"] as? Data == Data([0, 255]))
     #expect(copy["words"] as? [String] == ["a", "b"])
     #expect(copy["numbers"] as? [Int] == [1, 2])

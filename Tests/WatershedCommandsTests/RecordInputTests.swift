@@ -104,6 +104,11 @@ struct RecordInputTests {
         )
       }
     }
+    let exact = #""secondsSince2001":700000000.1234567,"#
+    fields.append(#""exact":{\#(exact)"type":"TIMESTAMP","value":1678307200123}"#)
+    fields.append(
+      #""exactSealed":{\#(exact)"type":"TIMESTAMP","value":1678307200123,"isEncrypted":true}"#
+    )
     fields.append(#""reference":{"type":"REFERENCE","value":\#(reference)}"#)
     fields.append(#""references":{"type":"REFERENCE_LIST","value":[\#(reference)]}"#)
     fields.append(#""file":{"type":"ASSETID","value":"image"}"#)
@@ -129,7 +134,10 @@ struct RecordInputTests {
       )
       try #require(made.exitCode == 0, "\(made.errors)")
       let first = try await world.fields("a")
-      #expect(first.count == Self.values.count * 4 + 4)
+      #expect(first.count == Self.values.count * 4 + 6)
+      for name in ["exact", "exactSealed"] {
+        #expect(first[name]?["secondsSince2001"] as? Double == 700_000_000.123_456_7)
+      }
       let location = first["location"]?["value"] as? [String: Any]
       #expect(location?["altitude"] as? Double == 171.5)
       let reference = first["reference"]?["value"] as? [String: Any]

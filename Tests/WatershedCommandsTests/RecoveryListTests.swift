@@ -20,7 +20,8 @@ struct RecoveryListTests {
         noted: 0,
         fields: FieldBag([
           "CD_title": .string("kept"), "CD_count": .integer(7), "CD_share": .double(0.5),
-          "CD_at": .milliseconds(1_700_000_000_001), "CD_bytes": .data(Data([1, 2, 3])),
+          "CD_at": .date(MirrorDate(milliseconds: 1_700_000_000_001)),
+          "CD_bytes": .data(Data([1, 2, 3])),
         ])
       )
     )

@@ -92,7 +92,9 @@ final class ClientRig: CloudKitTransport {
         "likes": FieldValue(.int64(Int64(number))),
         "rating": FieldValue(.double(Double(number) / 7)),
         "isRead": FieldValue(.int64(number % 2 == 0 ? 1 : 0)),
-        "written": FieldValue(.timestamp(1_700_000_000_000 + Int64(number) * 1000)),
+        "written": FieldValue(
+          .timestamp(TimestampValue(milliseconds: 1_700_000_000_000 + Int64(number) * 1000))
+        ),
         "thumbnail": FieldValue(
           .bytes(Data(repeating: UInt8(truncatingIfNeeded: number), count: 64))
         ),

@@ -35,7 +35,7 @@ extension CloudKitDatabase {
     case .double(let number): .double(number)
     case .data(let data): .data(data)
     case .date(let date):
-      .milliseconds(AttributeMapping.milliseconds(date.timeIntervalSinceReferenceDate))
+      .date(MirrorDate(secondsSince2001: date.timeIntervalSinceReferenceDate))
     case .asset(let asset): try mirrorAsset(asset.fileURL)
     case .location, .reference, .list: nil
     }
@@ -59,8 +59,8 @@ extension CloudKitDatabase {
     case .string(let text): .string(text)
     case .integer(let number): .int64(number)
     case .double(let number): .double(number)
-    case .milliseconds(let number):
-      .date(Date(timeIntervalSinceReferenceDate: AttributeMapping.seconds(number)))
+    case .date(let date):
+      .date(Date(timeIntervalSinceReferenceDate: date.secondsSince2001))
     case .data(let data): .data(data)
     case .asset(let asset):
       .asset(

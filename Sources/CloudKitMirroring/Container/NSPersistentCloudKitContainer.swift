@@ -28,9 +28,8 @@ import Synchronization
 /// in the text field `CD_<name>_wsExact`, which must exist in the production schema. A NaN is sent
 /// as no value.
 ///
-/// **Differs from Core Data:** Dates have milliseconds on other devices, as in Apple's web services, and keep
-/// their fraction on the device that saved them. The mirroring treats two dates within one
-/// millisecond as equal.
+/// **Differs from Core Data:** A change of a date within one millisecond is not sent, because clients of
+/// the web services return dates with whole milliseconds.
 ///
 /// **Differs from Core Data:** A number whose type a migration changed is sent in the type of
 /// CloudKit's field, if that can represent it. If not (0.5 in an integer), the record is not

@@ -80,7 +80,8 @@ package struct AttributeMapping: Sendable {
     // The service's numbers are JSON's, which cannot represent these: the field is left out.
     case .double(let number): number.isFinite ? .double(number) : nil
     case .decimal(let number): Self.double(number.value).map(MirrorValue.double)
-    case .date(let seconds): .milliseconds(Self.milliseconds(seconds))
+    case .date(let seconds):
+      .date(seconds.isFinite ? MirrorDate(secondsSince2001: seconds) : MirrorDate(milliseconds: 0))
     case .uuid(let uuid): .string(uuid.uuidString)
     case .url(let url): .string(url.absoluteString)
     case .string(let text): .string(text)
@@ -97,7 +98,7 @@ package struct AttributeMapping: Sendable {
     case (.double, .integer(let number)): .double(Double(number))
     case (.decimal, .double(let number)): decimal(number)
     case (.decimal, .integer(let number)): .decimal(RowDecimal(Decimal(number)))
-    case (.date, .milliseconds(let number)): .date(Self.seconds(number))
+    case (.date, .date(let date)): .date(date.secondsSince2001)
     case (.uuid, .string(let text)): UUID(uuidString: text).map(RowValue.uuid)
     case (.url, .string(let text)): URL(string: text).map(RowValue.url)
     case (.string, .string(let text)): .string(text)
@@ -164,18 +165,6 @@ package struct AttributeMapping: Sendable {
   private static func double(_ decimal: Decimal) -> Double? {
     guard let number = Double(decimal.description), number.isFinite else { return nil }
     return number
-  }
-
-  private static let secondsTo1970 = Date.timeIntervalBetween1970AndReferenceDate
-
-  static func milliseconds(_ secondsSinceReference: Double) -> Int64 {
-    let value = ((secondsSinceReference + secondsTo1970) * 1000).rounded()
-    guard value.isFinite else { return 0 }
-    return Int64(exactly: value) ?? (value < 0 ? .min : .max)
-  }
-
-  static func seconds(_ milliseconds: Int64) -> Double {
-    Double(milliseconds) / 1000 - secondsTo1970
   }
 }
 

@@ -27,9 +27,9 @@ extension FieldBag {
       case .double(let number):
         writer.byte(3)
         writer.integer(Int64(bitPattern: number.bitPattern))
-      case .milliseconds(let number):
+      case .date(let date):
         writer.byte(4)
-        writer.integer(number)
+        writer.integer(date.milliseconds)
       case .data(let data):
         writer.byte(5)
         writer.data(data)
@@ -44,6 +44,7 @@ extension FieldBag {
         writer.data(print.digest)
       }
     }
+    writeExactDates(to: &writer)
     return writer.bytes
   }
 
@@ -53,7 +54,7 @@ extension FieldBag {
     guard try reader.byte() == Self.version else {
       throw FieldBagError(reason: "The metadata has fields in the encoding of another version.")
     }
-    let count = try reader.integer()
+    let count = try reader.count()
     var values: [String: MirrorValue] = [:]
     for _ in 0..<count {
       let key = try reader.text()
@@ -63,7 +64,7 @@ extension FieldBag {
       case 3:
         let bits = UInt64(bitPattern: try reader.integer())
         values[key] = .double(Double(bitPattern: bits))
-      case 4: values[key] = .milliseconds(try reader.integer())
+      case 4: values[key] = .date(MirrorDate(milliseconds: try reader.integer()))
       case 5: values[key] = .data(try reader.data())
       case 6:
         let print = MirrorFingerprint(size: try reader.integer(), digest: try reader.data())
@@ -74,7 +75,34 @@ extension FieldBag {
       case let kind: throw FieldBagError(reason: "The metadata has a value of kind \(kind).")
       }
     }
+    if !reader.isAtEnd { try Self.readExactDates(&reader, into: &values) }
     self.values = values
+  }
+
+  /// Dates finer than a millisecond follow the values, where earlier versions do not look.
+  private func writeExactDates(to writer: inout ByteWriter) {
+    let dates = values.compactMapValues { value in
+      if case .date(let date) = value, !date.isWholeMilliseconds { date } else { nil }
+    }
+    guard !dates.isEmpty else { return }
+    writer.integer(Int64(dates.count))
+    for (key, date) in dates.sorted(by: { $0.key < $1.key }) {
+      writer.text(key)
+      writer.integer(Int64(bitPattern: date.secondsSince2001.bitPattern))
+    }
+  }
+
+  private static func readExactDates(
+    _ reader: inout ByteReader,
+    into values: inout [String: MirrorValue]
+  ) throws {
+    for _ in 0..<(try reader.count()) {
+      let key = try reader.text()
+      let bits = UInt64(bitPattern: try reader.integer())
+      let exact = MirrorValue.date(MirrorDate(secondsSince2001: Double(bitPattern: bits)))
+      // An earlier version may have changed the value alone.
+      if values[key] == exact { values[key] = exact }
+    }
   }
 }
 
@@ -106,6 +134,8 @@ struct ByteReader {
 
   init(_ data: Data) { bytes = [UInt8](data) }
 
+  var isAtEnd: Bool { position == bytes.count }
+
   mutating func byte() throws -> UInt8 {
     guard position < bytes.count else { throw FieldBagError(reason: "The bytes end too early.") }
     defer { position += 1 }
@@ -122,7 +152,7 @@ struct ByteReader {
 
   mutating func data() throws -> Data { Data(try take(try count())) }
 
-  private mutating func count() throws -> Int {
+  mutating func count() throws -> Int {
     guard let count = Int(exactly: try integer()), count >= 0 else {
       throw FieldBagError(reason: "A length is negative.")
     }

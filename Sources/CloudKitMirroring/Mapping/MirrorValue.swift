@@ -6,8 +6,7 @@ package enum MirrorValue: Hashable, Sendable {
   case string(String)
   case integer(Int64)
   case double(Double)
-  /// Milliseconds since 1970, the service's precision.
-  case milliseconds(Int64)
+  case date(MirrorDate)
   case data(Data)
   /// A file beside the record.
   case asset(MirrorAsset)
@@ -18,7 +17,7 @@ package enum MirrorValue: Hashable, Sendable {
   package var byteCount: Int {
     switch self {
     case .string(let text): text.utf8.count
-    case .integer, .double, .milliseconds: 8
+    case .integer, .double, .date: 8
     case .data(let data): data.count
     case .asset: 0
     case .fingerprint(let fingerprint): Int(fingerprint.size)
@@ -32,7 +31,7 @@ package enum MirrorValue: Hashable, Sendable {
     case .data(let data): MirrorFingerprint(of: data)
     case .asset(let asset): asset.fingerprint
     case .fingerprint(let fingerprint): fingerprint
-    case .integer, .double, .milliseconds: nil
+    case .integer, .double, .date: nil
     }
   }
 
@@ -51,6 +50,39 @@ package enum MirrorValue: Hashable, Sendable {
     default: self == other
     }
   }
+}
+
+/// A date, compared by the milliseconds that every client of the service keeps.
+///
+/// Another client, or an earlier version of the app, may return a date without its fraction of a millisecond: that is
+/// no edit.
+package struct MirrorDate: Hashable, Sendable {
+  package var secondsSince2001: Double
+
+  package init(secondsSince2001: Double) { self.secondsSince2001 = secondsSince2001 }
+
+  package init(milliseconds: Int64) {
+    secondsSince2001 = Double(milliseconds) / 1000 - Self.secondsTo1970
+  }
+
+  /// Milliseconds since 1970.
+  package var milliseconds: Int64 {
+    let value = ((secondsSince2001 + Self.secondsTo1970) * 1000).rounded()
+    guard value.isFinite else { return 0 }
+    return Int64(exactly: value) ?? (value < 0 ? .min : .max)
+  }
+
+  var isWholeMilliseconds: Bool {
+    secondsSince2001 == MirrorDate(milliseconds: milliseconds).secondsSince2001
+  }
+
+  package static func == (left: MirrorDate, right: MirrorDate) -> Bool {
+    left.milliseconds == right.milliseconds
+  }
+
+  package func hash(into hasher: inout Hasher) { hasher.combine(milliseconds) }
+
+  private static let secondsTo1970 = Date.timeIntervalBetween1970AndReferenceDate
 }
 
 /// The length and digest of a value's bytes.

@@ -55,7 +55,7 @@ extension StoreMirror {
         switch attribute.form {
         case .integer: .integer(1)
         case .double, .decimal: .double(1.5)
-        case .date: .milliseconds(0)
+        case .date: .date(MirrorDate(milliseconds: 0))
         case .uuid: .string(effects.uuid().uuidString)
         case .url, .string: .string(sample)
         case .data: .data(Data(sample.utf8))

@@ -28,6 +28,11 @@ struct EncodedFields {
     value.starts(with: #"{"type":"REFERENCE"#.utf8)
   }
 
+  /// Whether a value that is not encrypted has dates finer than a millisecond.
+  static func hasExactDates(_ value: UnsafeRawBufferPointer) -> Bool {
+    value.starts(with: #"{"secondsSince2001":"#.utf8)
+  }
+
   private func byte() throws -> UInt8 {
     guard index < json.count else { throw MalformedBody(reason: "kept fields end too early") }
     return json[index]

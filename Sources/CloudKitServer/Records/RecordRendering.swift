@@ -206,15 +206,20 @@ struct RecordRendering {
       shape.numbersAsStrings || !record.contents.isDisjoint(with: [.assets, .encrypted])
     // Our own clients know that a reference is in its record's zone.
     let placesReferences = !context.isExtended && record.contents.contains(.references)
+    let leavesOutExactDates = !context.isExtended && record.contents.contains(.exactDates)
     try record.with(.fields) { kept in
       if kept.isEmpty || shape.desiredKeys?.isEmpty == true { return json.piece("{}") }
-      if !differs, !placesReferences, shape.desiredKeys == nil { return json.encoded(kept) }
+      if !differs, !placesReferences, !leavesOutExactDates, shape.desiredKeys == nil {
+        return json.encoded(kept)
+      }
       json.beginObject()
       var fields = EncodedFields(kept)
       while let (name, value) = try fields.next() {
         guard shape.desiredKeys?.contains(name) ?? true else { continue }
         json.key(name)
-        if differs || placesReferences && EncodedFields.isReference(value) {
+        if differs || placesReferences && EncodedFields.isReference(value)
+          || leavesOutExactDates && EncodedFields.hasExactDates(value)
+        {
           json.field(try shown(value, record, name), shape.numbersAsStrings)
         } else {
           json.encoded(value)
@@ -240,11 +245,12 @@ struct RecordRendering {
         field: field
       )
     )
+    if !context.isExtended, value.content.hasExactDates {
+      return value.replacing(value.content.withoutExactDates)
+    }
     if !context.isExtended, !value.content.references.isEmpty {
-      var placed = value
       let zone = zones.name(of: record.zone).map { zones.id(named: $0) }
-      placed.content = value.content.placingReferences(in: zone)
-      return placed
+      return value.replacing(value.content.placingReferences(in: zone))
     }
     return value.content.assets.isEmpty ? value : try withDownloadURLs(value, record)
   }
@@ -288,12 +294,10 @@ struct RecordRendering {
     func complete(_ asset: AssetValue) throws -> AssetValue {
       try renderer.assets.downloadable(asset, partition, for: credential, from: source)
     }
-    var value = value
-    switch value.content {
-    case .asset(let asset): value.content = .asset(try complete(asset))
-    case .assetList(let assets): value.content = .assetList(try assets.map(complete))
-    default: break
+    return switch value.content {
+    case .asset(let asset): value.replacing(.asset(try complete(asset)))
+    case .assetList(let assets): value.replacing(.assetList(try assets.map(complete)))
+    default: value
     }
-    return value
   }
 }

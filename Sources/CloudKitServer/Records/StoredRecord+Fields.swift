@@ -38,6 +38,7 @@ struct FieldSurvey {
         contents.insert(.encrypted)
         continue
       }
+      if value.content.hasExactDates { contents.insert(.exactDates) }
       switch value.content {
       case .asset, .assetList: contents.insert(.assets)
       case .reference, .referenceList: contents.insert(.references)
@@ -52,13 +53,15 @@ extension FieldContent {
   var indexValues: [IndexValue] {
     switch self {
     case .string(let value): [.text(value)]
-    case .int64(let value), .timestamp(let value): [.integer(value)]
+    case .int64(let value): [.integer(value)]
+    case .timestamp(let value): [.integer(value.milliseconds)]
     case .double(let value): [.real(value)]
     case .bytes(let value): [.bytes(value)]
     case .location(let value): [.real(value.latitude)]
     case .reference(let value): [.text(value.recordName)]
     case .stringList(let values): values.map { .text($0) }
-    case .int64List(let values), .timestampList(let values): values.map { .integer($0) }
+    case .int64List(let values): values.map { .integer($0) }
+    case .timestampList(let values): values.map { .integer($0.milliseconds) }
     case .doubleList(let values): values.map { .real($0) }
     case .bytesList(let values): values.map { .bytes($0) }
     case .locationList(let values): values.map { .real($0.latitude) }
@@ -78,7 +81,8 @@ extension FieldContent {
     case .reference(let value): value.recordName.utf8.count + 16
     case .asset: 64
     case .stringList(let values): values.reduce(0) { $0 + $1.utf8.count + 4 }
-    case .int64List(let values), .timestampList(let values): values.count * 8
+    case .int64List(let values): values.count * 8
+    case .timestampList(let values): values.count * 8
     case .doubleList(let values): values.count * 8
     case .bytesList(let values): values.reduce(0) { $0 + $1.count + 4 }
     case .locationList(let values): values.count * 64

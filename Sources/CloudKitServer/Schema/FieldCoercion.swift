@@ -49,15 +49,19 @@ enum FieldCoercion {
     case (.double, .integer(let number)): .double(Double(number))
     case (.double, .fraction(let number)): .double(number)
     case (.double, .string(let text)): Double(text).flatMap { $0.isFinite ? .double($0) : nil }
-    case (.timestamp, .integer(let number)): .timestamp(number)
-    case (.timestamp, .fraction(let number)): Int64(exactly: number).map { .timestamp($0) }
-    case (.timestamp, .string(let text)): Int64(text).map { .timestamp($0) }
+    case (.timestamp, .integer(let number)): timestamp(number)
+    case (.timestamp, .fraction(let number)): Int64(exactly: number).map(timestamp)
+    case (.timestamp, .string(let text)): Int64(text).map(timestamp)
     case (.bytes, .string(let text)): Data(base64Encoded: text).map { .bytes($0) }
     case (.location, .location(let place)): .location(place)
     case (.reference, .reference(let reference)): .reference(reference)
     case (.asset, .asset(let asset)): .asset(asset)
     default: nil
     }
+  }
+
+  private static func timestamp(_ milliseconds: Int64) -> FieldContent {
+    .timestamp(TimestampValue(milliseconds: milliseconds))
   }
 
   /// An empty list of a list type.

@@ -66,6 +66,8 @@ package struct RecordContents: OptionSet, Hashable, Sendable {
   package static let linking: RecordContents = [.assets, .references]
   /// Sealed values, which a reply has to open.
   package static let encrypted = RecordContents(rawValue: 16)
+  /// Dates finer than a millisecond, whose exact form is sent to our own clients alone.
+  package static let exactDates = RecordContents(rawValue: 32)
 }
 
 /// A reference that deletes its source with the target, or protects the target from deletion.

@@ -155,7 +155,8 @@ extension FieldValue {
     switch content {
     case .string(let value):
       return .string(PushNotification.excerpt(of: value))
-    case .int64(let value), .timestamp(let value): return .integer(value)
+    case .int64(let value): return .integer(value)
+    case .timestamp(let value): return .integer(value.milliseconds)
     case .double(let value): return .double(value)
     case .reference(let value): return .string(value.recordName)
     default: return nil

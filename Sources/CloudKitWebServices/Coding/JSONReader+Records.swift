@@ -171,6 +171,7 @@ extension FieldValue: JSONReadable {
     var (tag, isTagged): (String?, Bool) = (nil, false)
     var (place, isRead): (Int?, Bool) = (nil, false)
     var (isFlagged, isSealed) = (false, false)
+    var exactPlace: Int?
     // Fields are the most frequent objects, so repeated names are detected here without a list.
     var members = JSONReader.Members.unchecked
     while let name = try json.next(&members) {
@@ -189,7 +190,9 @@ extension FieldValue: JSONReadable {
       case "sealedType" where !isSealed && json.origin == .storage:
         sealedType = try json.text().flatMap(FieldType.init(rawValue:))
         isSealed = true
-      case "type", "value", "isEncrypted", "sealedType": throw JSONReader.FallbackToJSONDecoder()
+      case "secondsSince2001" where exactPlace == nil: exactPlace = try json.skip()
+      case "type", "value", "isEncrypted", "sealedType", "secondsSince2001":
+        throw JSONReader.FallbackToJSONDecoder()
       default: _ = try json.skip()
       }
     }
@@ -199,6 +202,12 @@ extension FieldValue: JSONReadable {
         try json.content(tag)
       }
     }
+    guard let exactPlace else { return }
+    let exact = try json.reading(at: exactPlace) {
+      (json) throws(JSONReader.FallbackToJSONDecoder) in
+      try json.exactDates(of: content)
+    }
+    if let exact { content = content.with(exact) }
   }
 }
 
@@ -328,7 +337,7 @@ extension JSONReader {
     case .string: return .string(try string())
     case .int64: return .int64(try integer())
     case .double: return .double(try double())
-    case .timestamp: return .timestamp(try integer())
+    case .timestamp: return .timestamp(TimestampValue(milliseconds: try integer()))
     case .bytes: return .bytes(try base64())
     case .reference: return .reference(try ReferenceValue(reading: &self))
     case .stringList: return .stringList(try strings())
@@ -337,12 +346,33 @@ extension JSONReader {
     case .doubleList:
       return .doubleList(try list { (json) throws(FallbackToJSONDecoder) in try json.double() })
     case .timestampList:
-      return .timestampList(try list { (json) throws(FallbackToJSONDecoder) in try json.integer() })
+      return .timestampList(
+        try list { (json) throws(FallbackToJSONDecoder) in
+          TimestampValue(milliseconds: try json.integer())
+        }
+      )
     case .bytesList:
       return .bytesList(try list { (json) throws(FallbackToJSONDecoder) in try json.base64() })
     case .referenceList: return .referenceList(try list(ReferenceValue.init(reading:)))
     // Locations and assets, and unknown types.
     case .location, .locationList, .asset, .assetList, nil: throw FallbackToJSONDecoder()
+    }
+  }
+
+  /// The exact dates of a field of dates; of another field they have no meaning.
+  fileprivate mutating func exactDates(
+    of content: FieldContent
+  ) throws(FallbackToJSONDecoder) -> ExactDates? {
+    switch content {
+    case .timestamp: return try takesNull() ? nil : .one(try double())
+    case .timestampList:
+      guard try !takesNull() else { return nil }
+      return .list(
+        try list { (json) throws(FallbackToJSONDecoder) in
+          try json.takesNull() ? nil : try json.double()
+        }
+      )
+    default: return nil
     }
   }
 

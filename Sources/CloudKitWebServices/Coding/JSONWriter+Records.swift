@@ -122,6 +122,10 @@ extension JSONWriter {
       boolean(true)
     }
     member("sealedType", value.sealedType?.rawValue)
+    if let exact = value.content.secondsSince2001 {
+      key("secondsSince2001")
+      exactDates(exact)
+    }
     member("type", value.content.type?.rawValue ?? (isUnknownList(value) ? "UNKNOWN_LIST" : nil))
     key("value")
     content(value.content, numbersAsStrings)
@@ -134,15 +138,16 @@ extension JSONWriter {
     switch content {
     case .null: null()
     case .string(let value): string(value)
-    case .int64(let value), .timestamp(let value): integer(value, asStrings)
+    case .int64(let value): integer(value, asStrings)
+    case .timestamp(let value): integer(value.milliseconds, asStrings)
     case .double(let value): number(value, asStrings)
     case .bytes(let value): string(value.base64EncodedString())
     case .location(let value): location(value)
     case .reference(let value): reference(value)
     case .asset(let value): asset(value)
     case .stringList(let values): list(values) { $0.string($1) }
-    case .int64List(let values), .timestampList(let values):
-      list(values) { $0.integer($1, asStrings) }
+    case .int64List(let values): list(values) { $0.integer($1, asStrings) }
+    case .timestampList(let values): list(values) { $0.integer($1.milliseconds, asStrings) }
     case .doubleList(let values): list(values) { $0.number($1, asStrings) }
     case .bytesList(let values): list(values) { $0.string($1.base64EncodedString()) }
     case .locationList(let values): list(values) { $0.location($1) }
@@ -152,6 +157,16 @@ extension JSONWriter {
     case .untagged(let value):
       // An untagged value occurs in requests only; the generic encoder handles it.
       if let json = try? WireCoding.encode(value) { encoded(json) } else { null() }
+    }
+  }
+
+  private mutating func exactDates(_ exact: ExactDates) {
+    switch exact {
+    case .one(let seconds): number(seconds)
+    case .list(let all):
+      list(all) { json, seconds in
+        if let seconds { json.number(seconds) } else { json.null() }
+      }
     }
   }
 

@@ -7,8 +7,7 @@ package enum FieldContent: Hashable, Sendable {
   case string(String)
   case int64(Int64)
   case double(Double)
-  /// Milliseconds since 1970.
-  case timestamp(Int64)
+  case timestamp(TimestampValue)
   case bytes(Data)
   indirect case location(LocationValue)
   indirect case reference(ReferenceValue)
@@ -16,7 +15,7 @@ package enum FieldContent: Hashable, Sendable {
   case stringList([String])
   case int64List([Int64])
   case doubleList([Double])
-  case timestampList([Int64])
+  case timestampList([TimestampValue])
   case bytesList([Data])
   case locationList([LocationValue])
   case referenceList([ReferenceValue])

@@ -1,7 +1,7 @@
 import Foundation
 
 enum FieldValueKeys: String, CodingKey {
-  case value, type, isEncrypted, sealedType
+  case value, type, isEncrypted, sealedType, secondsSince2001
 }
 
 extension FieldValue: Decodable {
@@ -45,7 +45,13 @@ extension FieldValue: Decodable {
         debugDescription: "Unknown field type '\(tag)'"
       )
     }
-    content = try Self.content(of: type, in: container)
+    let content = try Self.content(of: type, in: container)
+    guard type == .timestamp || type == .timestampList else {
+      self.content = content
+      return
+    }
+    let exact = try container.decodeIfPresent(ExactDates.self, forKey: .secondsSince2001)
+    self.content = exact.map(content.with) ?? content
   }
 
   private static func content(
@@ -58,7 +64,11 @@ extension FieldValue: Decodable {
       case .int64: return .int64(try container.decode(LenientInt64.self, forKey: .value).value)
       case .double: return .double(try container.decode(LenientDouble.self, forKey: .value).value)
       case .timestamp:
-        return .timestamp(try container.decode(LenientInt64.self, forKey: .value).value)
+        return .timestamp(
+          TimestampValue(
+            milliseconds: try container.decode(LenientInt64.self, forKey: .value).value
+          )
+        )
       case .bytes: return .bytes(try container.decode(Base64.self, forKey: .value).data)
       case .location: return .location(try container.decode(LocationValue.self, forKey: .value))
       case .reference: return .reference(try container.decode(ReferenceValue.self, forKey: .value))
@@ -70,7 +80,9 @@ extension FieldValue: Decodable {
         return .doubleList(try container.decode([LenientDouble].self, forKey: .value).map(\.value))
       case .timestampList:
         return .timestampList(
-          try container.decode([LenientInt64].self, forKey: .value).map(\.value)
+          try container.decode([LenientInt64].self, forKey: .value).map {
+            TimestampValue(milliseconds: $0.value)
+          }
         )
       case .bytesList:
         return .bytesList(try container.decode([Base64].self, forKey: .value).map(\.data))

@@ -16,6 +16,11 @@ package struct FieldValue: Hashable, Sendable {
     self.isEncrypted = isEncrypted
     self.sealedType = sealedType
   }
+
+  /// The value with another content.
+  package func replacing(_ content: FieldContent) -> FieldValue {
+    FieldValue(content, isEncrypted: isEncrypted, sealedType: sealedType)
+  }
 }
 
 extension Date {

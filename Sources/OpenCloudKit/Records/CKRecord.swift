@@ -19,9 +19,8 @@ import Synchronization
 ///
 /// Differs from CloudKit: a record may be shared between threads; each access is atomic by itself.
 ///
-/// Differs from CloudKit: a date that the server returns has whole milliseconds, as Apple's web services keep it; a
-/// record that is saved here keeps the date that it was given. An app that compares the dates of two devices allows
-/// for a millisecond.
+/// Differs from CloudKit: clients of the web services read and write dates with whole milliseconds. Between devices a
+/// date is exact; queries compare its milliseconds.
 open class CKRecord: NSObject, NSSecureCoding, NSCopying, CKRecordKeyValueSetting, Sequence,
   @unchecked Sendable
 {

@@ -10,7 +10,7 @@ package indirect enum RecordValue: Hashable, Sendable {
   case double(Double)
   /// Bytes.
   case data(Data)
-  /// A date. The wire carries whole milliseconds.
+  /// A date.
   case date(Date)
   /// A location.
   case location(CLLocation)

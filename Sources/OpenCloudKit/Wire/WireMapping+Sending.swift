@@ -36,7 +36,7 @@ extension WireMapping {
         )
       }
       return .double(number)
-    case .date(let date): return .timestamp(date.wireMilliseconds)
+    case .date(let date): return .timestamp(TimestampValue(date))
     case .data(let data): return .bytes(data)
     case .location(let location): return .location(wire(location))
     case .reference(let reference): return .reference(wire(reference))

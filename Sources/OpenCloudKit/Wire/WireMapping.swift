@@ -119,7 +119,7 @@ package struct WireMapping: Sendable {
     case .string(let text): .string(text)
     case .int64(let number): .int64(number)
     case .double(let number): .double(number)
-    case .timestamp(let milliseconds): .date(Date(wireMilliseconds: milliseconds))
+    case .timestamp(let value): .date(value.date)
     case .bytes(let data): .data(data)
     case .location(let location): .location(self.location(location))
     case .reference(let reference): self.reference(reference, in: zone).map { .reference($0) }
@@ -127,7 +127,7 @@ package struct WireMapping: Sendable {
     case .stringList(let texts): .list(texts.map { .string($0) })
     case .int64List(let numbers): .list(numbers.map { .int64($0) })
     case .doubleList(let numbers): .list(numbers.map { .double($0) })
-    case .timestampList(let dates): .list(dates.map { .date(Date(wireMilliseconds: $0)) })
+    case .timestampList(let values): .list(values.map { .date($0.date) })
     case .bytesList(let data): .list(data.map { .data($0) })
     case .locationList(let locations): .list(locations.map { .location(location($0)) })
     case .referenceList(let references):

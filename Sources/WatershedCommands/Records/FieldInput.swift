@@ -2,7 +2,7 @@ import ArgumentParser
 import CloudKitWebServices
 import Foundation
 
-/// A field of a record in the input: `{"type": …, "value": …, "isEncrypted": …}`.
+/// A field of a record in the input: `{"type": …, "value": …, "isEncrypted": …}`, for dates also `secondsSince2001`.
 ///
 /// The type is one of `cktool`'s (`stringType`, `int64ListType`), of the wire (`STRING`,
 /// `INT64_LIST`) or of the schema language (`LIST<INT64>`, `ENCRYPTED STRING`).
@@ -19,7 +19,7 @@ struct FieldInput {
 
   /// Parses a field; `place` is its location, for messages.
   init(_ json: JSONValue, place: String) throws {
-    let members = try json.object(place, of: ["type", "value", "isEncrypted"])
+    let members = try json.object(place, of: ["type", "value", "isEncrypted", "secondsSince2001"])
     let value = members["value"] ?? .null
     let flag: Bool
     switch members["isEncrypted"] ?? .null {
@@ -40,7 +40,12 @@ struct FieldInput {
     guard let (type, isSealed) = Self.type(name) else {
       throw ValidationError("\(place): there is no type '\(name)'.")
     }
-    content = try Self.content(of: type, value, place)
+    let content = try Self.content(of: type, value, place)
+    if case .ready(let dates) = content, let exact = try Self.exactDates(members, place) {
+      self.content = .ready(dates.with(exact))
+    } else {
+      self.content = content
+    }
     isEncrypted = flag || isSealed
   }
 
@@ -102,7 +107,7 @@ struct FieldInput {
     case .stringList: return .ready(.stringList(try items.map(string)))
     case .int64List: return .ready(.int64List(try items.map(int64)))
     case .doubleList: return .ready(.doubleList(try items.map(double)))
-    case .timestampList: return .ready(.timestampList(try items.map(timestamp)))
+    case .timestampList: return .ready(.timestampList(try items.map(date)))
     case .bytesList: return .ready(.bytesList(try items.map(bytes)))
     case .locationList: return .ready(.locationList(try items.map(location)))
     case .referenceList: return .ready(.referenceList(try items.map(reference)))
@@ -120,7 +125,7 @@ struct FieldInput {
     case .string: .string(try string(value, place))
     case .int64: .int64(try int64(value, place))
     case .double: .double(try double(value, place))
-    case .timestamp: .timestamp(try timestamp(value, place))
+    case .timestamp: .timestamp(try date(value, place))
     case .bytes: .bytes(try bytes(value, place))
     case .location: .location(try location(value, place))
     case .reference: .reference(try reference(value, place))
@@ -157,6 +162,24 @@ struct FieldInput {
     default: break
     }
     throw mismatch(.double, place)
+  }
+
+  private static func date(_ value: JSONValue, _ place: String) throws -> TimestampValue {
+    TimestampValue(milliseconds: try timestamp(value, place))
+  }
+
+  /// What the milliseconds of dates leave out, as `records get` and `export` print it.
+  private static func exactDates(
+    _ members: [String: JSONValue],
+    _ place: String
+  ) throws -> ExactDates? {
+    let place = "\(place).secondsSince2001"
+    switch members["secondsSince2001"] ?? .null {
+    case .null: return nil
+    case .list(let elements):
+      return .list(try elements.map { $0 == .null ? nil : try double($0, place) })
+    case let number: return .one(try double(number, place))
+    }
   }
 
   /// Milliseconds since 1970, or a date as `RecordFilter` reads it.

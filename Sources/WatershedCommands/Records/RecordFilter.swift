@@ -105,7 +105,8 @@ enum RecordFilter {
   private static func untagged(_ text: String, as type: FieldType) throws -> UntaggedValue {
     switch try content(text, as: type) {
     case .string(let text): .string(text)
-    case .int64(let number), .timestamp(let number): .integer(number)
+    case .int64(let number): .integer(number)
+    case .timestamp(let date): .integer(date.milliseconds)
     case .double(let number): .fraction(number)
     case .bytes(let data): .string(data.base64EncodedString())
     case .location(let place): .location(place)
@@ -120,8 +121,8 @@ enum RecordFilter {
     case .int64: if let number = Int64(text) { return .int64(number) }
     case .double: if let number = Double(text), number.isFinite { return .double(number) }
     case .timestamp:
-      if let date = date(text) { return .timestamp(date.wireMilliseconds) }
-      if let number = Int64(text) { return .timestamp(number) }
+      if let date = date(text) { return .timestamp(TimestampValue(date)) }
+      if let number = Int64(text) { return .timestamp(TimestampValue(milliseconds: number)) }
     case .bytes: if let data = Data(base64Encoded: text) { return .bytes(data) }
     case .location: if let place = place(text) { return .location(place) }
     case .reference:

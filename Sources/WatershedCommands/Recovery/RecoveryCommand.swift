@@ -92,7 +92,7 @@ struct RecoveryCommand: AsyncParsableCommand {
       case .integer(let number): self = .integer(number)
       case .double(let number):
         self = number.isFinite ? .number(number) : .tagged(type: "DOUBLE", value: "\(number)")
-      case .milliseconds(let number): self = .tagged(type: "TIMESTAMP", value: "\(number)")
+      case .date(let date): self = .tagged(type: "TIMESTAMP", value: "\(date.milliseconds)")
       case .data(let data): self = .tagged(type: "BYTES", value: data.base64EncodedString())
       case .asset(let asset): self = .tagged(type: "ASSETID", value: asset.file)
       case .fingerprint(let fingerprint):

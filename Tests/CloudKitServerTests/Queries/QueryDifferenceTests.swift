@@ -137,7 +137,7 @@ private struct Thing {
     case "s": .string(dice.pick(strings))
     case "i": .int64(dice.pick(integers))
     case "d": .double(dice.pick(doubles))
-    case "t": .timestamp(dice.pick(integers))
+    case "t": .timestamp(TimestampValue(milliseconds: dice.pick(integers)))
     case "b": .bytes(dice.pick(blobs))
     case "n": dice.below(2) == 0 ? .int64(dice.pick(integers)) : .double(dice.pick(doubles))
     case "r": .reference(ReferenceValue(recordName: dice.pick(names), action: ReferenceAction.none))
@@ -173,7 +173,8 @@ private enum Plain {
   static func values(_ content: FieldContent) -> [Plain] {
     switch content {
     case .string(let value): [.text(value)]
-    case .int64(let value), .timestamp(let value): [.integer(value)]
+    case .int64(let value): [.integer(value)]
+    case .timestamp(let value): [.integer(value.milliseconds)]
     case .double(let value): [.real(value)]
     case .bytes(let value): [.blob(value)]
     case .reference(let value): [.text(value.recordName)]
@@ -182,7 +183,7 @@ private enum Plain {
     case .int64List(let values): values.map { .integer($0) }
     case .referenceList(let values): values.map { .text($0.recordName) }
     case .doubleList(let values): values.map { .real($0) }
-    case .timestampList(let values): values.map { .integer($0) }
+    case .timestampList(let values): values.map { .integer($0.milliseconds) }
     case .bytesList(let values): values.map { .blob($0) }
     case .locationList(let values): values.map { .place($0) }
     default: []
@@ -274,7 +275,10 @@ private struct Condition: CustomStringConvertible {
       switch field {
       case "i", "li", "n": return .int64List(dice.some(Thing.integers))
       case "d": return .doubleList(dice.some(Thing.doubles))
-      case "t": return .timestampList(dice.some(Thing.integers))
+      case "t":
+        return .timestampList(
+          dice.some(Thing.integers).map { TimestampValue(milliseconds: $0) }
+        )
       case "b": return .bytesList(dice.some(Thing.blobs))
       case "r": return .stringList(dice.some(Thing.names))
       case "p": return .locationList(dice.some(Thing.places))

@@ -201,7 +201,8 @@ struct QueryPageTests {
       (0..<60).map { number in
         var fields: [String: FieldContent] = [
           "count": .int64(Int64(number * 7 % 60)), "title": .string("same"),
-          "at": .timestamp(Int64(number / 4)), "body": .string(number % 10 == 3 ? "rare" : "x"),
+          "at": .timestamp(TimestampValue(milliseconds: Int64(number / 4))),
+          "body": .string(number % 10 == 3 ? "rare" : "x"),
         ]
         // Some on one latitude, some without a location.
         if number % 5 != 0 {

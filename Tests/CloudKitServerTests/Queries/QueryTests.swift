@@ -20,7 +20,7 @@ struct QueryTests {
         name,
         [
           "title": .string(title), "count": .int64(count), "weight": .double(weight),
-          "date": .timestamp(date),
+          "date": .timestamp(TimestampValue(milliseconds: date)),
           // The first save creates the field; an empty list cannot.
           "tags": tags.isEmpty ? .null : .stringList(tags),
           "place": .location(LocationValue(latitude: Double(count), longitude: 0)),

@@ -30,7 +30,7 @@ enum QueriedNotes {
         [
           "title": .string(["The quick fox", "A lazy dog", "Ünïcode", "the of and"][index]),
           "body": .string(["red", "blue fox", "green", "red"][index]),
-          "count": .int64(number), "at": .timestamp(number * 1000),
+          "count": .int64(number), "at": .timestamp(TimestampValue(milliseconds: number * 1000)),
           "place": .location(LocationValue(latitude: Double(number), longitude: 0)),
           "tags": .stringList(["x", "y\(number)"]),
           "link": .reference(ReferenceValue(recordName: "a", action: ReferenceAction.none)),
