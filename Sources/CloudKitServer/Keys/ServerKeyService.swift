@@ -170,6 +170,8 @@ package final class ServerKeyService: Sendable {
         )
       ),
       isExtended: request.headers[WebServiceName.capabilities] == WebServiceName.capabilitiesValue,
+      wantsExactDates: request.headers[WebServiceName.capabilities]
+        == WebServiceName.exactDatesValue,
       clientID: target.query["clientId"].flatMap(limits.deviceName),
       wantsSyncToken: false
     )

@@ -206,7 +206,7 @@ struct RecordRendering {
       shape.numbersAsStrings || !record.contents.isDisjoint(with: [.assets, .encrypted])
     // Our own clients know that a reference is in its record's zone.
     let placesReferences = !context.isExtended && record.contents.contains(.references)
-    let leavesOutExactDates = !context.isExtended && record.contents.contains(.exactDates)
+    let leavesOutExactDates = !context.hasExactDates && record.contents.contains(.exactDates)
     try record.with(.fields) { kept in
       if kept.isEmpty || shape.desiredKeys?.isEmpty == true { return json.piece("{}") }
       if !differs, !placesReferences, !leavesOutExactDates, shape.desiredKeys == nil {
@@ -245,7 +245,7 @@ struct RecordRendering {
         field: field
       )
     )
-    if !context.isExtended, value.content.hasExactDates {
+    if !context.hasExactDates, value.content.hasExactDates {
       return value.replacing(value.content.withoutExactDates)
     }
     if !context.isExtended, !value.content.references.isEmpty {

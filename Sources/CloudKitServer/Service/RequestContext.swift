@@ -8,6 +8,8 @@ struct RequestContext: Sendable {
   var caller: Caller
   /// The client sent the capability header.
   var isExtended: Bool
+  /// The client asked for exact dates alone, as the `records` commands do.
+  var wantsExactDates = false
   /// Identifies the device, so that it is not notified of its own changes.
   var clientID: String?
   var wantsSyncToken: Bool
@@ -17,6 +19,9 @@ struct RequestContext: Sendable {
   var readTime: ReadTime?
 
   var principal: Principal? { caller.principal }
+
+  /// Whether replies have what the milliseconds of dates leave out.
+  var hasExactDates: Bool { isExtended || wantsExactDates }
 
   /// The signed-in user, or the error that sends a client to the sign-in page.
   func user() throws(ErrorDictionary) -> Principal {

@@ -5,6 +5,8 @@ package enum WebServiceName {
   /// A header of Watershed's clients: with the value `1` the server's replies have the extensions.
   package static let capabilities = "x-watershed-capabilities"
   package static let capabilitiesValue = "1"
+  /// The value of a client that asks for exact dates and for no other extension.
+  package static let exactDatesValue = "exact-dates"
 
   /// A header of Watershed's clients: the record name of the user that the request was made for.
   ///

@@ -233,7 +233,12 @@ struct DatabaseConnection: Sendable {
       endpoint: endpoint
     ).text(items: items)
     let response = try await connection.transport.send(
-      WebServiceRequest(method: "POST", path: path, body: try WireCoding.encode(body))
+      WebServiceRequest(
+        method: "POST",
+        path: path,
+        headers: [WebServiceName.capabilities: WebServiceName.exactDatesValue],
+        body: try WireCoding.encode(body)
+      )
     )
     let next = response.headers[WebServiceName.webAuthTokenHeader]
     if let next, !next.isEmpty { renewed.value = next }

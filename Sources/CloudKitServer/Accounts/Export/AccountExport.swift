@@ -157,6 +157,7 @@ struct AccountExport: Sendable {
       scope: .private,
       caller: .server(Principal(account: account.id, userRecordName: user.recordName)),
       isExtended: false,
+      wantsExactDates: true,
       wantsSyncToken: false
     )
     let folder = "containers/\(Self.component(user.container))/\(environment.rawValue)/zones"

@@ -54,6 +54,8 @@ extension CloudKitService {
       scope: path.database ?? .public,
       caller: caller,
       isExtended: request.headers[WebServiceName.capabilities] == WebServiceName.capabilitiesValue,
+      wantsExactDates: request.headers[WebServiceName.capabilities]
+        == WebServiceName.exactDatesValue,
       clientID: target.query["clientId"].flatMap(limits.deviceName),
       wantsSyncToken: target.query[WebServiceName.currentSyncToken]?.lowercased() == "true"
     )
