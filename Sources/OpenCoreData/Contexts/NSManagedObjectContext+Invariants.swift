@@ -7,8 +7,7 @@ extension NSManagedObjectContext {
   package func brokenInvariants() -> [String] {
     var broken = unsaved.brokenInvariants(of: self)
     if isSaving { broken.append("a save is in progress") }
-    if isProcessing { broken.append("a turn is being processed") }
-    if untrackedDepth != 0 { broken.append("changes are not tracked, at depth \(untrackedDepth)") }
+    broken += turnState.brokenInvariants()
     broken += registry.brokenInvariants(of: self)
     broken += retainedObjects.compactMap { key, object in
       object.key == key ? nil : "an object is retained under another key than its own"

@@ -71,13 +71,13 @@ extension NSManagedObjectContext {
 
   /// Runs a block as one turn: when the outermost ends, pending changes are processed.
   func turn<Result>(_ body: () throws -> Result) rethrows -> Result {
-    if performDepth > 0 { return try body() }
-    performDepth += 1
+    if turnState.isInBlock { return try body() }
+    turnState.isInBlock = true
     defer {
       processPendingChanges()
       endReading()
       sharedMembers.removeAll()
-      performDepth -= 1
+      turnState.isInBlock = false
     }
     return try Self.$current.withValue(self, operation: body)
   }
@@ -85,13 +85,13 @@ extension NSManagedObjectContext {
   /// Schedules the end of a turn on the run loop, because on the main thread an app changes objects
   /// without `perform`.
   func scheduleTurn() {
-    guard performDepth == 0, !isTurnScheduled, concurrencyType == .mainQueueConcurrencyType,
-      lane.isCurrent
+    guard !turnState.isInBlock, !turnState.isEndScheduled,
+      concurrencyType == .mainQueueConcurrencyType, lane.isCurrent
     else { return }
-    isTurnScheduled = true
+    turnState.isEndScheduled = true
     lane.async { [handle] in
       guard let context = handle.object else { return }
-      context.isTurnScheduled = false
+      context.turnState.isEndScheduled = false
       context.processPendingChanges()
     }
   }

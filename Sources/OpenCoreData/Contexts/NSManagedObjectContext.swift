@@ -49,8 +49,8 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   var retainedObjects: [ObjectKey: NSManagedObject] = [:]
   /// The changes that are not saved.
   var unsaved = UnsavedChanges()
-  /// The objects changed in this turn, in order.
-  var touched: [NSManagedObject] = []
+  /// What the current turn is doing and has changed.
+  final var turnState = TurnState()
   /// The first read that failed since the last save.
   var readFailure: ReadFailure?
   /// Whether a transformable value that this process cannot decode is a failed read, and not nil.
@@ -80,7 +80,6 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   /// The session through which the current turn reads one store.
   var readSession: StoreSession?
   var readSessionBinding: StoreBinding?
-  var performDepth = 0
   /// Whether a save may have changed members of relationships whose owners it does not name, because the app
   /// refreshed an owner, set a primitive value, or a merge policy took edits back; read on any thread.
   let leavesOutOwners = Atomic(false)
@@ -91,16 +90,8 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   var sets: NotificationSets?
   /// The save on whose objects `didSave()` is being called.
   var saveAnnouncement: SaveAnnouncement?
-  var isProcessing = false
   /// The turns whose notifications are being posted, the innermost last.
   var announcedTurns = AnnouncedTurns()
-  /// How many objects are in their `awakeFromInsert()`.
-  var awakening = 0
-  /// Whether delete rules are being applied.
-  var isPropagating = false
-  var isTurnScheduled = false
-  /// Above 0 while changes are not recorded as the app's, such as those in `awakeFromFetch()`.
-  var untrackedDepth = 0
   var entitiesByClass: [ObjectIdentifier: NSEntityDescription] = [:]
   /// Nil without an undo manager.
   var undoRecorder: UndoRecorder?

@@ -139,7 +139,7 @@ extension NSManagedObjectContext {
     let former = unsaved
     defer { withExtendedLifetime(former) {} }
     _ = unsaved.discardAll()
-    touched = []
+    _ = turnState.takeTouched()
     readFailure = nil
     formerKeys.removeAll()
     incrementalRows = [:]

@@ -9,7 +9,7 @@ extension NSManagedObjectContext {
   func storeWasRemoved(_ binding: StoreBinding) {
     // Which thread uses a context without a queue is not known.
     guard concurrencyType != .confinementConcurrencyType else { return }
-    if lane.isCurrent, !isSaving, !isProcessing { return forgetObjects(of: binding) }
+    if lane.isCurrent, !isSaving, !turnState.isProcessing { return forgetObjects(of: binding) }
     lane.async { [handle] in
       guard let context = handle.object else { return }
       context.turn { context.forgetObjects(of: binding) }

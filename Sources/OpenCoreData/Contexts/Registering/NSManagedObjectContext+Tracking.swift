@@ -23,9 +23,9 @@ extension NSManagedObjectContext {
     object.context = self
     touch(object, .touchedInsert)
     if awakes {
-      awakening += 1
+      turnState.awakening += 1
       object.awakeFromInsert()
-      awakening -= 1
+      turnState.awakening -= 1
     }
     noteState(of: object)
     scheduleTurn()
@@ -62,7 +62,7 @@ extension NSManagedObjectContext {
     moveToDeleted(object)
     unsaved.noteChosenDeletion(of: object)
     unsaved.unpropagated.append(object)
-    if !propagatesDeletesAtEndOfEvent, !isProcessing { propagateDeletions() }
+    if !propagatesDeletesAtEndOfEvent, !turnState.isProcessing { propagateDeletions() }
     scheduleTurn()
   }
 
@@ -101,7 +101,7 @@ extension NSManagedObjectContext {
 
   /// Called by objects when a property changed.
   func trackChange(of object: NSManagedObject) {
-    guard untrackedDepth == 0 else { return }
+    guard turnState.untrackedDepth == 0 else { return }
     if unsaved.update(object) { noteState(of: object) }
     object.state.insert(.needsWillSave)
     touch(object, [])
@@ -112,13 +112,13 @@ extension NSManagedObjectContext {
     object.state.formUnion(reason)
     guard !object.state.contains(.touched) else { return }
     object.state.insert(.touched)
-    touched.append(object)
+    turnState.touch(object)
   }
 
   /// Runs a body whose changes are not recorded as changes of the app.
   func untracked<Result>(_ body: () throws -> Result) rethrows -> Result {
-    untrackedDepth += 1
-    defer { untrackedDepth -= 1 }
+    turnState.untrackedDepth += 1
+    defer { turnState.untrackedDepth -= 1 }
     return try body()
   }
 
@@ -127,10 +127,10 @@ extension NSManagedObjectContext {
   /// Implements `processPendingChanges()`.
   func processTurn() {
     requireLane()
-    guard !isProcessing, !touched.isEmpty || !unsaved.unpropagated.isEmpty else { return }
-    isProcessing = true
-    propagateDeletions()
-    isProcessing = false
+    guard !turnState.isProcessing,
+      !turnState.touched.isEmpty || !unsaved.unpropagated.isEmpty
+    else { return }
+    propagateInTurn()
     postChanges()
   }
 
@@ -139,18 +139,22 @@ extension NSManagedObjectContext {
   /// A fetch in an `awakeFromInsert()` posts no notification: the handlers would read an object
   /// whose initializer has not set its values yet.
   func processChangesForFetch() {
-    guard awakening > 0 else { return processPendingChanges() }
+    guard turnState.awakening > 0 else { return processPendingChanges() }
     requireLane()
-    guard !isProcessing else { return }
-    isProcessing = true
+    guard !turnState.isProcessing else { return }
+    propagateInTurn()
+  }
+
+  /// Applies delete rules as part of the turn's processing, which does not begin within itself.
+  private func propagateInTurn() {
+    turnState.isProcessing = true
     propagateDeletions()
-    isProcessing = false
+    turnState.isProcessing = false
   }
 
   private func postChanges() {
-    announcedTurns.end(touched)
-    var objects = touched
-    touched = []
+    announcedTurns.end(turnState.touched)
+    var objects = turnState.takeTouched()
     // Drops objects that have left the context since, as by a look-up that found no row.
     objects.removeAll { !$0.state.contains(.touched) }
     undoRecorder?.record(objects)
@@ -178,7 +182,7 @@ extension NSManagedObjectContext {
     // Only now, so that the notification's handlers see them as deleted objects of this context. A
     // handler may have inserted one of them again.
     for object in neverSaved where object.context === self && object.state.contains(.deleted) {
-      if object.state.contains(.touched) { self.touched.removeAll { $0 === object } }
+      if object.state.contains(.touched) { turnState.forget(object) }
       forgetDeleted(object)
     }
   }

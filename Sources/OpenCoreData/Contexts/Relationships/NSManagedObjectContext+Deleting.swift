@@ -8,9 +8,9 @@ extension NSManagedObjectContext {
   /// to unknown members.
   func propagateDeletions() {
     // A rule that deletes another object adds it to the next wave.
-    guard !unsaved.unpropagated.isEmpty, !isPropagating else { return }
-    isPropagating = true
-    defer { isPropagating = false }
+    guard !unsaved.unpropagated.isEmpty, !turnState.isPropagating else { return }
+    turnState.isPropagating = true
+    defer { turnState.isPropagating = false }
     let before = readFailure
     readFailure = nil
     var unread: [NSManagedObject] = []

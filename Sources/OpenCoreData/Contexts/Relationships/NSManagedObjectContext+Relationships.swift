@@ -174,7 +174,7 @@ extension NSManagedObjectContext {
       return couldNotRead("fulfill the relationship '\(name)'", error)
     }
     let mayHaveLeft = !unsaved.updated.isEmpty
-    let isShared = performDepth > 0 && object.sharesMembers(at: index)
+    let isShared = turnState.isInBlock && object.sharesMembers(at: index)
     var loading = object.loadingMembers(at: index, capacity: found.count)
     for place in found.indices {
       guard let member = self.object(for: found[place].reference, binding) else { continue }

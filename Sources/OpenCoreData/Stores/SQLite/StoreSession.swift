@@ -227,7 +227,7 @@ extension NSManagedObjectContext {
   ///
   /// Outside a turn nothing would end a session.
   func session(of binding: StoreBinding) -> StoreSession? {
-    guard performDepth > 0 else { return nil }
+    guard turnState.isInBlock else { return nil }
     if let readSession, readSessionBinding === binding, !readSession.isExpired {
       return readSession
     }
