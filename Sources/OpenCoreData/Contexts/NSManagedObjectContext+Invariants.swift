@@ -9,9 +9,7 @@ extension NSManagedObjectContext {
     if isSaving { broken.append("a save is in progress") }
     broken += turnState.brokenInvariants()
     broken += registry.brokenInvariants(of: self)
-    broken += retainedObjects.compactMap { key, object in
-      object.key == key ? nil : "an object is retained under another key than its own"
-    }
+    broken += retainedObjects.brokenInvariants()
     return broken
   }
 }

@@ -43,10 +43,9 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   private(set) final var coordinatorNumber: UInt32 = 0
   /// Whether there is a parent; read for every fault, so kept outside the lock too.
   private(set) final var isChild = false
-  /// The same as `retainsRegisteredObjects`, which subclasses may override; read for each object.
-  private(set) final var keepsObjects = false
   final var lastClass: (type: ObjectIdentifier, entity: NSEntityDescription)?
-  var retainedObjects: [ObjectKey: NSManagedObject] = [:]
+  /// The objects that `retainsRegisteredObjects` keeps in memory.
+  final var retainedObjects = RetainedObjects(isOn: false)
   /// The changes that are not saved.
   var unsaved = UnsavedChanges()
   /// What the current turn is doing and has changed.
@@ -141,11 +140,10 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   /// Whether the context retains all its objects.
   open var retainsRegisteredObjects = false {
     didSet {
-      keepsObjects = retainsRegisteredObjects
-      retainedObjects = [:]
-      if retainsRegisteredObjects {
-        for object in registry.objects { retainedObjects[object.key] = object }
-      }
+      // Released after the access: the deinitializer of an object may ask the context.
+      let former = retainedObjects
+      defer { withExtendedLifetime(former) {} }
+      retainedObjects = RetainedObjects(isOn: retainsRegisteredObjects, registry.objects)
     }
   }
 

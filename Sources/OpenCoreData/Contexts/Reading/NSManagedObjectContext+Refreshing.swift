@@ -147,7 +147,7 @@ extension NSManagedObjectContext {
     readTimes = [:]
     sharedMembers.removeAll()
     registry.removeAll()
-    retainedObjects = [:]
+    retainedObjects.removeAll()
     undoRecorder?.forgetAll()
     for object in objects where object.context === self {
       object.context = nil

@@ -176,7 +176,8 @@ extension NSManagedObjectContext {
     // The initializer of a class may call the context while its object is created; the first object
     // is kept.
     if let known = registry.enter(object, shared.word, key) { return known }
-    if keepsObjects { retainedObjects[object.key] = object }
+    // Asked first, because most contexts retain none, and a mutating call for each fault has its price.
+    if retainedObjects.isOn { retainedObjects.insert(object) }
     if shared.isContextual, let binding = shared.binding { noteRegistered(object, binding) }
     return object
   }

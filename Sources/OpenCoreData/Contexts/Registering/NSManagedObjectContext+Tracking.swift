@@ -221,7 +221,7 @@ extension NSManagedObjectContext {
   func forget(_ object: NSManagedObject) {
     if !incrementalRows.isEmpty { noteUnregistered(object) }
     registry.remove(object.key)
-    retainedObjects[object.key] = nil
+    retainedObjects.remove(object)
     unsaved.forget(object)
     undoRecorder?.forgetImage(of: object)
     object.forgetFormerValues()

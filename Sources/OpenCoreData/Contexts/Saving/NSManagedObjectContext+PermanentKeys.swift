@@ -56,11 +56,11 @@ extension NSManagedObjectContext {
       )
       formerKeys.note(key, of: former)
       guard let object, object.key.isTemporary, registry.object(key) == nil else { continue }
-      registry.remove(object.key)
-      if retainsRegisteredObjects { retainedObjects[object.key] = nil }
+      let temporary = object.key
+      registry.remove(temporary)
       object.become(key, persistentStoreCoordinator?.binding(number: key.store))
       registry.insert(object)
-      if retainsRegisteredObjects { retainedObjects[key] = object }
+      retainedObjects.move(object, from: temporary)
     }
   }
 }

@@ -212,12 +212,11 @@ extension NSManagedObjectContext {
     _ binding: StoreBinding
   ) {
     for (object, reference) in zip(objects, references) {
-      let former = object.key.reference.key
-      if parent != nil { registry.remove(object.key) }
-      if retainsRegisteredObjects { retainedObjects[object.key] = nil }
+      let former = object.key
+      if parent != nil { registry.remove(former) }
       object.become(ObjectKey(store: binding.number, reference: reference), binding)
-      if retainsRegisteredObjects { retainedObjects[object.key] = object }
-      if recordsPermanentKeys { recordPermanentKey(object.key, of: former) }
+      retainedObjects.move(object, from: former)
+      if recordsPermanentKeys { recordPermanentKey(object.key, of: former.reference.key) }
       if binding.isContextual { noteRegistered(object, binding) }
     }
     registry.insert(objects)

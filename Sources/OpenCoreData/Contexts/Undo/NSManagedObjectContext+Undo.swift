@@ -21,7 +21,7 @@ extension NSManagedObjectContext {
       object.changedToManys.insert(index)
     }
     if !object.key.isTemporary { registry.insert(object) }
-    if retainsRegisteredObjects { retainedObjects[object.key] = object }
+    retainedObjects.insert(object)
     unsaved.insert(
       object,
       marks: isChecked ? [.needsWillSave, .guarded] : .needsWillSave
