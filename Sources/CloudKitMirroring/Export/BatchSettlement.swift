@@ -48,6 +48,17 @@ package struct BatchSettlement: Hashable, Sendable {
     retryAfter = max(retryAfter ?? 0, seconds ?? 0)
   }
 
+  /// Adds the results of a batch to those of its export, which reports them at its end; the batch's files and
+  /// delays are handled with the batch.
+  mutating func add(_ batch: BatchSettlement) {
+    saved += batch.saved
+    deleted += batch.deleted
+    merged += batch.merged
+    refused.merge(batch.refused) { _, latest in latest }
+    vanished += batch.vanished
+    outdated += batch.outdated
+  }
+
   /// Adds the results of another part of the batch.
   static func += (total: inout BatchSettlement, part: BatchSettlement) {
     total.saved += part.saved

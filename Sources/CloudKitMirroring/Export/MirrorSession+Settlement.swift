@@ -24,24 +24,20 @@ extension MirrorSession {
     for (operation, outcome) in zip(batch.operations, outcomes).dropFirst(part.lowerBound)
       .prefix(part.count)
     {
+      let reply = OperationReply(
+        operation: operation,
+        outcome: outcome,
+        sequence: batch.sequence,
+        generation: generation,
+        serverCopy: outcome.serverCopy ?? fetched[operation.name],
+        isRepeat: isRepeat
+      )
       if operation.isEdge {
-        try settleEdge(operation, outcome, batch.sequence, generation, fetched, &result)
-      } else {
-        if !confirmed.contains(operation.name),
-          try postpone(operation, outcome, batch.sequence, fetched, &result)
-        {
-          continue
-        }
-        try settleRecord(
-          operation,
-          outcome,
-          batch.sequence,
-          generation,
-          fetched,
-          isRepeat: isRepeat,
-          &result
-        )
+        try settleEdge(reply, &result)
+        continue
       }
+      if !confirmed.contains(operation.name), try postpone(reply, &result) { continue }
+      try settleRecord(reply, &result)
     }
     // A batch whose records are settled in part is repeated after a crash: the results are the same, and those
     // of settled records are ignored.
@@ -79,15 +75,12 @@ extension MirrorSession {
   /// Merging it now would treat the values that a restored server lost as edits of others. Returns
   /// whether it was postponed.
   private func postpone(
-    _ operation: CloudOperation,
-    _ outcome: CloudOutcome,
-    _ sequence: Int64,
-    _ fetched: [String: CloudRecord],
+    _ reply: OperationReply,
     _ result: inout BatchSettlement
   ) throws -> Bool {
-    guard case .conflict(let server) = outcome,
-      let server = server ?? fetched[operation.name],
-      var record = try metadata.record(named: operation.name), record.sequence == sequence,
+    guard case .conflict = reply.outcome, let server = reply.serverCopy,
+      var record = try metadata.record(named: reply.operation.name),
+      record.sequence == reply.sequence,
       record.stamps.isNewer(than: server.stamps), try !isOtherServer()
     else { return false }
     record.requeue()
@@ -107,104 +100,131 @@ extension MirrorSession {
 
   // MARK: Records
 
-  private func settleRecord(
-    _ operation: CloudOperation,
-    _ outcome: CloudOutcome,
-    _ sequence: Int64,
-    _ generation: Int64,
-    _ fetched: [String: CloudRecord],
-    isRepeat: Bool,
-    _ result: inout BatchSettlement
-  ) throws {
-    guard var record = try metadata.record(named: operation.name), record.sequence == sequence
-    else {
-      return
-    }
-    try settleTombstone(of: record, outcome, &result)
-    switch outcome {
+  private func settleRecord(_ reply: OperationReply, _ result: inout BatchSettlement) throws {
+    let operation = reply.operation
+    guard let record = try metadata.record(named: operation.name),
+      record.sequence == reply.sequence
+    else { return }
+    try settleTombstone(of: record, reply.outcome, &result)
+    switch reply.outcome {
     case .saved(let tag, let stamps):
-      if let imported = record.tag, imported != operation.tag, imported != tag {
-        // The reply is a kept one: the import has since read a later version of the record, by another device.
-        try metadata.keepUnreadable(
-          record.name,
-          reason: "The reply to its batch is older than the copy that was imported since."
-        )
-        result.doubtful.append(record.name)
-      }
-      let changed = ChangedFields(set: operation.set.values, removed: operation.removed)
-      let base = operation.kind == .create ? FieldBag() : record.base ?? FieldBag()
-      record.base = changed.applied(to: base)
-      record.tag = tag
-      record.stamps = stamps
-      record.generation = generation
-      record.endSending()
-      if context.effects.has(.clearMarkTooEarly) {
-        record.pending = .nothing
-        record.properties = []
-      }
-      try metadata.update(record)
-      if operation.kind == .create { try metadata.forgetTrusted(of: record.name) }
-      result.saved.append(record.name)
+      try settleSaved(record, reply, tag: tag, stamps: stamps, &result)
     case .deleted:
       try settleDeleted(record, operation, &result)
     case .notFound:
       try settleVanished(record, operation, &result)
-    case .conflict(let server), .exists(let server):
-      guard var server = server ?? fetched[operation.name] else {
+    case .conflict, .exists:
+      if let server = reply.serverCopy {
+        try settleConflict(record, reply, server, &result)
+      } else if operation.kind == .create {
         // Neither the reply nor the look-up has the record: it was deleted between the two.
-        if operation.kind == .create {
-          return try requeue(record, after: .batchFailed, &result)
-        }
-        return try settleVanished(record, operation, &result)
+        try requeue(record, after: .batchFailed, &result)
+      } else {
+        try settleVanished(record, operation, &result)
       }
-      var repeated: RepeatedUpdate?
-      if isRepeat, operation.kind == .update, let base = record.base,
-        let entity = mapping.entity(named: record.entityName)
-      {
-        repeated = record.compare(operation, since: base, server: server.fields, entity)
-      }
-      if operation.kind == .create {
-        // Our own creation whose reply was lost, or another device's record of the same name: the
-        // sent fields are the base of both.
-        record.noteCreation(
-          operation,
-          server: server.fields,
-          mapping.entity(named: record.entityName)
-        )
-      }
-      record.requeue()
-      if context.effects.has(.overwriteOnConflict), operation.kind == .update,
-        let entity = mapping.entity(named: record.entityName)
-      {
-        record.tag = server.tag
-        record.base = FieldBag()
-        record.properties = Set(entity.fieldProperties)
-        result.merged.append(record.name)
-        return try metadata.update(record)
-      }
-      try metadata.update(record)
-      if context.effects.has(.mergeWithoutFiles) {
-        server.fields = FieldBag(
-          server.fields.values.filter { _, value in
-            if case .asset = value { return false }
-            return true
-          }
-        )
-      }
-      try apply(server, generation: record.generation, repeated: repeated)
-      result.merged.append(record.name)
     case .batchFailed, .later:
-      try requeue(record, after: outcome, &result)
+      try requeue(record, after: reply.outcome, &result)
     case .refused(let reason):
-      try requeue(record, after: outcome, &result)
-      context.journal.note(
-        .export,
-        .recordParked,
-        cause: reason,
-        effect: "The record of a \(record.entityName) is parked and retried later; "
-          + "all other records are exported."
-      ) { $0.recordNames = [record.name] }
+      try park(record, reason: reason, &result)
     }
+  }
+
+  /// Makes the fields that the server has saved the record's base.
+  private func settleSaved(
+    _ saved: RecordMetadata,
+    _ reply: OperationReply,
+    tag: String,
+    stamps: RecordStamps,
+    _ result: inout BatchSettlement
+  ) throws {
+    var record = saved
+    let operation = reply.operation
+    if let imported = record.tag, imported != operation.tag, imported != tag {
+      // The reply is a kept one: the import has since read a later version of the record, by another device.
+      try metadata.keepUnreadable(
+        record.name,
+        reason: "The reply to its batch is older than the copy that was imported since."
+      )
+      result.doubtful.append(record.name)
+    }
+    let changed = ChangedFields(set: operation.set.values, removed: operation.removed)
+    let base = operation.kind == .create ? FieldBag() : record.base ?? FieldBag()
+    record.base = changed.applied(to: base)
+    record.tag = tag
+    record.stamps = stamps
+    record.generation = reply.generation
+    record.endSending()
+    if context.effects.has(.clearMarkTooEarly) {
+      record.pending = .nothing
+      record.properties = []
+    }
+    try metadata.update(record)
+    if operation.kind == .create { try metadata.forgetTrusted(of: record.name) }
+    result.saved.append(record.name)
+  }
+
+  /// Merges the server's copy of a record that another device has changed or created; the record is sent again.
+  private func settleConflict(
+    _ conflicting: RecordMetadata,
+    _ reply: OperationReply,
+    _ serverCopy: CloudRecord,
+    _ result: inout BatchSettlement
+  ) throws {
+    var record = conflicting
+    var server = serverCopy
+    let operation = reply.operation
+    var repeated: RepeatedUpdate?
+    if reply.isRepeat, operation.kind == .update, let base = record.base,
+      let entity = mapping.entity(named: record.entityName)
+    {
+      repeated = record.compare(operation, since: base, server: server.fields, entity)
+    }
+    if operation.kind == .create {
+      // Our own creation whose reply was lost, or another device's record of the same name: the
+      // sent fields are the base of both.
+      record.noteCreation(
+        operation,
+        server: server.fields,
+        mapping.entity(named: record.entityName)
+      )
+    }
+    record.requeue()
+    if context.effects.has(.overwriteOnConflict), operation.kind == .update,
+      let entity = mapping.entity(named: record.entityName)
+    {
+      record.tag = server.tag
+      record.base = FieldBag()
+      record.properties = Set(entity.fieldProperties)
+      result.merged.append(record.name)
+      return try metadata.update(record)
+    }
+    try metadata.update(record)
+    if context.effects.has(.mergeWithoutFiles) {
+      server.fields = FieldBag(
+        server.fields.values.filter { _, value in
+          if case .asset = value { return false }
+          return true
+        }
+      )
+    }
+    try apply(server, generation: record.generation, repeated: repeated)
+    result.merged.append(record.name)
+  }
+
+  /// Parks a record that the server refused.
+  private func park(
+    _ record: RecordMetadata,
+    reason: String,
+    _ result: inout BatchSettlement
+  ) throws {
+    try requeue(record, after: .refused(reason: reason), &result)
+    context.journal.note(
+      .export,
+      .recordParked,
+      cause: reason,
+      effect: "The record of a \(record.entityName) is parked and retried later; "
+        + "all other records are exported."
+    ) { $0.recordNames = [record.name] }
   }
 
   /// Handles a record that is missing on the server: it was deleted, or lost.
@@ -282,17 +302,11 @@ extension MirrorSession {
 
   // MARK: Edges
 
-  private func settleEdge(
-    _ operation: CloudOperation,
-    _ outcome: CloudOutcome,
-    _ sequence: Int64,
-    _ generation: Int64,
-    _ fetched: [String: CloudRecord],
-    _ result: inout BatchSettlement
-  ) throws {
-    guard var edge = try metadata.edge(named: operation.name), edge.sequence == sequence else {
-      return
-    }
+  private func settleEdge(_ reply: OperationReply, _ result: inout BatchSettlement) throws {
+    let operation = reply.operation
+    let outcome = reply.outcome
+    guard var edge = try metadata.edge(named: operation.name), edge.sequence == reply.sequence
+    else { return }
     if try edge.isBeingCreated && metadata.isGoneEdge(edge.name) {
       // A tombstone was read while the batch was open: an older record's, or this one's.
       if case .saved = outcome {
@@ -309,7 +323,7 @@ extension MirrorSession {
     case .saved(let tag, let stamps):
       edge.tag = tag
       edge.stamps = stamps
-      edge.generation = generation
+      edge.generation = reply.generation
       edge.endSending()
       try metadata.update(edge)
       result.saved.append(edge.name)
@@ -333,10 +347,10 @@ extension MirrorSession {
         if case .notFound = outcome { try keepVanishedDeletion(edge.name, &result) }
       }
       result.deleted.append(edge.name)
-    case .conflict(let server), .exists(let server):
+    case .conflict, .exists:
       // Edges are never edited, so any tag of the server's is current.
       edge.requeue()
-      if let server = server ?? fetched[operation.name] {
+      if let server = reply.serverCopy {
         edge.tag = server.tag
         edge.stamps = server.stamps
         if edge.pending == .save { edge.pending = .nothing }

@@ -189,24 +189,10 @@ extension StoreMirror {
   ) async throws -> Bool {
     try await checkAccountEpoch()
     let started = effects.clock.uptime
-    journal.note(
-      .export,
-      .batchSent,
-      cause: isRepeat ? "The reply was not received." : "These changes were pending.",
-      effect: "Batch \(batch.sequence) is being sent."
-    ) { event in
-      event.recordNames = batch.operations.map(\.name)
-      event.saved = batch.operations.filter { $0.kind != .delete }.count
-      event.deleted = batch.operations.count - event.saved
-      event.bytes = batch.operations.reduce(0) { $0 + $1.byteCount }
-    }
+    noteSending(batch, isRepeat: isRepeat)
     var outcomes: [CloudOutcome]
     do {
-      var sent = onTheWire(batch)
-      let settled = try read { try $0.text(.settledDevice) }
-      // The device of an earlier opening has no batch left once a later device sends one.
-      if let settled, settled != batch.device { sent.finishedDevice = settled }
-      outcomes = try await cloud.modify(options.zone, sent)
+      outcomes = try await perform(batch)
     } catch let failure as CloudFailure {
       return try await handle(failure, batch, isRepeat: isRepeat, &total)
     } catch let repetition as RepeatedRequestFailure {
@@ -215,49 +201,17 @@ extension StoreMirror {
     // A file that cannot be read fails its record, and so the batch, before a request asks for the kept reply.
     let isInDoubt = isRepeat && outcomes.allSatisfy { !$0.isConclusive }
     if isInDoubt, try await settleExecuted(batch, &total) { return true }
-    let missing = zip(batch.operations, outcomes).compactMap { operation, outcome in
-      switch outcome {
-      case .conflict(nil), .exists(nil): operation.name
-      default: nil
-      }
-    }
-    var fetched: [String: CloudRecord] = [:]
-    var unread: [String: String] = [:]
-    if !missing.isEmpty {
-      let found = try await cloud.lookup(options.zone, missing, keys: context.mapping.desiredKeys)
-      for record in found.records { fetched[record.name] = record }
-      for (index, operation) in batch.operations.enumerated() {
-        // The server's copy cannot be read, so nothing can be merged with it.
-        guard let reason = found.unreadable[operation.name] else { continue }
-        outcomes[index] = .refused(reason: reason)
-        if isRepeat { unread[operation.name] = reason }
-      }
-    }
-    let confirmed = state.withLock { $0.findings.confirmed }
-    var settled = BatchSettlement()
-    for part in parts(of: batch, outcomes.map { $0.serverCopy }, fetched) {
-      settled += try writeFolded(MirrorAuthor.importing) { session in
-        if isInDoubt { return try session.settleInDoubt(batch, outcomes) }
-        let settled = try session.settle(
-          batch,
-          outcomes,
-          part: part,
-          fetched: fetched,
-          confirmed: confirmed,
-          isRepeat: isRepeat
-        )
-        try session.noteDoubt(about: batch.operations[part], unread: unread)
-        return settled
-      }
-    }
-    context.assets.remove(settled.files + fetched.values.flatMap(\.fields.files))
+    let copies = try await lookUpCopies(batch, &outcomes)
+    let settled = try record(
+      outcomes,
+      of: batch,
+      copies,
+      isRepeat: isRepeat,
+      isInDoubt: isInDoubt
+    )
+    context.assets.remove(settled.files + copies.fetched.values.flatMap(\.fields.files))
     note(settled, batch, duration: effects.clock.uptime - started)
-    total.saved += settled.saved
-    total.deleted += settled.deleted
-    total.merged += settled.merged
-    total.refused.merge(settled.refused) { _, latest in latest }
-    total.vanished += settled.vanished
-    total.outdated += settled.outdated
+    total.add(settled)
     noteOutdated(settled.outdated)
     noteDoubtful(settled.doubtful)
     noteMerged(settled.merged)
@@ -271,6 +225,77 @@ extension StoreMirror {
     if settled.isProgress { state.withLock { $0.pace.widenLimits() } }
     if !settled.saved.isEmpty || !settled.deleted.isEmpty { total.refusedInARow = 0 }
     return settled.isProgress
+  }
+
+  /// Sends a batch, and returns the server's outcome of each operation.
+  private func perform(_ batch: CloudBatch) async throws -> [CloudOutcome] {
+    var sent = onTheWire(batch)
+    let settled = try read { try $0.text(.settledDevice) }
+    // The device of an earlier opening has no batch left once a later device sends one.
+    if let settled, settled != batch.device { sent.finishedDevice = settled }
+    return try await cloud.modify(options.zone, sent)
+  }
+
+  /// The server's copies of records in conflict that a reply lacks.
+  private struct LookedUpCopies {
+    /// The copies by the names of their records.
+    var fetched: [String: CloudRecord] = [:]
+    /// The reasons why copies cannot be read, by the names of their records.
+    var unread: [String: String] = [:]
+  }
+
+  /// Looks up the copies that a reply lacks; the outcome of a record whose copy cannot be read becomes a refusal.
+  private func lookUpCopies(
+    _ batch: CloudBatch,
+    _ outcomes: inout [CloudOutcome]
+  ) async throws -> LookedUpCopies {
+    let missing = zip(batch.operations, outcomes).compactMap { operation, outcome in
+      switch outcome {
+      case .conflict(nil), .exists(nil): operation.name
+      default: nil
+      }
+    }
+    var copies = LookedUpCopies()
+    guard !missing.isEmpty else { return copies }
+    let found = try await cloud.lookup(options.zone, missing, keys: context.mapping.desiredKeys)
+    for record in found.records { copies.fetched[record.name] = record }
+    for (index, operation) in batch.operations.enumerated() {
+      // The server's copy cannot be read, so nothing can be merged with it.
+      guard let reason = found.unreadable[operation.name] else { continue }
+      outcomes[index] = .refused(reason: reason)
+      copies.unread[operation.name] = reason
+    }
+    return copies
+  }
+
+  /// Records the results of a batch, those of a part in each transaction.
+  private func record(
+    _ outcomes: [CloudOutcome],
+    of batch: CloudBatch,
+    _ copies: LookedUpCopies,
+    isRepeat: Bool,
+    isInDoubt: Bool
+  ) throws -> BatchSettlement {
+    let confirmed = state.withLock { $0.findings.confirmed }
+    var settled = BatchSettlement()
+    for part in parts(of: batch, outcomes.map { $0.serverCopy }, copies.fetched) {
+      settled += try writeFolded(MirrorAuthor.importing) { session in
+        if isInDoubt { return try session.settleInDoubt(batch, outcomes) }
+        let settled = try session.settle(
+          batch,
+          outcomes,
+          part: part,
+          fetched: copies.fetched,
+          confirmed: confirmed,
+          isRepeat: isRepeat
+        )
+        if isRepeat {
+          try session.noteDoubt(about: batch.operations[part], unread: copies.unread)
+        }
+        return settled
+      }
+    }
+    return settled
   }
 
   /// The operations whose results one write transaction records each: the files of the server's copies, which
@@ -306,6 +331,20 @@ extension StoreMirror {
       }
     }
     return batch
+  }
+
+  private func noteSending(_ batch: CloudBatch, isRepeat: Bool) {
+    journal.note(
+      .export,
+      .batchSent,
+      cause: isRepeat ? "The reply was not received." : "These changes were pending.",
+      effect: "Batch \(batch.sequence) is being sent."
+    ) { event in
+      event.recordNames = batch.operations.map(\.name)
+      event.saved = batch.operations.filter { $0.kind != .delete }.count
+      event.deleted = batch.operations.count - event.saved
+      event.bytes = batch.operations.reduce(0) { $0 + $1.byteCount }
+    }
   }
 
   private func note(_ settled: BatchSettlement, _ batch: CloudBatch, duration: Double) {
