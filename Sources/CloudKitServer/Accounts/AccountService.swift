@@ -92,11 +92,11 @@ package final class AccountService: Sendable {
     try await change(userName, changes, from: nil)
   }
 
-  /// The same, for a user with the session `keeping`, or with the reset link `link`.
+  /// Changes an account on behalf of its user, who has a session or a reset link.
   ///
-  /// The session and its device stay signed in, and an address that the user entered is not
-  /// verified. The transaction uses the link up. It throws if the account was given another password, or was
-  /// disabled, since the user's was verified for the account `proven`.
+  /// `session` and its device stay signed in, and an address that the user entered is not verified. `proven` is the
+  /// account for which the user's password was verified: the call throws if the account was given another password,
+  /// or was disabled, since then. `link` is used up by the transaction.
   func change(
     _ userName: String,
     _ changes: AccountChanges,
@@ -118,42 +118,13 @@ package final class AccountService: Sendable {
           throw AdministrationError(description: "There is no account \"\(userName)\".")
         }
         let address = try snapshot.verifiedAddress(of: account)
-        if let secret { account.set(secret) }
-        if let name = changes.givenName { account.givenName = name }
-        if let name = changes.familyName { account.familyName = name }
-        if let address = changes.emailAddress { account.emailAddress = address }
+        account.apply(changes, secret)
         let (before, revision) = try snapshot.state(of: account.id)
-        var state = before
-        if let flag = changes.isAdministrator { state.isAdministrator = flag }
-        if let flag = changes.isDisabled {
-          // A deleted account is enabled by restoring it: otherwise it would be purged with new
-          // data.
-          if before.deletedAt == nil {
-            state.isDisabled = flag
-          } else {
-            state.wasDisabled = flag ? true : nil
-          }
-        }
-        // An administrator who sets an address, even the same one, verifies it.
-        if changes.emailAddress != nil {
-          state.hasUnverifiedAddress = session != nil ? true : nil
-        }
+        let state = before.changed(by: changes, isOwn: session != nil)
         var batch = WriteBatch()
         if let proven { try batch.expectOpen(proven, snapshot) }
         batch.accounts = [account]
-        if let link {
-          guard try snapshot.entry(link.key)?.revision == link.revision else {
-            throw Self.usedLink
-          }
-          guard try self.mayUse(link, of: account, state, snapshot) else { throw Self.usedLink }
-          // The new password ends the account's links, including this one; of two concurrent uses
-          // one commits.
-          batch.expectedEntries[link.key] = .some(link.revision)
-          // The commit expects the entries that the check read: another server may change the second
-          // factor, or link an identity (which is a new revision of the state), in between.
-          let factor = SecondFactor.key(account.id)
-          batch.expectedEntries[factor] = .some(try snapshot.entry(factor)?.revision)
-        }
+        if let link { try self.use(link, of: account, state, snapshot, in: &batch) }
         batch.expectedEntries[AccountState.key(account.id)] = .some(revision)
         batch.savedEntries = [try state.entry(account.id, revision: (revision ?? 0) + 1)]
         if let number = changes.phoneNumber {
@@ -163,13 +134,7 @@ package final class AccountService: Sendable {
           try self.sessions.endAll(of: account.id, keeping: session, snapshot, in: &batch)
         }
         if changes.emailAddress != nil {
-          // Links to an address that was requested before would set that one, and links to a new
-          // password were sent to the former one.
-          let resets = try snapshot.entries(
-            DirectoryRange(.passwordReset, owner: account.id, limit: .max)
-          )
-          let links = try snapshot.verifications(of: account.id).map(\.key) + resets.map(\.key)
-          batch.removedEntries += links.filter { !batch.removedEntries.contains($0) }
+          try Self.removeLinks(of: account.id, snapshot, in: &batch)
         }
         return (batch, (account, address))
       }
@@ -182,6 +147,39 @@ package final class AccountService: Sendable {
       sessions.credentialsEnded(of: changed.id)
     }
     if changes.password != nil { try await attempts.forgetFailures(of: userName) }
+  }
+
+  /// Checks the reset link of a new password; the commit throws if the link has been used since.
+  private func use(
+    _ link: DirectoryEntry,
+    of account: StoredAccount,
+    _ state: AccountState,
+    _ snapshot: any StorageSnapshot,
+    in batch: inout WriteBatch
+  ) throws {
+    guard try snapshot.entry(link.key)?.revision == link.revision else { throw Self.usedLink }
+    guard try mayUse(link, of: account, state, snapshot) else { throw Self.usedLink }
+    // The new password ends the account's links, including this one; of two concurrent uses one
+    // commits.
+    batch.expectedEntries[link.key] = .some(link.revision)
+    // The commit expects the entries that the check read: another server may change the second
+    // factor, or link an identity (which is a new revision of the state), in between.
+    let factor = SecondFactor.key(account.id)
+    batch.expectedEntries[factor] = .some(try snapshot.entry(factor)?.revision)
+  }
+
+  /// Removes the links that were mailed before an account's address changed: links that verify an address would set
+  /// that one, and links to a new password were sent to the former one.
+  private static func removeLinks(
+    of account: String,
+    _ snapshot: any StorageSnapshot,
+    in batch: inout WriteBatch
+  ) throws {
+    let resets = try snapshot.entries(
+      DirectoryRange(.passwordReset, owner: account, limit: .max)
+    )
+    let links = try snapshot.verifications(of: account).map(\.key) + resets.map(\.key)
+    batch.removedEntries += links.filter { !batch.removedEntries.contains($0) }
   }
 
   // MARK: Deletion
@@ -245,5 +243,15 @@ package final class AccountService: Sendable {
       batch.savedEntries = [try state.entry(account.id, revision: (revision ?? 0) + 1)]
       return (batch, ())
     }
+  }
+}
+
+extension StoredAccount {
+  /// Sets the names and the address that changes contain, and a new password.
+  fileprivate mutating func apply(_ changes: AccountChanges, _ secret: PasswordSecret?) {
+    if let secret { set(secret) }
+    if let name = changes.givenName { givenName = name }
+    if let name = changes.familyName { familyName = name }
+    if let address = changes.emailAddress { emailAddress = address }
   }
 }

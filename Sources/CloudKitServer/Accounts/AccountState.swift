@@ -29,6 +29,23 @@ struct AccountState: Codable, Hashable, Sendable {
       body: try WireCoding.encode(self)
     )
   }
+
+  /// The state after changes by the account's user, or by an administrator.
+  func changed(by changes: AccountChanges, isOwn: Bool) -> AccountState {
+    var state = self
+    if let flag = changes.isAdministrator { state.isAdministrator = flag }
+    if let flag = changes.isDisabled {
+      // A deleted account is enabled by restoring it: otherwise it would be purged with new data.
+      if deletedAt == nil {
+        state.isDisabled = flag
+      } else {
+        state.wasDisabled = flag ? true : nil
+      }
+    }
+    // An administrator who sets an address, even the same one, verifies it.
+    if changes.emailAddress != nil { state.hasUnverifiedAddress = isOwn ? true : nil }
+    return state
+  }
 }
 
 extension StorageSnapshot {
