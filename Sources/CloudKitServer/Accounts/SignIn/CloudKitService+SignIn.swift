@@ -20,6 +20,18 @@ extension CloudKitService {
   /// Its largest size in bytes.
   private static let stateLimit = 512
 
+  /// A sign-in link that the server admits.
+  private struct SignInLink {
+    var apiToken: StoredAPIToken
+    /// The API token as the link has it.
+    var text: String
+    var container: String
+    /// The origin of the requesting page, if the API token allows it.
+    var origin: String?
+    /// The value that is returned with the token.
+    var state: String?
+  }
+
   /// The link to the sign-in page, bound to the requesting page.
   func signInURL(_ request: SignInRequest) throws -> String {
     var items = [(WebServiceName.apiToken, request.apiToken), ("container", request.container)]
@@ -59,11 +71,23 @@ extension CloudKitService {
     if !isPost, let origin = refusedOrigin(target, apiToken) {
       return refusal(of: origin, container: container)
     }
-    let form = isPost ? request.form : [:]
+    guard isPost else { return signInPage(container: container).response(nonce: nonce) }
+    let link = SignInLink(
+      apiToken: apiToken,
+      text: text,
+      container: container,
+      origin: boundOrigin(target, apiToken),
+      state: state
+    )
+    return try await submitSignIn(request, link)
+  }
+
+  /// The form for a user's name and password.
+  private func signInPage(container: String, user: String = "") -> AccountPage {
     var page = AccountPage(
       title: "Sign in",
       subject: container,
-      fields: AccountPage.Field.credentials(user: form["user"] ?? ""),
+      fields: AccountPage.Field.credentials(user: user),
       button: "Sign in",
       otherButton: identityOffer("Sign in"),
       offersToStaySignedIn: true
@@ -72,16 +96,24 @@ extension CloudKitService {
       page.links.append((Route.Section.signUp.path, "Create an account"))
     }
     if mails.isOn { page.links.append((Route.Section.forgotPassword.path, "Forgotten password")) }
-    guard isPost else { return page.response(nonce: nonce) }
+    return page
+  }
+
+  /// Signs a user in with the form's password, or begins a sign-in at the other service.
+  private func submitSignIn(
+    _ request: WebServiceRequest,
+    _ link: SignInLink
+  ) async throws -> WebServiceResponse {
+    let form = request.form
     if form["with"] == Self.identityButton {
       return try await beginIdentity(
         request,
         to: .signIn(
           SignInRequest(
-            apiToken: text,
-            container: container,
-            origin: boundOrigin(target, apiToken),
-            state: state
+            apiToken: link.text,
+            container: link.container,
+            origin: link.origin,
+            state: link.state
           ),
           isKept: form["keep"] != nil
         )
@@ -96,24 +128,25 @@ extension CloudKitService {
       )
       let token = try await sessions.start(
         account: account,
-        container: container,
+        container: link.container,
         isKept: form["keep"] != nil
       )
       auditLog.record(
         "sign-in.page",
         by: account.userName,
         about: account.userName,
-        detail: container,
+        detail: link.container,
         from: SenderAddress(request.clientAddress)
       )
       return tokenTransfer(
         token,
-        apiToken,
-        to: boundOrigin(target, apiToken),
-        container: container,
-        state: state
+        link.apiToken,
+        to: link.origin,
+        container: link.container,
+        state: link.state
       )
     } catch let error as ErrorDictionary {
+      var page = signInPage(container: link.container, user: form["user"] ?? "")
       page.message = wrongPasswordMessage(error)
       return page.response(status: error.serverErrorCode.httpStatus, nonce: nonce)
         .retrying(after: error)
