@@ -111,67 +111,10 @@ extension CloudKitService {
     _ token: String,
     _ own: OwnAccount
   ) async throws -> WebServiceResponse {
-    var secret: SecondFactorOffer?
-    var codes: [String]?
-    var export: AccountExportLink?
-    var message: String?
-    let password = form["password"] ?? ""
-    let code = form["code"]
     let action = form["do"].flatMap(OwnPageAction.init)
+    let result: ActionResult
     do {
-      switch action {
-      case .device:
-        try await ownAccounts.endDevice(form["id"] ?? "", of: own)
-        message = "The device is signed out."
-      case .session:
-        try await ownAccounts.endSession(form["id"] ?? "", of: own)
-        message = "The sign-in has ended."
-      case .password:
-        try await ownAccounts.changePassword(
-          of: own,
-          from: password,
-          to: form["new"] ?? "",
-          code: code
-        )
-        message = "The password is changed. Every other device has to sign in again."
-      case .address:
-        try await ownAccounts.changeAddress(
-          of: own,
-          to: form["email"] ?? "",
-          password: password,
-          code: code
-        )
-        message =
-          try storage.read { try accounts.pendingAddress(of: own.account, $0) } == nil
-          || !mails.isOn
-          ? "The address is saved."
-          : "The address takes effect once you have opened the link in the mail that was sent to it."
-      case .verify:
-        try await ownAccounts.resendVerification(of: own)
-        message = "A mail with a link was sent to the address."
-      case .begin:
-        secret = try await ownAccounts.beginSecondFactor(of: own, password: password, code: code)
-      case .confirm:
-        codes = try await secondFactors.confirm(
-          of: own.account,
-          code: form["code"] ?? "",
-          from: own.sender
-        )
-        message = "The second factor is on."
-      case .codes:
-        codes = try await ownAccounts.renewRecoveryCodes(of: own, password: password, code: code)
-      case .remove:
-        try await ownAccounts.removeSecondFactor(of: own, password: password, code: code)
-        message = "The second factor is removed."
-      case .export: export = try await exports.begin(of: own, password: password, code: nil)
-      case .delete:
-        try await ownAccounts.delete(own, password: password)
-        return AccountPage(
-          title: Self.ownPageTitle,
-          message: "The account \(own.account.userName) is disabled. \(purgeNotice)"
-        ).response(nonce: nonce)
-      case nil: throw AdministrationError(description: "The page has no such form.")
-      }
+      result = try await perform(action, form, own)
     } catch let error as AdministrationError {
       var page = try ownPage(own, token)
       page.refusal = .init(form: action, reason: error.description)
@@ -181,14 +124,103 @@ extension CloudKitService {
       page.refusal = .init(form: action, reason: wrongPasswordMessage(error))
       return page.response(status: error.serverErrorCode.httpStatus).retrying(after: error)
     }
+    if let page = result.page { return page }
     // Read again: the address or the name may have changed.
     guard let changed = try ownAccounts.account(ofToken: token, from: own.sender) else {
-      return AccountPage(title: Self.ownPageTitle, message: message).response(nonce: nonce)
+      return AccountPage(title: Self.ownPageTitle, message: result.message).response(nonce: nonce)
     }
-    var page = try ownPage(changed, token, message: message)
-    page.secret = secret
-    page.recoveryCodes = codes
-    page.export = export
+    var page = try ownPage(changed, token, message: result.message)
+    page.secret = result.secret
+    page.recoveryCodes = result.codes
+    page.export = result.export
     return page.response()
+  }
+
+  /// What the page shows after an action.
+  private struct ActionResult {
+    var message: String?
+    var secret: SecondFactorOffer?
+    var codes: [String]?
+    var export: AccountExportLink?
+    /// What is shown instead of the page.
+    var page: WebServiceResponse?
+  }
+
+  /// Executes a form's action.
+  private func perform(
+    _ action: OwnPageAction?,
+    _ form: [String: String],
+    _ own: OwnAccount
+  ) async throws -> ActionResult {
+    let password = form["password"] ?? ""
+    let code = form["code"]
+    switch action {
+    case .device:
+      try await ownAccounts.endDevice(form["id"] ?? "", of: own)
+      return ActionResult(message: "The device is signed out.")
+    case .session:
+      try await ownAccounts.endSession(form["id"] ?? "", of: own)
+      return ActionResult(message: "The sign-in has ended.")
+    case .password:
+      try await ownAccounts.changePassword(
+        of: own,
+        from: password,
+        to: form["new"] ?? "",
+        code: code
+      )
+      return ActionResult(
+        message: "The password is changed. Every other device has to sign in again."
+      )
+    case .address:
+      try await ownAccounts.changeAddress(
+        of: own,
+        to: form["email"] ?? "",
+        password: password,
+        code: code
+      )
+      let message =
+        try storage.read { try accounts.pendingAddress(of: own.account, $0) } == nil
+        || !mails.isOn
+        ? "The address is saved."
+        : "The address takes effect once you have opened the link in the mail that was sent to it."
+      return ActionResult(message: message)
+    case .verify:
+      try await ownAccounts.resendVerification(of: own)
+      return ActionResult(message: "A mail with a link was sent to the address.")
+    case .begin:
+      let secret = try await ownAccounts.beginSecondFactor(
+        of: own,
+        password: password,
+        code: code
+      )
+      return ActionResult(secret: secret)
+    case .confirm:
+      let codes = try await secondFactors.confirm(
+        of: own.account,
+        code: form["code"] ?? "",
+        from: own.sender
+      )
+      return ActionResult(message: "The second factor is on.", codes: codes)
+    case .codes:
+      let codes = try await ownAccounts.renewRecoveryCodes(
+        of: own,
+        password: password,
+        code: code
+      )
+      return ActionResult(codes: codes)
+    case .remove:
+      try await ownAccounts.removeSecondFactor(of: own, password: password, code: code)
+      return ActionResult(message: "The second factor is removed.")
+    case .export:
+      return ActionResult(export: try await exports.begin(of: own, password: password, code: nil))
+    case .delete:
+      try await ownAccounts.delete(own, password: password)
+      let page = AccountPage(
+        title: Self.ownPageTitle,
+        message: "The account \(own.account.userName) is disabled. \(purgeNotice)"
+      )
+      return ActionResult(page: page.response(nonce: nonce))
+    case nil: throw AdministrationError(description: "The page has no such form.")
+    }
   }
 }
