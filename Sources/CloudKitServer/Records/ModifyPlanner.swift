@@ -170,28 +170,13 @@ struct ModifyPlanner {
     let found = visible(key)
     // A record that was deleted since the erasing read it is not made again.
     if input.isErasing, found == nil { throw ErrorDictionary(.notFound, "Record not found") }
-    let request = operation.record
-    guard let type = request.sharedRecordType ?? found?.type else {
-      guard operation.type == .update || operation.type == .replace else {
-        throw ErrorDictionary(.badRequest, "missing required field 'recordType'")
-      }
-      throw ErrorDictionary(.notFound, "Record not found")
-    }
-    if let found, operation.type != .create, found.type != type {
-      // Only callers who may write the record receive its type.
-      try checkAccess(.write, found, key)
-      throw ErrorDictionary(
-        .badRequest,
-        "record '\(key.name)' has the type \(found.type), not \(type)",
-        extension: ErrorExtension(code: .schemaMismatch)
-      )
-    }
+    let type = try checkedType(operation, key, found)
     let isShare = type == ShareDictionary.recordType
     var grown = schema
     let admitted =
       isShare
-      ? try admitShareFields(request.fields ?? [:], &grown)
-      : try grown.admit(request.fields ?? [:], type: type)
+      ? try admitShareFields(operation.record.fields ?? [:], &grown)
+      : try grown.admit(operation.record.fields ?? [:], type: type)
     // A caller who may create records receives that the record exists, even if another user owns
     // it.
     if let found, operation.type != .create {
@@ -204,38 +189,13 @@ struct ModifyPlanner {
     if type == RecordTypeSchema.users.name, admitted[RecordTypeSchema.rolesField] != nil {
       throw ErrorDictionary(.accessDenied, "WRITE operation not permitted on 'roles'")
     }
-
-    let previous = try found.map { try saved[$0.key]?.fields ?? decodedFields(of: $0) } ?? [:]
-    let keepsOtherFields = operation.type == .update || operation.type == .forceUpdate
-    var fields = keepsOtherFields ? previous : [:]
-    if type == RecordTypeSchema.users.name {
-      fields[RecordTypeSchema.rolesField] = previous[RecordTypeSchema.rolesField]
-    }
-    if input.isErasing {
-      let declared = grown.schema[recordType: type]
-      fields = fields.filter { declared?[field: $0.key] != nil }
-    }
-    if fields.isEmpty, admitted.values.allSatisfy(\.content.isStoredAsItIs) {
-      fields = admitted
-    } else {
-      for (name, value) in admitted {
-        fields[name] =
-          value.content == .null ? nil : try admitAssets(value, previous: previous[name])
-      }
-    }
+    var fields = try mergedFields(operation, admitted, found, type, in: grown.schema)
     let survey = FieldSurvey(fields)
     if survey.contents.contains(.references) {
-      try checkReferencesAreInside(in: operation.zone, fields)
-      // Each reader names the zone differently, and it is always the record's own.
-      for (name, value) in fields where value.content.references.contains(where: \.isPlaced) {
-        fields[name]?.content = value.content.placingReferences(in: nil)
-      }
+      try keepReferencesInside(operation.zone, &fields)
     }
     try checkSize(survey.size)
-    // The parent is no field: a replacement without it keeps it, and the record stays in its share.
-    var parent = found?.parent
-    if let asked = request.parent { parent = try checkedParent(asked, operation.zone, key) }
-    if request.removesParent { parent = nil }
+    let parent = try resultingParent(operation, key, found)
     let sharing =
       isShare
       ? try share(operation, key, found)
@@ -261,6 +221,70 @@ struct ModifyPlanner {
       sharing: sharing
     )
     savedBy[key] = index
+  }
+
+  /// The type that a save names, or else that of the record.
+  private func checkedType(
+    _ operation: KeyedOperation,
+    _ key: RecordKey,
+    _ found: StoredRecord?
+  ) throws -> String {
+    guard let type = operation.record.sharedRecordType ?? found?.type else {
+      guard operation.type == .update || operation.type == .replace else {
+        throw ErrorDictionary(.badRequest, "missing required field 'recordType'")
+      }
+      throw ErrorDictionary(.notFound, "Record not found")
+    }
+    if let found, operation.type != .create, found.type != type {
+      // Only callers who may write the record receive its type.
+      try checkAccess(.write, found, key)
+      throw ErrorDictionary(
+        .badRequest,
+        "record '\(key.name)' has the type \(found.type), not \(type)",
+        extension: ErrorExtension(code: .schemaMismatch)
+      )
+    }
+    return type
+  }
+
+  /// The record's fields after a save: those of the request, and the previous ones that an update keeps.
+  private mutating func mergedFields(
+    _ operation: KeyedOperation,
+    _ admitted: [String: FieldValue],
+    _ found: StoredRecord?,
+    _ type: String,
+    in schema: DatabaseSchema
+  ) throws -> [String: FieldValue] {
+    let previous = try found.map { try saved[$0.key]?.fields ?? decodedFields(of: $0) } ?? [:]
+    let keepsOtherFields = operation.type == .update || operation.type == .forceUpdate
+    var fields = keepsOtherFields ? previous : [:]
+    if type == RecordTypeSchema.users.name {
+      fields[RecordTypeSchema.rolesField] = previous[RecordTypeSchema.rolesField]
+    }
+    if input.isErasing {
+      let declared = schema[recordType: type]
+      fields = fields.filter { declared?[field: $0.key] != nil }
+    }
+    if fields.isEmpty, admitted.values.allSatisfy(\.content.isStoredAsItIs) { return admitted }
+    for (name, value) in admitted {
+      fields[name] =
+        value.content == .null ? nil : try admitAssets(value, previous: previous[name])
+    }
+    return fields
+  }
+
+  /// The record's parent after a save.
+  private func resultingParent(
+    _ operation: KeyedOperation,
+    _ key: RecordKey,
+    _ found: StoredRecord?
+  ) throws -> String? {
+    // The parent is no field: a replacement without it keeps it, and the record stays in its share.
+    var parent = found?.parent
+    if let asked = operation.record.parent {
+      parent = try checkedParent(asked, operation.zone, key)
+    }
+    return operation.record.removesParent ? nil : parent
   }
 
   /// Decodes a stored record's fields, or returns those of an earlier attempt.
@@ -362,6 +386,18 @@ struct ModifyPlanner {
     default: break
     }
     return value
+  }
+
+  /// Checks that references lead into the record's own zone, and removes its name from them.
+  private func keepReferencesInside(
+    _ zone: ZoneID,
+    _ fields: inout [String: FieldValue]
+  ) throws {
+    try checkReferencesAreInside(in: zone, fields)
+    // Each reader names the zone differently, and it is always the record's own.
+    for (name, value) in fields where value.content.references.contains(where: \.isPlaced) {
+      fields[name]?.content = value.content.placingReferences(in: nil)
+    }
   }
 
   private func checkReferencesAreInside(in zone: ZoneID, _ fields: [String: FieldValue]) throws {
