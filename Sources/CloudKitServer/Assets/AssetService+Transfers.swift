@@ -32,11 +32,8 @@ extension AssetService {
 
   // MARK: Upload
 
-  private func upload(
-    _ body: BodySource,
-    _ request: WebServiceRequest,
-    _ text: String
-  ) async throws -> WebServiceResponse {
+  /// The permit of an upload URL whose user may still write.
+  private func uploadPermit(_ text: String) throws -> UploadPermit {
     guard let permit = signer.open(text, as: UploadPermit.self, for: .upload) else {
       throw ErrorDictionary(.accessDenied, "this is not an upload URL of the server")
     }
@@ -49,10 +46,19 @@ extension AssetService {
     {
       throw ErrorDictionary(.accessDenied, "you may not write in the zone any more")
     }
-    let tooLarge = ErrorDictionary(
-      .quotaExceeded,
-      "an asset has at most \(limits.assetSize) bytes"
-    )
+    return permit
+  }
+
+  private var tooLarge: ErrorDictionary {
+    ErrorDictionary(.quotaExceeded, "an asset has at most \(limits.assetSize) bytes")
+  }
+
+  private func upload(
+    _ body: BodySource,
+    _ request: WebServiceRequest,
+    _ text: String
+  ) async throws -> WebServiceResponse {
+    let permit = try uploadPermit(text)
     let form = MultipartFile(contentType: request.headers[WebServiceName.contentType])
     if form == nil, let announced = request.headers["content-length"].flatMap({ Int($0) }),
       announced > limits.assetSize
@@ -72,10 +78,34 @@ extension AssetService {
     defer { endUpload(room) }
     let place = AssetPlace(permit.partition, effects.randomness.bytes(20).hexadecimal)
     let upload = try await store.begin(place)
+    let received = try await receive(body, form, into: upload, room)
+    let (digest, size) = received.result()
+    let value = AssetValue(
+      fileChecksum: digest.checksum,
+      size: size,
+      // Apple's service encrypts files and needs both; here they only complete the documented
+      // format, for clients that expect it.
+      wrappingKey: Data(SHA256.hash(data: Data(digest.checksum.utf8)).prefix(16))
+        .base64EncodedString(),
+      referenceChecksum: digest.checksum,
+      blob: place.file
+    )
+    let recorded = try await recordOnce(value, upload, place, permit)
+    traffic.received(Int64(size))
+    return try uploaded(recorded, permit)
+  }
+
+  /// Receives the file of an upload, which is cancelled if that fails.
+  private func receive(
+    _ body: BodySource,
+    _ form: MultipartFile?,
+    into upload: any AssetUpload,
+    _ room: UploadRoom
+  ) async throws -> ReceivedFile {
     let received = ReceivedFile(limit: limits.assetSize, form: form)
     do {
       try await body { [self] data in
-        countUpload(data.count, permit)
+        countUpload(data.count, room.permit)
         // Bytes over the limit are read and discarded, because clients read no response before they
         // have sent the whole body.
         guard let part = try received.take(data) else { return }
@@ -91,20 +121,7 @@ extension AssetService {
       await upload.cancel()
       throw error
     }
-    let (digest, size) = received.result()
-    let value = AssetValue(
-      fileChecksum: digest.checksum,
-      size: size,
-      // Apple's service encrypts files and needs both; here they only complete the documented
-      // format, for clients that expect it.
-      wrappingKey: Data(SHA256.hash(data: Data(digest.checksum.utf8)).prefix(16))
-        .base64EncodedString(),
-      referenceChecksum: digest.checksum,
-      blob: place.file
-    )
-    let recorded = try await recordOnce(value, upload, place, permit)
-    traffic.received(Int64(size))
-    return try uploaded(recorded, permit)
+    return received
   }
 
   /// Replies to an upload whose URL was already used: with the first reply, if it is the same file.
@@ -145,10 +162,8 @@ extension AssetService {
 
   // MARK: Download
 
-  private func download(
-    _ request: WebServiceRequest,
-    _ text: String
-  ) async throws -> StreamedResponse {
+  /// The permit of a download URL whose user may still read.
+  private func downloadPermit(_ text: String) throws -> DownloadPermit {
     guard let permit = signer.open(text, as: DownloadPermit.self, for: .download),
       AssetPlace.isFileName(permit.file)
     else {
@@ -163,13 +178,12 @@ extension AssetService {
     {
       throw ErrorDictionary(.accessDenied, "the record is not shared with you any more")
     }
-    let place = AssetPlace(permit.partition, permit.file)
-    guard let size = try await store.size(of: place) else {
-      throw ErrorDictionary(.notFound, "the asset is no longer there")
-    }
-    // A file never changes, so its name is its entity tag.
-    let tag = "\"\(permit.file)\""
-    var headers = [
+    return permit
+  }
+
+  /// The headers of each reply of a download.
+  private static func headers(of tag: String) -> [String: String] {
+    [
       WebServiceName.contentType: "application/octet-stream",
       WebServiceName.checksumForm: WebServiceName.checksumFormValue,
       "accept-ranges": "bytes",
@@ -180,16 +194,39 @@ extension AssetService {
       "etag": tag,
       "x-content-type-options": "nosniff",
     ]
+  }
+
+  /// The part that a download requests: all of the file if `If-Range` names another version of it.
+  private static func range(
+    _ request: WebServiceRequest,
+    _ tag: String,
+    size: Int64
+  ) -> ByteRange {
+    let isSame = request.headers["if-range"].map { $0 == tag } ?? true
+    return ByteRange(isSame ? request.headers["range"] : nil, size: size)
+  }
+
+  private func download(
+    _ request: WebServiceRequest,
+    _ text: String
+  ) async throws -> StreamedResponse {
+    let permit = try downloadPermit(text)
+    let place = AssetPlace(permit.partition, permit.file)
+    guard let size = try await store.size(of: place) else {
+      throw ErrorDictionary(.notFound, "the asset is no longer there")
+    }
+    // A file never changes, so its name is its entity tag.
+    let tag = "\"\(permit.file)\""
+    var headers = Self.headers(of: tag)
     if request.headers["if-none-match"] == tag {
       return StreamedResponse(WebServiceResponse(status: 304, headers: headers))
     }
-    let isSame = request.headers["if-range"].map { $0 == tag } ?? true
-    let part: Range<Int64>
+    let range: Range<Int64>
     var status = 200
-    switch ByteRange(isSame ? request.headers["range"] : nil, size: size) {
-    case .whole: part = 0..<size
-    case .part(let range):
-      part = range
+    switch Self.range(request, tag, size: size) {
+    case .whole: range = 0..<size
+    case .part(let part):
+      range = part
       status = 206
       headers["content-range"] = "bytes \(range.lowerBound)-\(range.upperBound - 1)/\(size)"
     case .unsatisfiable:
@@ -203,7 +240,6 @@ extension AssetService {
         )
       )
     }
-    let range = part
     return StreamedResponse(
       status: status,
       headers: headers,
