@@ -45,6 +45,15 @@ import WatershedSQLite
     #expect(try metadata.record(named: "N") == nil)
   }
 
+  @Test("Whole rows are read and written with the columns of their tables, in order")
+  func columns() throws {
+    let metadata = try metadata()
+    func names(_ table: String) throws -> [String] {
+      try metadata.connection.query("PRAGMA table_info(\(table))") { $0.text(1) }
+    }
+    #expect(try names("WSMIRROR_RECORD") == RecordMetadata.Column.allCases.map(\.sql))
+  }
+
   @Test("A record in a batch that is not stored is a broken invariant")
   func lostBatch() throws {
     let metadata = try metadata()

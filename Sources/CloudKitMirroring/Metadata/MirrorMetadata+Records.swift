@@ -3,11 +3,6 @@ import Foundation
 import WatershedSQLite
 
 extension MirrorMetadata {
-  private static let recordColumns = """
-    ID, NAME, TYPE, ENTITY, PK, TAG, SYSTEM, BASE, PENDING, PROPERTIES, EDGES, GROUPING, SEQUENCE,
-    SENTKIND, SENT, PARKED, GENERATION
-    """
-
   // MARK: Finding
 
   package func record(named name: String) throws -> RecordMetadata? {
@@ -144,35 +139,9 @@ extension MirrorMetadata {
 
   private func records(_ condition: String, _ values: [SQLiteValue]) throws -> [RecordMetadata] {
     try connection.query(
-      "SELECT \(Self.recordColumns) FROM WSMIRROR_RECORD WHERE \(condition)",
-      values,
-      Self.record
-    )
-  }
-
-  private static func record(_ row: SQLiteStatement) throws -> RecordMetadata {
-    var record = RecordMetadata(
-      name: row.text(1),
-      recordType: row.text(2),
-      entityName: row.text(3),
-      key: row.optionalInt64(4)
-    )
-    record.id = row.int64(0)
-    record.tag = row.optionalText(5)
-    record.stamps = RecordStamps(encoded: row.optionalBlob(6))
-    record.base = try row.optionalBlob(7).map(FieldBag.init(encoded:))
-    record.pending = PendingKind(rawValue: row.int64(8)) ?? .nothing
-    record.properties = names(row.text(9))
-    record.edges = names(row.text(10))
-    record.group = row.int64(11)
-    record.sentChange = SentChange(
-      sequence: row.optionalInt64(12),
-      kind: PendingKind(rawValue: row.int64(13)) ?? .nothing,
-      properties: names(row.text(14))
-    )
-    record.parked = row.optionalText(15)
-    record.generation = row.int64(16)
-    return record
+      "\(RecordMetadata.selection) WHERE \(condition)",
+      values
+    ) { try RecordMetadata(MetadataReader(row: $0)) }
   }
 
   // MARK: Writing
@@ -180,55 +149,19 @@ extension MirrorMetadata {
   /// Adds a record and returns it with its number.
   @discardableResult
   package func insert(_ record: RecordMetadata) throws -> RecordMetadata {
-    try connection.run(
-      """
-      INSERT INTO WSMIRROR_RECORD (NAME, TYPE, ENTITY, PK, TAG, SYSTEM, BASE, PENDING, PROPERTIES,
-        EDGES, GROUPING, SEQUENCE, SENTKIND, SENT, PARKED, GENERATION)
-      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-      """,
-      [.text(record.name), .text(record.recordType)] + values(record)
-    )
+    try connection.run(RecordMetadata.insertion, record.insertedValues)
     var inserted = record
     inserted.id = connection.lastInsertRowID
     return inserted
   }
 
   package func update(_ record: RecordMetadata) throws {
-    try connection.run(
-      """
-      UPDATE WSMIRROR_RECORD SET TYPE = ?, ENTITY = ?, PK = ?, TAG = ?, SYSTEM = ?, BASE = ?,
-        PENDING = ?, PROPERTIES = ?, EDGES = ?, GROUPING = ?, SEQUENCE = ?, SENTKIND = ?, SENT = ?,
-        PARKED = ?, GENERATION = ?
-      WHERE ID = ?
-      """,
-      [.text(record.recordType)] + values(record) + [.integer(record.id)]
-    )
+    try connection.run(RecordMetadata.update, record.updatedValues)
   }
 
   package func remove(_ record: RecordMetadata) throws {
     try connection.run("DELETE FROM WSMIRROR_RECORD WHERE ID = ?", [.integer(record.id)])
     if record.tag == nil { try forgetTrusted(of: record.name) }
-  }
-
-  private func values(_ record: RecordMetadata) -> [SQLiteValue] {
-    [
-      .text(record.entityName), record.key.map(SQLiteValue.integer) ?? .null,
-      record.tag.map(SQLiteValue.text) ?? .null, .blob(record.stamps.encoded),
-      record.base.map { .blob($0.encoded) } ?? .null, .integer(record.pending.rawValue),
-      .text(Self.text(record.properties)), .text(Self.text(record.edges)), .integer(record.group),
-      record.sequence.map(SQLiteValue.integer) ?? .null, .integer(record.sentKind.rawValue),
-      .text(Self.text(record.sent)), record.parked.map(SQLiteValue.text) ?? .null,
-      .integer(record.generation),
-    ]
-  }
-
-  /// Property names are identifiers, so they contain no line breaks.
-  private static func text(_ names: Set<String>) -> String {
-    names.sorted().joined(separator: "\n")
-  }
-
-  private static func names(_ text: String) -> Set<String> {
-    Set(text.split(separator: "\n").map(String.init))
   }
 
   // MARK: Counting
