@@ -52,6 +52,7 @@ import WatershedSQLite
       try metadata.connection.query("PRAGMA table_info(\(table))") { $0.text(1) }
     }
     #expect(try names("WSMIRROR_RECORD") == RecordMetadata.Column.allCases.map(\.sql))
+    #expect(try names("WSMIRROR_EDGE") == EdgeMetadata.Column.allCases.map(\.sql))
   }
 
   @Test("A record in a batch that is not stored is a broken invariant")

@@ -3,11 +3,6 @@ import Foundation
 import WatershedSQLite
 
 extension MirrorMetadata {
-  private static let edgeColumns = """
-    ID, NAME, FIRSTENTITY, FIRSTRELATIONSHIP, FIRSTRECORD, SECONDENTITY, SECONDRELATIONSHIP,
-    SECONDRECORD, TAG, SYSTEM, PENDING, GROUPING, SEQUENCE, SENTKIND, LINKED, PARKED, GENERATION
-    """
-
   package func edge(named name: String) throws -> EdgeMetadata? {
     try edges("NAME = ?", [.text(name)]).first
   }
@@ -123,81 +118,24 @@ extension MirrorMetadata {
 
   func edges(_ condition: String, _ values: [SQLiteValue]) throws -> [EdgeMetadata] {
     try connection.query(
-      "SELECT \(Self.edgeColumns) FROM WSMIRROR_EDGE WHERE \(condition)",
+      "\(EdgeMetadata.selection) WHERE \(condition)",
       values
-    ) { row in
-      let relationship = EdgeRelationship(
-        .init(entityName: row.text(2), relationship: row.text(3)),
-        .init(entityName: row.text(5), relationship: row.text(6))
-      )
-      var edge = EdgeMetadata(
-        name: row.text(1),
-        edge: Edge(
-          relationship: relationship,
-          firstRecord: row.text(4),
-          secondRecord: row.text(7)
-        )
-      )
-      edge.id = row.int64(0)
-      edge.tag = row.optionalText(8)
-      edge.stamps = RecordStamps(encoded: row.optionalBlob(9))
-      edge.pending = PendingKind(rawValue: row.int64(10)) ?? .nothing
-      edge.group = row.int64(11)
-      edge.sentChange = SentChange(
-        sequence: row.optionalInt64(12),
-        kind: PendingKind(rawValue: row.int64(13)) ?? .nothing
-      )
-      edge.isLinked = row.int64(14) != 0
-      edge.parked = row.optionalText(15)
-      edge.generation = row.int64(16)
-      return edge
-    }
+    ) { EdgeMetadata(MetadataReader(row: $0)) }
   }
 
   @discardableResult
   package func insert(_ edge: EdgeMetadata) throws -> EdgeMetadata {
-    try connection.run(
-      """
-      INSERT INTO WSMIRROR_EDGE (NAME, FIRSTENTITY, FIRSTRELATIONSHIP, FIRSTRECORD, SECONDENTITY,
-        SECONDRELATIONSHIP, SECONDRECORD, TAG, SYSTEM, PENDING, GROUPING, SEQUENCE, SENTKIND,
-        LINKED, PARKED, GENERATION)
-      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-      """,
-      [.text(edge.name)] + values(edge)
-    )
+    try connection.run(EdgeMetadata.insertion, edge.insertedValues)
     var inserted = edge
     inserted.id = connection.lastInsertRowID
     return inserted
   }
 
   package func update(_ edge: EdgeMetadata) throws {
-    try connection.run(
-      """
-      UPDATE WSMIRROR_EDGE SET FIRSTENTITY = ?, FIRSTRELATIONSHIP = ?, FIRSTRECORD = ?,
-        SECONDENTITY = ?, SECONDRELATIONSHIP = ?, SECONDRECORD = ?, TAG = ?, SYSTEM = ?,
-        PENDING = ?, GROUPING = ?, SEQUENCE = ?, SENTKIND = ?, LINKED = ?, PARKED = ?,
-        GENERATION = ?
-      WHERE ID = ?
-      """,
-      values(edge) + [.integer(edge.id)]
-    )
+    try connection.run(EdgeMetadata.update, edge.updatedValues)
   }
 
   package func remove(_ edge: EdgeMetadata) throws {
     try connection.run("DELETE FROM WSMIRROR_EDGE WHERE ID = ?", [.integer(edge.id)])
-  }
-
-  private func values(_ edge: EdgeMetadata) -> [SQLiteValue] {
-    let relationship = edge.edge.relationship
-    return [
-      .text(relationship.first.entityName), .text(relationship.first.relationship),
-      .text(edge.edge.firstRecord), .text(relationship.second.entityName),
-      .text(relationship.second.relationship), .text(edge.edge.secondRecord),
-      edge.tag.map(SQLiteValue.text) ?? .null, .blob(edge.stamps.encoded),
-      .integer(edge.pending.rawValue), .integer(edge.group),
-      edge.sequence.map(SQLiteValue.integer) ?? .null, .integer(edge.sentKind.rawValue),
-      .integer(edge.isLinked ? 1 : 0), edge.parked.map(SQLiteValue.text) ?? .null,
-      .integer(edge.generation),
-    ]
   }
 }
