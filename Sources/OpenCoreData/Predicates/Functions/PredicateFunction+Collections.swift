@@ -7,6 +7,25 @@ extension PredicateFunction {
   static let minimum = collection("min:", .minimum)
   static let maximum = collection("max:", .maximum)
   static let distinct = collection("distinct:", .distinctUnion)
+  static let average = collection("average:", aliases: ["avg"], .average)
+  static let median = statistic("median:") { numbers in
+    let middle = numbers.count / 2
+    return numbers.count.isMultiple(of: 2)
+      ? (numbers[middle - 1] + numbers[middle]) / 2 : numbers[middle]
+  }
+  static let mode = statistic("mode:") { numbers in
+    var best = (value: numbers[0], count: 0)
+    for number in numbers {
+      let repeats = numbers.count { $0 == number }
+      if repeats > best.count { best = (number, repeats) }
+    }
+    return best.value
+  }
+  static let standardDeviation = statistic("stddev:") { numbers in
+    let count = Double(numbers.count)
+    let mean = numbers.reduce(0, +) / count
+    return (numbers.reduce(0) { $0 + ($1 - mean) * ($1 - mean) } / count).squareRoot()
+  }
 
   /// `collection[index]`, by a position or by `FIRST`, `LAST` or `SIZE`.
   static let index = PredicateFunction(
@@ -22,27 +41,14 @@ extension PredicateFunction {
   )
 
   static let collections = [
-    sum, count, minimum, maximum, distinct, index,
-    collection("average:", aliases: ["avg"], .average),
-    statistic("median:") { numbers in
-      let middle = numbers.count / 2
-      return numbers.count.isMultiple(of: 2)
-        ? (numbers[middle - 1] + numbers[middle]) / 2 : numbers[middle]
-    },
-    statistic("mode:") { numbers in
-      var best = (value: numbers[0], count: 0)
-      for number in numbers {
-        let repeats = numbers.count { $0 == number }
-        if repeats > best.count { best = (number, repeats) }
-      }
-      return best.value
-    },
-    statistic("stddev:") { numbers in
-      let count = Double(numbers.count)
-      let mean = numbers.reduce(0, +) / count
-      return (numbers.reduce(0) { $0 + ($1 - mean) * ($1 - mean) } / count).squareRoot()
-    },
+    sum, count, minimum, maximum, distinct, index, average, median, mode, standardDeviation,
   ]
+
+  /// The selectors of functions that compute one value of a collection; a fetch of dictionaries computes one for each
+  /// group.
+  static let aggregates = Set(
+    [sum, count, minimum, maximum, average, median, mode, standardDeviation].map(\.selector)
+  )
 
   private static func collection(
     _ selector: String,

@@ -132,12 +132,8 @@ struct MemoryDictionaries {
     guard let expression = (property as? NSExpressionDescription)?.expression,
       expression.expressionType == .function
     else { return false }
-    return aggregates.contains(expression.function)
+    return PredicateFunction.aggregates.contains(expression.function)
   }
-
-  private static let aggregates: Set<String> = [
-    "sum:", "count:", "min:", "max:", "average:", "median:", "mode:", "stddev:",
-  ]
 
   private static func distinct(_ dictionaries: [[String: Any]]) -> [[String: Any]] {
     var seen: Set<NSDictionary> = []
