@@ -167,5 +167,7 @@ extension NSManagedObjectContext {
 
 extension NSManagedObject {
   /// Whether the object is a fault whose row is loaded.
+  ///
+  /// For tests.
   package final var isPrefetched: Bool { state.contains(.prefetched) }
 }

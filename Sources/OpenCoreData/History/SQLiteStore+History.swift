@@ -3,6 +3,8 @@ import WatershedSQLite
 
 extension SQLiteStore {
   /// Runs a history request on this store.
+  ///
+  /// For tests.
   package func executeHistory(
     _ request: NSPersistentHistoryChangeRequest
   ) throws -> NSPersistentHistoryResult {

@@ -185,4 +185,17 @@ package struct StoreCommit: Sendable {
     self.deleted = deleted
     self.isContextSave = isContextSave
   }
+
+  /// The commit of a context's save to a store without a history.
+  init(contextSave changes: RowChanges) {
+    self.init(
+      author: changes.author,
+      contextName: changes.contextName,
+      transactionNumber: nil,
+      inserted: changes.inserted.map(\.reference),
+      updated: changes.updated.map(\.reference),
+      deleted: changes.deleted.map(\.reference),
+      isContextSave: true
+    )
+  }
 }

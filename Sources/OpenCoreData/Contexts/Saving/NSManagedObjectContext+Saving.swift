@@ -77,27 +77,15 @@ extension NSManagedObjectContext {
 
   func validateChanges() throws {
     var failures: [NSError] = []
-    func collect(_ body: () throws -> Void) {
-      do {
-        try body()
-      } catch {
-        let error = error as NSError
-        if error.code == NSValidationMultipleErrorsError,
-          let details = error.userInfo[NSDetailedErrorsKey] as? [NSError]
-        {
-          failures += details
-        } else {
-          failures.append(error)
-        }
-      }
-    }
     for object in unsaved.deleted.objects where !object.state.contains(.vanished) {
-      collect { try object.validateForDelete() }
+      ValidationError.collect(into: &failures) { try object.validateForDelete() }
     }
-    for object in unsaved.inserted.objects { collect { try object.validateForInsert() } }
+    for object in unsaved.inserted.objects {
+      ValidationError.collect(into: &failures) { try object.validateForInsert() }
+    }
     try readUnreadOwners()
     for object in unsaved.updated.objects where object.hasValuesToValidate(isChild: isChild) {
-      collect { try object.validateForUpdate() }
+      ValidationError.collect(into: &failures) { try object.validateForUpdate() }
     }
     processPendingChanges()
     // Values that could not be read cannot be validated.

@@ -57,6 +57,8 @@ extension SQLiteStore {
 
 extension SQLiteStore {
   /// How large the log may grow while generations are held, in bytes.
+  ///
+  /// For tests.
   package func limitGenerations(toLogSize bytes: Int) {
     generations.logLimit = bytes
   }

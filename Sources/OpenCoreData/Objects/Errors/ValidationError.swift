@@ -58,6 +58,23 @@ enum ValidationError {
     }
   }
 
+  /// Runs a validation, and adds what it throws to the failures.
+  static func collect(into failures: inout [NSError], _ body: () throws -> Void) {
+    do {
+      try body()
+    } catch {
+      let error = error as NSError
+      // An override may report several failures of one value at once.
+      if error.code == NSValidationMultipleErrorsError,
+        let details = error.userInfo[NSDetailedErrorsKey] as? [NSError]
+      {
+        failures += details
+      } else {
+        failures.append(error)
+      }
+    }
+  }
+
   /// Throws nothing, the only failure, or one error that lists them all.
   static func raise(_ failures: [NSError], object: NSManagedObject? = nil) throws {
     guard let first = failures.first else { return }

@@ -8,23 +8,23 @@ extension NSManagedObject {
     let layout = template.layout
     if type(of: self) == template.type, !template.validatesValues {
       for check in template.validation.attributes {
-        validate(into: &failures) { try validate(check, value: nil) }
+        ValidationError.collect(into: &failures) { try validate(check, value: nil) }
       }
     } else {
       // An override may check any value, so it is called for each.
       for slot in layout.attributes where !slot.isDerived {
-        validate(into: &failures) { try validateOverridable(slot) }
+        ValidationError.collect(into: &failures) { try validateOverridable(slot) }
       }
     }
     let ruled = relationshipsToValidate()
     for (key, value) in ruled {
-      validate(into: &failures) { try validateRelationship(key, value) }
+      ValidationError.collect(into: &failures) { try validateRelationship(key, value) }
     }
     for check in template.validation.relationships {
       let link = check.isToMany ? template.toManys[check.index] : template.toOnes[check.index]
       // The class's own validation calls the check of the model.
       if ruled.contains(where: { $0.key == link.slot.name }) { continue }
-      validate(into: &failures) { try validate(check, link) }
+      ValidationError.collect(into: &failures) { try validate(check, link) }
     }
     try ValidationError.raise(failures, object: self)
   }
@@ -43,22 +43,6 @@ extension NSManagedObject {
   final func hasValuesToValidate(isChild: Bool) -> Bool {
     guard state.contains(.fault) else { return true }
     return isCheckedAsFault && (isChild || state.contains(.prefetched))
-  }
-
-  private final func validate(into failures: inout [NSError], _ body: () throws -> Void) {
-    do {
-      try body()
-    } catch {
-      let error = error as NSError
-      // An override may report several failures of one value at once.
-      if error.code == NSValidationMultipleErrorsError,
-        let details = error.userInfo[NSDetailedErrorsKey] as? [NSError]
-      {
-        failures += details
-      } else {
-        failures.append(error)
-      }
-    }
   }
 
   /// The relationships that the class validates itself, with their values: those with a rule, or all

@@ -167,15 +167,7 @@ final class AtomicRows: ObjectRowStore, @unchecked Sendable {
       try requireVersions(changes, store, binding)
       return try save(changes, objects, store, binding)
     }
-    let commit = StoreCommit(
-      author: changes.author,
-      contextName: changes.contextName,
-      transactionNumber: nil,
-      inserted: changes.inserted.map(\.reference),
-      updated: changes.updated.map(\.reference),
-      deleted: changes.deleted.map(\.reference),
-      isContextSave: true
-    )
+    let commit = StoreCommit(contextSave: changes)
     for observer in lock.withLock({ observers }) { observer(commit) }
     return saved
   }

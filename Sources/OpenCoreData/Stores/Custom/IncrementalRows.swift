@@ -142,17 +142,7 @@ final class IncrementalRows: ObjectRowStore, @unchecked Sendable {
         throw try conflict(in: error, changes, context) ?? error
       }
     }
-    connection.announce(
-      StoreCommit(
-        author: changes.author,
-        contextName: changes.contextName,
-        transactionNumber: nil,
-        inserted: changes.inserted.map(\.reference),
-        updated: changes.updated.map(\.reference),
-        deleted: changes.deleted.map(\.reference),
-        isContextSave: true
-      )
-    )
+    connection.announce(StoreCommit(contextSave: changes))
     let inserted = changes.inserted.map {
       Row(reference: $0.reference, version: 1, values: $0.values)
     }
