@@ -141,13 +141,11 @@ extension RecordDictionary: JSONReadable {
       case "share": share = try json.optional(ReferenceValue.init(reading:))
       case "shortGUID": shortGUID = try json.text()
       case "createShortGUID": createShortGUID = try json.flag()
-      // Members of shares, which are rare.
-      case "forRecord", "publicPermission", "participants", "owner", "requesters", "blocked",
-        "denyAccessRequests", "sharingBase":
-        throw JSONReader.FallbackToJSONDecoder()
-      // A member of an error, which can replace a record.
-      case "serverErrorCode": throw JSONReader.FallbackToJSONDecoder()
-      default: _ = try json.skip()
+      default:
+        guard !RecordMember.needingDecoder.contains(name) else {
+          throw JSONReader.FallbackToJSONDecoder()
+        }
+        _ = try json.skip()
       }
     }
   }

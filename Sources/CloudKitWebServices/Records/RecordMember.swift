@@ -17,6 +17,10 @@ package enum RecordMember: String, CodingKey, CaseIterable {
     .denyAccessRequests, .sharingBase,
   ]
 
+  /// The names of members that the fast reader leaves to `JSONDecoder`: those of shares, which are rare, and that of an
+  /// error, which can replace a record.
+  static let needingDecoder = Set(ofShares.map(\.rawValue) + ["serverErrorCode"])
+
   /// The members of replies that no request has; readers skip them.
   package static let ofReplies: [RecordMember] = [
     .pluginFields, .currentUserParticipant, .stableUrl, .displayedHostname,
