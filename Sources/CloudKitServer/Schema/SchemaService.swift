@@ -4,10 +4,10 @@ import Foundation
 
 /// The administrator's operations on a container's schemas.
 package final class SchemaService: Sendable {
-  private let storage: any Storage
-  private let writer: StorageWriter
+  let storage: any Storage
+  let writer: StorageWriter
   private let erasing: SchemaErasures
-  private let effects: Effects
+  let effects: Effects
 
   init(storage: any Storage, writer: StorageWriter, erasing: SchemaErasures, effects: Effects) {
     self.storage = storage
@@ -23,31 +23,6 @@ package final class SchemaService: Sendable {
   ) throws -> DatabaseSchema {
     try storage.read { try $0.schema(container: container, environment: environment) }?.schema
       ?? DatabaseSchema()
-  }
-
-  /// Replaces a schema.
-  package func setSchema(
-    _ schema: DatabaseSchema,
-    container: String,
-    environment: ContainerEnvironment
-  ) async throws {
-    try await writer.write { [storage, effects] in
-      let stored = try storage.read {
-        try $0.schema(container: container, environment: environment)
-      }
-      var next = schema
-      next.numberRoles(after: stored?.schema ?? DatabaseSchema())
-      var batch = WriteBatch()
-      batch.container = container
-      batch.replaceSchema(
-        stored,
-        by: next,
-        container: container,
-        environment: environment,
-        now: effects.now.wireMilliseconds
-      )
-      return (batch, ())
-    }
   }
 
   /// The text of an environment's schema.

@@ -124,6 +124,8 @@ package struct S3AssetStore: AssetStore {
   }
 
   /// Creates the bucket, unless it exists.
+  ///
+  /// For tests.
   package func createBucket() async throws {
     _ = try await text(try await send(.PUT, expecting: [409]))
   }
