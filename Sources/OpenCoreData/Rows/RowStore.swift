@@ -21,23 +21,19 @@ package protocol RowStore: AnyObject, Sendable {
     of relationship: NSRelationshipDescription,
     from sources: [RowReference]
   ) throws -> [RowReference: [RowReference]]
-  /// The same without a dictionary: a list for each source, in their order.
+  /// The destinations of a to-many relationship: a list for each source, in the sources' order.
   func destinationLists(
     of relationship: NSRelationshipDescription,
     from sources: [RowReference]
   ) throws -> DestinationLists
-  /// The same, with the destinations' rows if a column of theirs refers to the sources.
+  /// The destinations of a to-many relationship, with their rows if a column of theirs refers to the sources.
   func destinationLists(
     of relationship: NSRelationshipDescription,
     from sources: [RowReference],
     bringing rows: RowBringing
   ) throws -> DestinationLists
   /// A row for each reference, in their order; nil if there is none.
-  func orderedRows(_ references: [RowReference]) throws -> [Row?]
-  /// The same without caching: the rows are for one pass over them.
-  func passingRows(_ references: [RowReference]) throws -> [Row?]
-  /// The same for a caller that uses the to-ones alone: attributes may be null.
-  func linkRows(_ references: [RowReference]) throws -> [Row?]
+  func rows(_ references: [RowReference], _ policy: RowReadPolicy) throws -> [Row?]
   /// The destinations of a to-many relationship of one source, in order, with their rows.
   ///
   /// The relationship is given by its index among the to-manys of the source's layout. The members
@@ -82,7 +78,7 @@ extension RowStore {
 
   package func cachedRow(_ reference: RowReference) -> Row? { nil }
 
-  package func orderedRows(_ references: [RowReference]) throws -> [Row?] {
+  package func rows(_ references: [RowReference], _ policy: RowReadPolicy) throws -> [Row?] {
     let found = try rows(references)
     return references.map { found[$0] }
   }
@@ -112,14 +108,6 @@ extension RowStore {
     return ReferenceList(references)
   }
 
-  package func passingRows(_ references: [RowReference]) throws -> [Row?] {
-    try orderedRows(references)
-  }
-
-  package func linkRows(_ references: [RowReference]) throws -> [Row?] {
-    try passingRows(references)
-  }
-
   package func appendMembers(
     ofToMany index: Int,
     from source: RowReference,
@@ -132,6 +120,16 @@ extension RowStore {
       members.append(RowMember(reference: reference, row: nil))
     }
   }
+}
+
+/// How a store reads rows for a caller.
+package enum RowReadPolicy: Sendable {
+  /// Rows that are read from the file are cached.
+  case cached
+  /// Rows that are read from the file are not cached: the caller makes one pass over them.
+  case uncached
+  /// The caller uses the to-ones alone: attributes may be null, and no row is cached.
+  case linksOnly
 }
 
 /// Whether the destinations' rows are read when a relationship is followed.

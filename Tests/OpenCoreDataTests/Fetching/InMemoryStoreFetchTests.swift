@@ -143,10 +143,10 @@ struct InMemoryStoreFetchTests {
     #expect(throws: CancellationError.self) {
       try store.write(author: nil, contextName: nil) { transaction in
         try transaction.update(reference, set: [slot: .integer(99)])
-        _ = try store.orderedRows([reference])
+        _ = try store.rows([reference], .cached)
         throw CancellationError()
       }
     }
-    #expect(try store.orderedRows([reference]).first??[slot] == .integer(20))
+    #expect(try store.rows([reference], .cached).first??[slot] == .integer(20))
   }
 }

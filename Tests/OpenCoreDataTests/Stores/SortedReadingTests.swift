@@ -21,11 +21,11 @@ struct SortedReadingTests {
     for references in lists {
       world.store.forget(tags + posts)
       let expected = references.map { $0 == missing ? nil : $0 }
-      #expect(try world.store.orderedRows(references).map { $0?.reference } == expected)
+      #expect(try world.store.rows(references, .cached).map { $0?.reference } == expected)
       world.store.forget(tags + posts)
-      #expect(try world.store.passingRows(references).map { $0?.reference } == expected)
+      #expect(try world.store.rows(references, .uncached).map { $0?.reference } == expected)
       for reference in references { #expect(world.store.cachedRow(reference) == nil) }
-      #expect(try world.store.orderedRows(references).map { $0?.reference } == expected)
+      #expect(try world.store.rows(references, .cached).map { $0?.reference } == expected)
     }
   }
 

@@ -223,7 +223,7 @@ extension NSManagedObjectContext {
       do {
         for start in stride(from: 0, to: wanted.count, by: Self.rowsOfOnePortion) {
           let portion = wanted[start..<min(start + Self.rowsOfOnePortion, wanted.count)]
-          for case .some(let row) in try rows.linkRows(Array(portion)) {
+          for case .some(let row) in try rows.rows(Array(portion), .linksOnly) {
             showToOwners(row, binding)
           }
         }

@@ -124,7 +124,7 @@ extension NSManagedObjectContext {
       guard let binding = persistentStoreCoordinator?.binding(number: store),
         !binding.isContextual, let rows = rows(of: binding)
       else { continue }
-      let found = try rows.passingRows(keys.map(\.reference))
+      let found = try rows.rows(keys.map(\.reference), .uncached)
       for (key, row) in zip(keys, found) where row != nil { result.insert(key) }
     }
     return result

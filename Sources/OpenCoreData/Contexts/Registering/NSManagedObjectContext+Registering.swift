@@ -264,8 +264,7 @@ extension NSManagedObjectContext {
       guard isSaving || !binding.isContextual, let store = rows(of: binding) else { continue }
       if !isSaving { forgetStale(objects, in: store) }
       let references = objects.references
-      let rows =
-        isPassing ? try store.passingRows(references) : try store.orderedRows(references)
+      let rows = try store.rows(references, isPassing ? .uncached : .cached)
       objects.forEachUncounted { place, object in
         if let row = rows[place] {
           object.attach(row, generation: generation)

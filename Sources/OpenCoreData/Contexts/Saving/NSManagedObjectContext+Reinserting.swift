@@ -32,7 +32,7 @@ extension NSManagedObjectContext {
       guard let rows = newestRows(of: binding) else { throw removedStoreError }
       let references = members.references
       rows.forget(references)
-      for (member, row) in zip(members, try rows.orderedRows(references)) where row == nil {
+      for (member, row) in zip(members, try rows.rows(references, .cached)) where row == nil {
         gone.insert(ObjectIdentifier(member))
       }
     }
@@ -88,7 +88,7 @@ extension NSManagedObjectContext {
       guard let rows = newestRows(of: binding) else { throw removedStoreError }
       let references = members.references
       rows.forget(references)
-      for (member, row) in zip(members, try rows.orderedRows(references)) {
+      for (member, row) in zip(members, try rows.rows(references, .cached)) {
         if let row { found[ObjectIdentifier(member)] = row }
       }
     }

@@ -81,7 +81,8 @@ extension NSManagedObjectContext {
     for (binding, objects) in groupedByBinding(objects.filter { !isSingle($0) }) {
       guard let rows = rows(of: binding) else { throw removedStoreError }
       forgetStale(objects, in: rows)
-      for (object, row) in zip(objects, try rows.orderedRows(objects.references)) where row == nil {
+      let found = try rows.rows(objects.references, .cached)
+      for (object, row) in zip(objects, found) where row == nil {
         absent.insert(ObjectIdentifier(object))
       }
     }

@@ -103,16 +103,8 @@ final class StoreSession: ForwardingRowStore, @unchecked Sendable {
     try store.rows(references, by: self)
   }
 
-  func orderedRows(_ references: [RowReference]) throws -> [Row?] {
-    try store.orderedRows(references, by: self)
-  }
-
-  func passingRows(_ references: [RowReference]) throws -> [Row?] {
-    try store.orderedRows(references, by: self, isCaching: false)
-  }
-
-  func linkRows(_ references: [RowReference]) throws -> [Row?] {
-    try store.linkRows(references, by: self)
+  func rows(_ references: [RowReference], _ policy: RowReadPolicy) throws -> [Row?] {
+    try store.rows(references, policy, by: self)
   }
 
   func destinations(

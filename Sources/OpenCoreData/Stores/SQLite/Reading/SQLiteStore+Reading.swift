@@ -53,16 +53,8 @@ extension SQLiteStore: ReadSource {
     try rows(references, by: self)
   }
 
-  package func orderedRows(_ references: [RowReference]) throws -> [Row?] {
-    try orderedRows(references, by: self)
-  }
-
-  package func passingRows(_ references: [RowReference]) throws -> [Row?] {
-    try orderedRows(references, by: self, isCaching: false)
-  }
-
-  package func linkRows(_ references: [RowReference]) throws -> [Row?] {
-    try linkRows(references, by: self)
+  package func rows(_ references: [RowReference], _ policy: RowReadPolicy) throws -> [Row?] {
+    try rows(references, policy, by: self)
   }
 
   package func destinations(
@@ -132,16 +124,28 @@ extension SQLiteStore {
   ) throws -> [RowReference: Row] {
     var found: [RowReference: Row] = [:]
     found.reserveCapacity(references.count)
-    for row in try orderedRows(references, by: source) {
+    for row in try rows(references, .cached, by: source) {
       if let row { found[row.reference] = row }
     }
     return found
   }
 
-  func orderedRows(
+  func rows(
+    _ references: [RowReference],
+    _ policy: RowReadPolicy,
+    by source: some ReadSource
+  ) throws -> [Row?] {
+    switch policy {
+    case .cached: try orderedRows(references, by: source, isCaching: true)
+    case .uncached: try orderedRows(references, by: source, isCaching: false)
+    case .linksOnly: try linkRows(references, by: source)
+    }
+  }
+
+  private func orderedRows(
     _ references: [RowReference],
     by source: some ReadSource,
-    isCaching: Bool = true
+    isCaching: Bool
   ) throws -> [Row?] {
     var rows = cache.rows(references)
     let unknown = rows.indices.filter { rows[$0] == nil }
@@ -161,7 +165,7 @@ extension SQLiteStore {
   }
 
   /// Rows of which the attributes may be null; none of them is cached.
-  func linkRows(_ references: [RowReference], by source: some ReadSource) throws -> [Row?] {
+  private func linkRows(_ references: [RowReference], by source: some ReadSource) throws -> [Row?] {
     var rows = cache.rows(references)
     let unknown = rows.indices.filter { rows[$0] == nil }
     guard !unknown.isEmpty else { return rows }
@@ -285,7 +289,11 @@ extension SQLiteStore {
   ) throws {
     guard members[start...].contains(where: { $0.row == nil }) else { return }
     let missing = (start..<members.count).filter { members[$0].row == nil }
-    let rows = try orderedRows(missing.map { members[$0].reference }, by: source)
+    let rows = try orderedRows(
+      missing.map { members[$0].reference },
+      by: source,
+      isCaching: true
+    )
     for (index, row) in zip(missing, rows) { members[index].row = row }
   }
 
