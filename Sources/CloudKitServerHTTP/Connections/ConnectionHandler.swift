@@ -23,22 +23,17 @@ final class ConnectionHandler: ChannelDuplexHandler {
   /// The request that is being served.
   private(set) var exchange: Exchange?
   private var listening: ListeningConnection?
-  /// Whether no further input is read.
-  private var isClosing = false
+  private var output = ConnectionOutput.open
   /// Whether the client has closed its sending side.
   private var isInputClosed = false
   /// Whether the last request ended after its reply.
   private var isInputEnded = false
-  /// Whether the last reply was written, and the sending side closed.
-  private var isOutputClosed = false
   private var lastActivity = NIODeadline.now()
   private var hasIdleTimer = false
   private let reader: ReaderWatch
   var holds = ReadHolds()
   /// The number of requests so far.
   private var requestCount = 0
-  /// Whether the end of a reply waits for the client to read what was written.
-  private var hasHeldEnd = false
 
   init(responder: ServiceResponder, connections: OpenConnections, idleTime: TimeAmount) {
     self.responder = responder
@@ -53,7 +48,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
     self.context = context
     guard connections.add(context.channel) else {
       // Closed without a response: writing one would use the resources that the limit protects.
-      isClosing = true
+      output.beginClosing()
       let bound = NIOLoopBound(context, eventLoop: context.eventLoop)
       return context.eventLoop.execute { bound.value.close(promise: nil) }
     }
@@ -73,7 +68,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
 
   /// Handles a disconnect of the client.
   private func abandon(_ context: ChannelHandlerContext) {
-    isClosing = true
+    output.beginClosing()
     listening?.stop()
     listening = nil
     guard let exchange else { return }
@@ -96,7 +91,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
     case ChannelEvent.inputClosed:
       isInputClosed = true
       // The rest of a reply is being written; the connection is closed after it.
-      guard !hasHeldEnd else { return }
+      guard output != .endHeld else { return }
       guard let exchange, listening == nil else { return context.close(promise: nil) }
       // A client that only closes its sending side cannot be distinguished from one that has
       // disconnected. A read is cancelled, as by other servers; the reply to a write may still be
@@ -134,7 +129,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
     let part = unwrapInboundIn(data)
-    guard !isClosing else {
+    guard !output.isClosing else {
       if case .end = part { endInput(context) }
       return
     }
@@ -151,7 +146,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
   /// NIO would keep what follows a request for another protocol.
   private func endInput(_ context: ChannelHandlerContext) {
     isInputEnded = true
-    if isOutputClosed { context.close(promise: nil) }
+    if output == .closed { context.close(promise: nil) }
   }
 
   private func begin(_ head: HTTPRequestHead, _ context: ChannelHandlerContext) {
@@ -412,12 +407,12 @@ final class ConnectionHandler: ChannelDuplexHandler {
       guard context.channel.isWritable else {
         // NIO delivers the next pipelined request with the end of this reply, so the end waits
         // until the client has read the reply.
-        hasHeldEnd = true
+        output.holdEnd()
         return reader.wrote(context)
       }
       return context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: nil)
     }
-    isClosing = true
+    output.beginClosing()
     // If the client is still sending, closing the socket would discard the reply: only the sending
     // side is closed, and input is discarded until the request ends, the client disconnects or the idle timeout.
     isInputEnded = exchange.isReceived
@@ -425,7 +420,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
     let bound = NIOLoopBound((self, context), eventLoop: context.eventLoop)
     context.writeAndFlush(wrapOutboundOut(.end(nil))).flatMap {
       let (handler, context) = bound.value
-      handler.isOutputClosed = true
+      handler.output.close()
       return context.close(mode: handler.isInputEnded ? .all : .output)
     }.whenFailure { _ in
       bound.value.1.close(promise: nil)
@@ -434,8 +429,7 @@ final class ConnectionHandler: ChannelDuplexHandler {
 
   /// Writes the held end of a reply after the client has read the reply.
   func finishHeldEnd(_ context: ChannelHandlerContext) {
-    guard hasHeldEnd else { return }
-    hasHeldEnd = false
+    guard output.takeHeldEnd() else { return }
     reader.caughtUp()
     let bound = NIOLoopBound(context, eventLoop: context.eventLoop)
     let isLast = isInputClosed
