@@ -23,32 +23,15 @@ struct AdministeringTests {
     }
   }
 
-  private func withServer(_ body: (World) async throws -> Void) async throws {
-    try await withTemporaryFolder { folder in
-      let data = folder.appendingPathComponent("data").path
-      let server = try CommandProcess(
-        "serve",
-        "--json",
-        "--port",
-        "0",
-        "--data",
-        data,
-        "--container",
-        "iCloud.a"
-      )
-      let banner = try #require(try await server.nextLine())
-      let facts = try JSONSerialization.jsonObject(with: Data(banner.utf8)) as? [String: Any]
-      try await body(
-        World(data: data, home: folder, url: try #require(facts?["url"] as? String))
-      )
-      server.terminate()
-      #expect(try await server.finish().exitCode == 0)
+  private func withWorld(_ body: (World) async throws -> Void) async throws {
+    try await withServer { server in
+      try await body(World(data: server.data, home: server.folder, url: server.url))
     }
   }
 
   @Test("An administrator signs in remotely with a password, and the token is saved below $HOME")
   func login() async throws {
-    try await withServer { world in
+    try await withWorld { world in
       let secret = "correct horse battery"
       let added = try await world.run(
         "users",
@@ -113,7 +96,7 @@ struct AdministeringTests {
       let facts = try JSONSerialization.jsonObject(with: Data(status.output.utf8))
       return (facts as? [String: Any])?["incarnation"] as? String
     }
-    try await withServer { world in
+    try await withWorld { world in
       let before = try await incarnation(world)
       #expect(before != nil)
       #expect(try await world.run("server", "new-incarnation").exitCode == 64)
@@ -132,7 +115,7 @@ struct AdministeringTests {
 
   @Test("The server's own API token is shown again, and lists show the prefix of each")
   func ownAPIToken() async throws {
-    try await withServer { world in
+    try await withWorld { world in
       let place = ["tokens", "own", "--container-id", "iCloud.a", "--output", "text"]
       let own = try await CommandProcess(place + ["--data", world.data]).finish().output
       #expect(own.count == 65)
@@ -145,7 +128,7 @@ struct AdministeringTests {
 
   @Test("The operator's token is renewed in its file, and the former one is invalid")
   func operatorsToken() async throws {
-    try await withServer { world in
+    try await withWorld { world in
       let file = URL(fileURLWithPath: world.data).appendingPathComponent("admin-token")
       let former = try String(contentsOf: file, encoding: .utf8)
       #expect(try await world.run("server", "renew-token").exitCode == 0)
@@ -163,7 +146,7 @@ struct AdministeringTests {
 
   @Test("A missing container is an error, and is not created by a request for it")
   func containers() async throws {
-    try await withServer { world in
+    try await withWorld { world in
       let place = ["--container-id", "iCloud.misspelt"]
       for command in [
         ["schema", "promote", "-y"], ["schema", "export"], ["schema", "diff"],
@@ -186,7 +169,7 @@ struct AdministeringTests {
 
   @Test("Deletions of an import are listed and need confirmation, except in cktool's scripts")
   func imports() async throws {
-    try await withServer { world in
+    try await withWorld { world in
       let file = world.home.appendingPathComponent("app.ckdb")
       func imports(_ schema: String, _ words: [String]) async throws -> CommandProcess.Outcome {
         try Data("DEFINE SCHEMA \(schema)".utf8).write(to: file)
@@ -240,7 +223,7 @@ struct AdministeringTests {
 
   @Test("Users have passwords and addresses by the pages' rules")
   func people() async throws {
-    try await withServer { world in
+    try await withWorld { world in
       let short = try await world.run("users", "add", "eve", "--password-stdin", input: "x\n")
       #expect(short.exitCode == 1)
       #expect(short.errors.contains("at least 10 characters"), "\(short.errors)")
@@ -282,7 +265,7 @@ struct AdministeringTests {
 
   @Test("A private key is refused before it is sent, and every printed code has an explanation")
   func keys() async throws {
-    try await withServer { world in
+    try await withWorld { world in
       let key = "-----BEGIN EC PRIVATE KEY-----\nAAAA\n-----END EC PRIVATE KEY-----\n"
       let outcome = try await world.run(
         "keys",
@@ -316,7 +299,7 @@ struct AdministeringTests {
 
   @Test("A backup into a folder that the command may not write names the place")
   func backupPlace() async throws {
-    try await withServer { world in
+    try await withWorld { world in
       // A file at the path: a test can cause this error as root too.
       let file = world.home.appendingPathComponent("file")
       try Data().write(to: file)

@@ -183,26 +183,35 @@ func withServer(
   _ body: (RunningServer) async throws -> Void
 ) async throws {
   try await withTemporaryFolder { folder in
-    let data = folder.appendingPathComponent("data").path
-    let server = try CommandProcess(
-      ["serve", "--json", "--port", "0", "--data", data, "--container", "iCloud.a"] + flags
-    )
-    let outcome: Result<Void, any Error>
-    do {
-      let line = try #require(try await server.nextLine())
-      let banner = try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any]
-      try await body(
-        RunningServer(folder: folder, data: data, url: try #require(banner?["url"] as? String))
-      )
-      outcome = .success(())
-    } catch {
-      outcome = .failure(error)
-    }
-    server.terminate()
-    let end = try await server.finish()
-    try outcome.get()
-    #expect(end.exitCode == 0, "\(end.errors)")
+    try await withServer(in: folder, flags, body)
   }
+}
+
+/// Runs a server whose data folder is in a folder of the caller, as ``withServer(_:_:)`` does.
+func withServer(
+  in folder: URL,
+  _ flags: [String] = [],
+  _ body: (RunningServer) async throws -> Void
+) async throws {
+  let data = folder.appendingPathComponent("data").path
+  let server = try CommandProcess(
+    ["serve", "--json", "--port", "0", "--data", data, "--container", "iCloud.a"] + flags
+  )
+  let outcome: Result<Void, any Error>
+  do {
+    let line = try #require(try await server.nextLine())
+    let banner = try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any]
+    try await body(
+      RunningServer(folder: folder, data: data, url: try #require(banner?["url"] as? String))
+    )
+    outcome = .success(())
+  } catch {
+    outcome = .failure(error)
+  }
+  server.terminate()
+  let end = try await server.finish()
+  try outcome.get()
+  #expect(end.exitCode == 0, "\(end.errors)")
 }
 
 extension CommandProcess.Outcome {

@@ -19,26 +19,12 @@ struct DeskTests {
   }
 
   /// A running server with a record of the user `demo`.
-  private func withServer(_ body: (_ data: String, _ url: String) async throws -> Void) async throws
+  private func withRecord(_ body: (_ data: String, _ url: String) async throws -> Void) async throws
   {
-    try await withTemporaryFolder { folder in
-      let data = folder.appendingPathComponent("data").path
-      let server = try CommandProcess(
-        "serve",
-        "--json",
-        "--port",
-        "0",
-        "--data",
-        data,
-        "--container",
-        "iCloud.a"
-      )
-      let banner = try object(try #require(try await server.nextLine()))
-      let made = try await CommandProcess.run(
+    try await withServer { server in
+      let made = try await server.run(
         "records",
         "create",
-        "--data",
-        data,
         "--container-id",
         "iCloud.a",
         "--user",
@@ -49,15 +35,13 @@ struct DeskTests {
         "{}"
       )
       try #require(made.exitCode == 0, "\(made.errors)")
-      try await body(data, try #require(banner["url"] as? String))
-      server.terminate()
-      _ = try await server.finish()
+      try await body(server.data, server.url)
     }
   }
 
   @Test("The metrics have version, start, processor time, connections, sizes and the last backup")
   func metrics() async throws {
-    try await withServer { data, url in
+    try await withRecord { data, url in
       let before = try await get(url + "/metrics")
       for name in [
         "watershed_build_info{version=", "process_start_time_seconds ",
@@ -94,7 +78,7 @@ struct DeskTests {
 
   @Test("usage lists the databases of containers and users, and status is a command of its own")
   func usage() async throws {
-    try await withServer { data, _ in
+    try await withRecord { data, _ in
       let all = try await CommandProcess.run("usage", "--data", data)
       try #require(all.exitCode == 0, "\(all.errors)")
       let databases = try #require(try object(all.output)["databases"] as? [[String: Any]])
@@ -122,7 +106,7 @@ struct DeskTests {
     "A container is deleted after a question that counts what goes, beside a stopped server too"
   )
   func containers() async throws {
-    try await withServer { data, _ in
+    try await withRecord { data, _ in
       func run(_ words: String...) async throws -> CommandProcess.Outcome {
         try await CommandProcess(["containers"] + words + ["--data", data]).finish()
       }
@@ -170,7 +154,7 @@ struct DeskTests {
 
   @Test("logs lists the last requests, follows them, and has nothing of a stopped server")
   func logs() async throws {
-    try await withServer { data, _ in
+    try await withRecord { data, _ in
       let place = ["--data", data]
       let follower = try CommandProcess(
         ["logs", "--follow", "--output", "ndjson", "--endpoint", "zones/list"] + place
@@ -201,7 +185,7 @@ struct DeskTests {
 
   @Test("cktool reaches the public database with the operator's token, as in Apple's example")
   func cktool() async throws {
-    try await withServer { data, _ in
+    try await withRecord { data, _ in
       let place =
         ["--team-id", "WATERSHED0", "--container-id", "iCloud.a", "--environment"]
         + ["development", "--database-type", "public", "--data", data, "--output", "json"]
@@ -239,7 +223,7 @@ struct DeskTests {
 
   @Test("An error names the command that helps")
   func remedies() async throws {
-    try await withServer { data, url in
+    try await withRecord { data, url in
       let place = ["--data", data, "--container-id", "iCloud.a", "--user", "demo"]
       func run(_ arguments: [String]) async throws -> String {
         try await CommandProcess(arguments + place).finish().errors

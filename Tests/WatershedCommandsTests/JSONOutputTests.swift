@@ -100,28 +100,13 @@ struct JSONOutputTests {
   func everyCommand() async throws {
     try await withTemporaryFolder { folder in
       let world = World(folder)
-      let server = try CommandProcess(
-        "serve",
-        "--json",
-        "--port",
-        "0",
-        "--data",
-        world.data,
-        "--container",
-        "iCloud.a"
-      )
-      let line = try #require(try await server.nextLine())
-      let banner = try #require(
-        try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any]
-      )
-      let url = try #require(banner["url"] as? String)
-      try await accounts(world)
-      try await containers(world)
-      try await schemas(world)
-      try await records(world, url)
-      try await operation(world)
-      server.terminate()
-      _ = try await server.finish()
+      try await withServer(in: folder) { server in
+        try await accounts(world)
+        try await containers(world)
+        try await schemas(world)
+        try await records(world, server.url)
+        try await operation(world)
+      }
       try await stopped(world)
       let all = Set(Self.leaves(WatershedCommand.self))
       #expect(

@@ -53,34 +53,14 @@ struct RecordTransferTests {
 
   /// Records in two zones and the default zone, with every kind of link.
   private func withWorld(_ body: (World) async throws -> Void) async throws {
-    try await withTemporaryFolder { folder in
-      let data = folder.appendingPathComponent("data").path
-      let server = try CommandProcess(
-        "serve",
-        "--json",
-        "--port",
-        "0",
-        "--data",
-        data,
-        "--container",
-        "iCloud.a",
-        "--allow-unindexed-queries"
-      )
-      let banner = try Self.object(try #require(try await server.nextLine()))
-      let url = try #require(banner["url"] as? String)
-      let world = World(folder: folder, data: data, url: url)
-      let other = try await CommandProcess.run(
-        "containers",
-        "create",
-        "iCloud.b",
-        "--data",
-        data
-      )
+    try await withServer(["--allow-unindexed-queries"]) { server in
+      let world = World(folder: server.folder, data: server.data, url: server.url)
+      let other = try await server.run("containers", "create", "iCloud.b")
       try #require(other.exitCode == 0, "\(other.errors)")
       for zone in ["notes", "empty"] {
         try #require(try await world.run(["zones", "create", zone]).exitCode == 0)
       }
-      let image = folder.appendingPathComponent("image")
+      let image = server.folder.appendingPathComponent("image")
       try Data((0..<70_000).map { UInt8(truncatingIfNeeded: $0) }).write(to: image)
       try await world.create("target", "{}", zone: "notes")
       try await world.create(
@@ -105,8 +85,6 @@ struct RecordTransferTests {
         zone: "_defaultZone"
       )
       try await body(world)
-      server.terminate()
-      _ = try await server.finish()
     }
   }
 
