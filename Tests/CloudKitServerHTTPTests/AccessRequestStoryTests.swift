@@ -45,9 +45,12 @@ struct AccessRequestStoryTests {
     return results.withLock { $0 }
   }
 
-  @Test("The owner accepts a requester, who then finds the share", arguments: Way.allCases)
-  func letIn(way: Way) async throws {
-    try await way.run { place in
+  @Test(
+    "The owner accepts a requester, who then finds the share",
+    arguments: TransportKind.allCases
+  )
+  func letIn(transport: TransportKind) async throws {
+    try await transport.run { place in
       let ada = try await place.device(of: "ada")
       let ben = try await place.device(of: "ben")
       let share = try await share(ada)
@@ -78,9 +81,9 @@ struct AccessRequestStoryTests {
     }
   }
 
-  @Test("Denied users may request again, blocked ones may not", arguments: Way.allCases)
-  func refused(way: Way) async throws {
-    try await way.run { place in
+  @Test("Denied users may request again, blocked ones may not", arguments: TransportKind.allCases)
+  func refused(transport: TransportKind) async throws {
+    try await transport.run { place in
       let ada = try await place.device(of: "ada")
       let ben = try await place.device(of: "ben")
       let share = try await share(ada)
@@ -108,9 +111,9 @@ struct AccessRequestStoryTests {
     }
   }
 
-  @Test("A save without request settings does not change them", arguments: Way.allCases)
-  func otherSaves(way: Way) async throws {
-    try await way.run { place in
+  @Test("A save without request settings does not change them", arguments: TransportKind.allCases)
+  func otherSaves(transport: TransportKind) async throws {
+    try await transport.run { place in
       let ada = try await place.device(of: "ada")
       let ben = try await place.device(of: "ben")
       let share = try await share(ada)
@@ -131,7 +134,7 @@ struct AccessRequestStoryTests {
 
   @Test("Requests and blocked users are in the share's archive")
   func archive() async throws {
-    try await Way.process.run { place in
+    try await TransportKind.process.run { place in
       let ada = try await place.device(of: "ada")
       let share = try await share(ada)
       for name in ["ben", "eve"] {
@@ -154,9 +157,9 @@ struct AccessRequestStoryTests {
     }
   }
 
-  @Test("A zone has a reference to the share of the whole zone", arguments: Way.allCases)
-  func zoneShare(way: Way) async throws {
-    try await way.run { place in
+  @Test("A zone has a reference to the share of the whole zone", arguments: TransportKind.allCases)
+  func zoneShare(transport: TransportKind) async throws {
+    try await transport.run { place in
       let ada = try await place.device(of: "ada")
       let ben = try await place.device(of: "ben")
       #expect(try await ada.privateCloudDatabase.save(zone).share == nil)

@@ -86,10 +86,10 @@ struct SharedStoryTests {
 
   @Test(
     "An invitation is visible before it is accepted, and the shared records after",
-    arguments: Way.allCases
+    arguments: TransportKind.allCases
   )
-  func invitation(way: Way) async throws {
-    try await way.run { place in
+  func invitation(transport: TransportKind) async throws {
+    try await transport.run { place in
       let ada = try await place.device(of: "ada")
       let ben = try await place.device(of: "ben")
       let made = try await share(ada, with: "ben")
@@ -126,9 +126,9 @@ struct SharedStoryTests {
     }
   }
 
-  @Test("The owner sees a participant's edits and additions", arguments: Way.allCases)
-  func edits(way: Way) async throws {
-    try await way.run { place in
+  @Test("The owner sees a participant's edits and additions", arguments: TransportKind.allCases)
+  func edits(transport: TransportKind) async throws {
+    try await transport.run { place in
       let ada = try await place.device(of: "ada")
       let ben = try await place.device(of: "ben")
       let made = try await share(ada, with: "ben")
@@ -172,10 +172,10 @@ struct SharedStoryTests {
 
   @Test(
     "A participant with read permission, and a user who is no participant, cannot write",
-    arguments: Way.allCases
+    arguments: TransportKind.allCases
   )
-  func readOnly(way: Way) async throws {
-    try await way.run { place in
+  func readOnly(transport: TransportKind) async throws {
+    try await transport.run { place in
       let ada = try await place.device(of: "ada")
       let ben = try await place.device(of: "ben")
       let eve = try await place.device(of: "eve")
@@ -202,10 +202,10 @@ struct SharedStoryTests {
 
   @Test(
     "A participant who leaves sees no more records, and the owner sees the removal",
-    arguments: Way.allCases
+    arguments: TransportKind.allCases
   )
-  func leaving(way: Way) async throws {
-    try await way.run { place in
+  func leaving(transport: TransportKind) async throws {
+    try await transport.run { place in
       let ada = try await place.device(of: "ada")
       let ben = try await place.device(of: "ben")
       let made = try await share(ada, with: "ben")
@@ -222,10 +222,10 @@ struct SharedStoryTests {
 
   @Test(
     "An owner who stops sharing keeps the records, and participants lose them",
-    arguments: Way.allCases
+    arguments: TransportKind.allCases
   )
-  func stopping(way: Way) async throws {
-    try await way.run { place in
+  func stopping(transport: TransportKind) async throws {
+    try await transport.run { place in
       let ada = try await place.device(of: "ada")
       let ben = try await place.device(of: "ben")
       let made = try await share(ada, with: "ben")
@@ -244,10 +244,10 @@ struct SharedStoryTests {
 
   @Test(
     "Everyone with the link may read, until the owner ends it",
-    arguments: Way.allCases
+    arguments: TransportKind.allCases
   )
-  func publicLink(way: Way) async throws {
-    try await way.run { place in
+  func publicLink(transport: TransportKind) async throws {
+    try await transport.run { place in
       let ada = try await place.device(of: "ada")
       let eve = try await place.device(of: "eve")
       let made = try await share(ada, with: nil, public: .readOnly)
@@ -275,9 +275,9 @@ struct SharedStoryTests {
     }
   }
 
-  @Test("A shared zone is shared completely, with later records", arguments: Way.allCases)
-  func zoneWide(way: Way) async throws {
-    try await way.run { place in
+  @Test("A shared zone is shared completely, with later records", arguments: TransportKind.allCases)
+  func zoneWide(transport: TransportKind) async throws {
+    try await transport.run { place in
       let ada = try await place.device(of: "ada")
       let ben = try await place.device(of: "ben")
       try await ada.privateCloudDatabase.save(zone)
@@ -306,9 +306,9 @@ struct SharedStoryTests {
     }
   }
 
-  @Test("A participant is notified of changes in shared records", arguments: Way.allCases)
-  func notifications(way: Way) async throws {
-    try await way.run { place in
+  @Test("A participant is notified of changes in shared records", arguments: TransportKind.allCases)
+  func notifications(transport: TransportKind) async throws {
+    try await transport.run { place in
       let ada = try await place.device(of: "ada")
       let ben = try await place.device(of: "ben")
       let made = try await share(ada, with: "ben")
@@ -335,10 +335,10 @@ struct SharedStoryTests {
 
   @Test(
     "Users are found by address and record, each with their name",
-    arguments: Way.allCases
+    arguments: TransportKind.allCases
   )
-  func people(way: Way) async throws {
-    try await way.run { place in
+  func people(transport: TransportKind) async throws {
+    try await transport.run { place in
       let ada = try await place.device(of: "ada")
       let ben = try await place.device(of: "ben")
       let benID = try await ben.userRecordID()
@@ -370,9 +370,12 @@ struct SharedStoryTests {
     }
   }
 
-  @Test("One's own user record can be changed, another user's cannot", arguments: Way.allCases)
-  func userRecord(way: Way) async throws {
-    try await way.run { place in
+  @Test(
+    "One's own user record can be changed, another user's cannot",
+    arguments: TransportKind.allCases
+  )
+  func userRecord(transport: TransportKind) async throws {
+    try await transport.run { place in
       let ada = try await place.device(of: "ada")
       let ben = try await place.device(of: "ben")
       let adaID = try await ada.userRecordID()

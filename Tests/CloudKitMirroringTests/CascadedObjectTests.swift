@@ -5,7 +5,7 @@ import OpenCoreData
 import Testing
 
 @Suite("Objects that the deletion of their owner takes along")
-struct TakenAlongTests {
+struct CascadedObjectTests {
   private func with(
     _ body: (_ phone: ScriptedDevice, _ pad: TestDevice) async throws -> Void
   ) async throws {

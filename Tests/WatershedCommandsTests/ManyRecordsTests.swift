@@ -3,7 +3,7 @@ import Testing
 
 /// Queries and deletions of many records: what was done, and what was not, is said.
 @Suite("Many records")
-struct RecordDeskTests {
+struct ManyRecordsTests {
   private func lines(_ text: String) -> [Substring] { text.split(separator: "\n") }
 
   private func create(_ name: String, _ more: [String], _ server: RunningServer) async throws {

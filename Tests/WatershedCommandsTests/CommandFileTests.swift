@@ -11,7 +11,7 @@ import Darwin
 
 /// Files whose names an operator gives: of every kind, and kept as what they are.
 @Suite("Files that commands read and write")
-struct GivenFileTests {
+struct CommandFileTests {
   private static let schema = "DEFINE SCHEMA RECORD TYPE Note (a INT64 QUERYABLE);"
 
   private func withData(

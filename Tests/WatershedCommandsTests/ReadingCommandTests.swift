@@ -3,7 +3,7 @@ import Testing
 
 /// Commands that read create nothing, and find the configured server.
 @Suite("Reading commands")
-struct LookingTests {
+struct ReadingCommandTests {
   private static let commands: [[String]] = [
     ["users", "list"], ["doctor"], ["users", "add", "eve"], ["tokens", "list"], ["audit"],
     ["schema", "export", "--container-id", "iCloud.a"], ["storage", "adopt", "--yes"],

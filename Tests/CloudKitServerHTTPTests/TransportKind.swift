@@ -5,7 +5,7 @@ import OpenCloudKit
 import Testing
 
 /// The two transports between a client and a service.
-enum Way: String, CaseIterable, CustomTestStringConvertible {
+enum TransportKind: String, CaseIterable, CustomTestStringConvertible {
   case sockets
   case process
 
@@ -20,7 +20,7 @@ enum Way: String, CaseIterable, CustomTestStringConvertible {
   func run(_ body: (Place) async throws -> Void) async throws {
     try await withTemporaryFolder { folder in
       try await TestCloud.run(in: folder) { cloud in
-        try await body(Place(cloud: cloud, way: self))
+        try await body(Place(cloud: cloud, transport: self))
       }
     }
   }
@@ -28,7 +28,7 @@ enum Way: String, CaseIterable, CustomTestStringConvertible {
   /// A service and its transport.
   struct Place {
     let cloud: TestCloud
-    let way: Way
+    let transport: TransportKind
 
     /// A device of a user, whose account is created with the first one.
     func device(of person: String, named name: String? = nil) async throws -> CKContainer {
@@ -49,7 +49,7 @@ enum Way: String, CaseIterable, CustomTestStringConvertible {
           apiToken: cloud.apiToken,
           webAuthToken: token
         ),
-        transport: way == .sockets
+        transport: transport == .sockets
           ? nil : InProcessTransport { await service.respond(to: $0) },
         clientIdentifier: name ?? person
       )

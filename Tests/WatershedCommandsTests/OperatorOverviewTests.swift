@@ -4,8 +4,8 @@ import NIOCore
 import Testing
 
 /// What an operator sees of a running server, and what commands say of mistakes.
-@Suite("The operator's desk")
-struct DeskTests {
+@Suite("The operator's overview")
+struct OperatorOverviewTests {
   private func object(_ text: String) throws -> [String: Any] {
     try #require(try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any])
   }
