@@ -151,8 +151,7 @@ struct DeletingTests {
     weak var weakBook: NSManagedObject?
     weak var weakChapter: NSManagedObject?
     try context.performAndWait {
-      let manager = UndoManager()
-      manager.groupsByEvent = false
+      let manager = UndoManager.manual()
       let book = Book(context: context)
       let chapter = NSEntityDescription.insertNewObject(forEntityName: "Chapter", into: context)
       chapter.setValue(book, forKey: "book")

@@ -97,6 +97,23 @@ struct MergeReadingTests {
     }
   }
 
+  /// A controller that has fetched; to be called on the context's queue.
+  private func fetchedController(
+    _ request: NSFetchRequest<NSManagedObject>,
+    _ context: NSManagedObjectContext,
+    delegate: Recorder
+  ) throws -> NSFetchedResultsController<NSManagedObject> {
+    let controller = NSFetchedResultsController(
+      fetchRequest: request,
+      managedObjectContext: context,
+      sectionNameKeyPath: nil,
+      cacheName: nil
+    )
+    controller.delegate = delegate
+    try controller.performFetch()
+    return controller
+  }
+
   @Test(
     "A controller makes objects of those changed rows alone that match its predicate",
     arguments: [NSPersistentStore.StoreType.sqlite, .inMemory]
@@ -109,15 +126,7 @@ struct MergeReadingTests {
     request.sortDescriptors = [NSSortDescriptor(key: "number", ascending: true)]
     let recorder = Recorder()
     let controller = try context.performAndWait {
-      let controller = NSFetchedResultsController(
-        fetchRequest: request,
-        managedObjectContext: context,
-        sectionNameKeyPath: nil,
-        cacheName: nil
-      )
-      controller.delegate = recorder
-      try controller.performFetch()
-      return controller
+      try fetchedController(request, context, delegate: recorder)
     }
     let notification = try world.change { article, number, _ in
       article.setValue(number % 400 == 7 ? "new" : "newer", forKey: "title")
@@ -140,14 +149,7 @@ struct MergeReadingTests {
     request.sortDescriptors = [NSSortDescriptor(key: "number", ascending: true)]
     let recorder = Recorder()
     let controller = try context.performAndWait {
-      let controller = NSFetchedResultsController(
-        fetchRequest: request,
-        managedObjectContext: context,
-        sectionNameKeyPath: nil,
-        cacheName: nil
-      )
-      controller.delegate = recorder
-      try controller.performFetch()
+      let controller = try fetchedController(request, context, delegate: recorder)
       try context.all("Topic", by: "name").first?.setValue("third", forKey: "name")
       return controller
     }
@@ -193,15 +195,7 @@ struct MergeReadingTests {
     request.sortDescriptors = [NSSortDescriptor(key: "number", ascending: true)]
     let recorder = Recorder()
     let controller = try child.performAndWait {
-      let controller = NSFetchedResultsController(
-        fetchRequest: request,
-        managedObjectContext: child,
-        sectionNameKeyPath: nil,
-        cacheName: nil
-      )
-      controller.delegate = recorder
-      try controller.performFetch()
-      return controller
+      try fetchedController(request, child, delegate: recorder)
     }
     let notification = try world.change { article, number, _ in
       article.setValue(number % 400 == 7 ? "new" : "newer", forKey: "title")

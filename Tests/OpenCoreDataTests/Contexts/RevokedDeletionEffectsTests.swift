@@ -107,8 +107,7 @@ struct RevokedDeletionEffectsTests {
     let first = stack.first
     let child = first.child()
     let undone = isUndoneInParent ? first : child
-    let manager = UndoManager()
-    manager.groupsByEvent = false
+    let manager = UndoManager.manual()
     try child.performAndWait {
       try child.all("Post", by: "title").first?.setValue("edited", forKey: "title")
       if isUndoneInParent { try child.save() } else { child.processPendingChanges() }
@@ -199,8 +198,7 @@ struct RevokedDeletionEffectsTests {
     let first = stack.first
     first.mergePolicy = NSMergePolicy.mergeByPropertyStoreTrump
     try first.performAndWait {
-      let manager = UndoManager()
-      manager.groupsByEvent = false
+      let manager = UndoManager.manual()
       first.undoManager = manager
       let folder = try folder("old", first)
       _ = folder.value(forKey: "name")

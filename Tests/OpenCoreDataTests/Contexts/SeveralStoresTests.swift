@@ -31,6 +31,27 @@ struct SeveralStoresTests {
     }
   }
 
+  /// Two files that hold every entity.
+  private final class EqualStores {
+    let folder: StoreFolder
+    let stores: [NSPersistentStore]
+    let context = NSManagedObjectContext(.privateQueue)
+
+    init() throws {
+      let folder = try StoreFolder()
+      let coordinator = NSPersistentStoreCoordinator(managedObjectModel: ItemModel.make())
+      stores = try ["a", "b"].map { name in
+        try coordinator.addPersistentStore(
+          ofType: NSSQLiteStoreType,
+          configurationName: nil,
+          at: folder.url.appendingPathComponent("\(name).sqlite")
+        )
+      }
+      self.folder = folder
+      context.persistentStoreCoordinator = coordinator
+    }
+  }
+
   @Test("Objects are saved to the store with their entity, in one save")
   func configurations() throws {
     let world = try World()
@@ -116,26 +137,19 @@ struct SeveralStoresTests {
 
   @Test("New objects can be assigned to one of several stores that hold their entity")
   func assignment() throws {
-    let folder = try StoreFolder()
-    let coordinator = NSPersistentStoreCoordinator(managedObjectModel: ItemModel.make())
-    let stores = try ["a", "b"].map { name in
-      try coordinator.addPersistentStore(
-        ofType: NSSQLiteStoreType,
-        configurationName: nil,
-        at: folder.url.appendingPathComponent("\(name).sqlite")
-      )
-    }
-    let context = NSManagedObjectContext(.privateQueue)
-    context.persistentStoreCoordinator = coordinator
+    let world = try EqualStores()
+    let context = world.context
     try context.performAndWait {
       let objects = ["1", "2", "3"].map { ItemModel.insert(code: $0, into: context) }
-      context.assign(objects[1], to: stores[1])
+      context.assign(objects[1], to: world.stores[1])
       try context.obtainPermanentIDs(for: [objects[1]])
-      #expect(objects[1].objectID.persistentStore === stores[1])
+      #expect(objects[1].objectID.persistentStore === world.stores[1])
       try context.save()
-      #expect(objects.map { $0.objectID.persistentStore === stores[0] } == [true, false, true])
+      #expect(
+        objects.map { $0.objectID.persistentStore === world.stores[0] } == [true, false, true]
+      )
       let request = NSFetchRequest<NSManagedObject>(entityName: "Item")
-      request.affectedStores = [stores[1]]
+      request.affectedStores = [world.stores[1]]
       try #expect(context.fetch(request) == [objects[1]])
       try #expect(ItemModel.items(context) == ["1 0", "2 0", "3 0"])
     }
@@ -143,23 +157,14 @@ struct SeveralStoresTests {
 
   @Test("A relationship cannot refer to an object in another store")
   func across() throws {
-    let folder = try StoreFolder()
-    let coordinator = NSPersistentStoreCoordinator(managedObjectModel: ItemModel.make())
-    let stores = try ["a", "b"].map { name in
-      try coordinator.addPersistentStore(
-        ofType: NSSQLiteStoreType,
-        configurationName: nil,
-        at: folder.url.appendingPathComponent("\(name).sqlite")
-      )
-    }
-    let context = NSManagedObjectContext(.privateQueue)
-    context.persistentStoreCoordinator = coordinator
+    let world = try EqualStores()
+    let context = world.context
     try context.performAndWait {
       let item = ItemModel.insert(code: "1", into: context)
       let box = ItemModel.insert("Box", into: context)
       item.setValue(box, forKey: "box")
-      context.assign(item, to: stores[0])
-      context.assign(box, to: stores[1])
+      context.assign(item, to: world.stores[0])
+      context.assign(box, to: world.stores[1])
       let error = try #require(throws: CocoaError.self) { try context.save() }
       #expect(error.code.rawValue == NSManagedObjectExternalRelationshipError)
     }

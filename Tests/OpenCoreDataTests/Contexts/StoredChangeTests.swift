@@ -97,18 +97,12 @@ struct StoredChangeTests {
     let world = try World(isLoaned: false)
     let (mine, reader, book) = (world.mine, world.reader, world.book)
     try mine.performAndWait {
-      let manager = UndoManager()
-      manager.groupsByEvent = false
+      let manager = UndoManager.manual()
       mine.undoManager = manager
-      func step(_ body: () throws -> Void) rethrows {
-        manager.beginUndoGrouping()
-        try body()
-        manager.endUndoGrouping()
-      }
-      step { book.loanedTo = reader }
+      manager.step { book.loanedTo = reader }
       try world.saveElsewhere(isLoaned: true)
       mine.refreshAllObjects()
-      step { mine.delete(book) }
+      manager.step { mine.delete(book) }
       #expect(reader.loans.isEmpty)
       mine.undo()
       #expect(reader.loans == [book])
@@ -125,20 +119,14 @@ struct StoredChangeTests {
     let world = try World(isLoaned: false)
     let (mine, reader, book) = (world.mine, world.reader, world.book)
     try mine.performAndWait {
-      let manager = UndoManager()
-      manager.groupsByEvent = false
+      let manager = UndoManager.manual()
       mine.undoManager = manager
-      func step(_ body: () throws -> Void) rethrows {
-        manager.beginUndoGrouping()
-        try body()
-        manager.endUndoGrouping()
-      }
-      step { book.loanedTo = reader }
+      manager.step { book.loanedTo = reader }
       try world.saveElsewhere(isLoaned: true)
       mine.refreshAllObjects()
       #expect(reader.loans == [book])
       var second: Book?
-      step {
+      manager.step {
         let made = Book(context: mine)
         made.loanedTo = reader
         second = made

@@ -18,12 +18,6 @@ struct UndoManagerTests {
     }
   }
 
-  private func explicit() -> UndoManager {
-    let manager = UndoManager()
-    manager.groupsByEvent = false
-    return manager
-  }
-
   private func group(_ manager: UndoManager, _ name: String? = nil, _ body: () -> Void) {
     manager.beginUndoGrouping()
     body()
@@ -33,7 +27,7 @@ struct UndoManagerTests {
 
   @Test("Groups are undone and redone one by one, the last first")
   func groups() {
-    let manager = explicit()
+    let manager = UndoManager.manual()
     let counter = Counter(manager)
     #expect(!manager.canUndo && !manager.canRedo)
     group(manager) {
@@ -56,7 +50,7 @@ struct UndoManagerTests {
 
   @Test("A new operation clears the redo stack")
   func redoIsForgotten() {
-    let manager = explicit()
+    let manager = UndoManager.manual()
     let counter = Counter(manager)
     group(manager) { counter.set(1) }
     manager.undo()
@@ -84,7 +78,7 @@ struct UndoManagerTests {
 
   @Test("At most the set number of levels is kept")
   func levels() {
-    let manager = explicit()
+    let manager = UndoManager.manual()
     manager.levelsOfUndo = 2
     let counter = Counter(manager)
     for value in 1...4 { group(manager) { counter.set(value) } }
@@ -96,7 +90,7 @@ struct UndoManagerTests {
 
   @Test("Operations are not recorded while registration is disabled")
   func disabled() {
-    let manager = explicit()
+    let manager = UndoManager.manual()
     let counter = Counter(manager)
     manager.disableUndoRegistration()
     manager.disableUndoRegistration()
@@ -110,7 +104,7 @@ struct UndoManagerTests {
 
   @Test("Action names belong to groups and move with them to the other stack")
   func names() {
-    let manager = explicit()
+    let manager = UndoManager.manual()
     let counter = Counter(manager)
     #expect(manager.undoMenuItemTitle == "Undo")
     group(manager, "Typing") { counter.set(1) }
@@ -126,7 +120,7 @@ struct UndoManagerTests {
 
   @Test("Actions can be removed for one target or all; targets are not retained")
   func removing() {
-    let manager = explicit()
+    let manager = UndoManager.manual()
     let one = Counter(manager)
     var other: Counter? = Counter(manager)
     group(manager) { one.set(1) }
@@ -143,7 +137,7 @@ struct UndoManagerTests {
 
   @Test("Undoing and redoing are reported during, before and after")
   func notifications() {
-    let manager = explicit()
+    let manager = UndoManager.manual()
     let counter = Counter(manager)
     final class Names: @unchecked Sendable {
       var all: [String] = []
@@ -186,8 +180,7 @@ struct UndoManagerTests {
   @Test("Without groups by event, registering outside a group stops the program")
   func noGroup() async {
     await #expect(processExitsWith: .failure) {
-      let manager = UndoManager()
-      manager.groupsByEvent = false
+      let manager = UndoManager.manual()
       manager.registerUndo(withTarget: manager) { _ in }
     }
   }

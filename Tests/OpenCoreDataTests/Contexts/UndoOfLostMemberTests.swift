@@ -6,13 +6,12 @@ import Testing
 struct UndoOfLostMemberTests {
   private let library: Library
   private let mine: NSManagedObjectContext
-  private let manager = UndoManager()
+  private let manager = UndoManager.manual()
 
   init() throws {
     library = try Library()
     mine = library.context()
     mine.automaticallyMergesChangesFromParent = true
-    manager.groupsByEvent = false
   }
 
   /// A saved book with two subjects.

@@ -13,8 +13,7 @@ struct UndoOfLostReferenceTests {
     try first.performAndWait {
       let folder = first.insert("Folder", ["name": "new"])
       try first.save()
-      let manager = UndoManager()
-      manager.groupsByEvent = false
+      let manager = UndoManager.manual()
       first.undoManager = manager
       let post = try stack.one("Post", first)
       try step(first) { post.setValue(folder, forKey: "folder") }

@@ -9,17 +9,10 @@ struct UndoTests {
     let library = try Library(inMemory: true)
     let context = library.context()
     try context.performAndWait {
-      let manager = UndoManager()
-      manager.groupsByEvent = false
+      let manager = UndoManager.manual()
       context.undoManager = manager
       try body(library, context, manager)
     }
-  }
-
-  private func step(_ manager: UndoManager, _ body: () throws -> Void) rethrows {
-    manager.beginUndoGrouping()
-    try body()
-    manager.endUndoGrouping()
   }
 
   @Test("A context has no undo manager by default, and undo then does nothing")
@@ -57,7 +50,7 @@ struct UndoTests {
   func insertion() throws {
     try world { _, context, manager in
       var made: Reader?
-      step(manager) {
+      manager.step {
         made = Reader(context: context)
         made?.name = "Ada"
       }
@@ -105,12 +98,12 @@ struct UndoTests {
       manager.disableUndoRegistration()
       try context.save()
       manager.enableUndoRegistration()
-      step(manager) {
+      manager.step {
         book.title = "Emma"
         book.pages = 1
         book.pages = 2
       }
-      step(manager) { book.title = "Persuasion" }
+      manager.step { book.title = "Persuasion" }
       context.undo()
       #expect(book.title == "Emma")
       #expect(book.pages == 2)
@@ -129,13 +122,13 @@ struct UndoTests {
   func objectValues() throws {
     try world { _, context, manager in
       var made: Book?
-      step(manager) { made = Book(context: context) }
+      manager.step { made = Book(context: context) }
       let book = try #require(made)
-      step(manager) {
+      manager.step {
         book.setValue(["a"] as NSArray, forKey: "notes")
         book.setValue("glad", forKey: "mood")
       }
-      step(manager) {
+      manager.step {
         book.setValue(["b"] as NSArray, forKey: "notes")
         book.setValue("sad", forKey: "mood")
       }
@@ -162,7 +155,7 @@ struct UndoTests {
       book.loanedTo = ada
       try context.save()
       manager.enableUndoRegistration()
-      step(manager) { book.loanedTo = eve }
+      manager.step { book.loanedTo = eve }
       #expect(ada.loans.isEmpty)
       context.undo()
       #expect(book.loanedTo === ada)
@@ -188,7 +181,7 @@ struct UndoTests {
       book.subjects = [sea]
       try context.save()
       manager.enableUndoRegistration()
-      step(manager) { book.subjects = [sky] }
+      manager.step { book.subjects = [sky] }
       try context.save()
       context.undo()
       #expect(book.subjects == [sea])
@@ -221,13 +214,13 @@ struct UndoTests {
         return set?.compactMap { ($0 as? NSManagedObject)?.value(forKey: "heading") as? String }
           .joined() ?? ""
       }
-      step(manager) {
+      manager.step {
         let set = book.mutableOrderedSetValue(forKey: "chapters")
         set.removeObject(at: 1)
         set.insert(chapters[3], at: 0)
       }
       #expect(headings() == "302")
-      step(manager) {
+      manager.step {
         book.mutableOrderedSetValue(forKey: "chapters").exchangeObject(at: 0, withObjectAt: 2)
       }
       #expect(headings() == "203")
@@ -262,7 +255,7 @@ struct UndoTests {
       try context.save()
       manager.enableUndoRegistration()
       let identifier = reader.objectID
-      step(manager) { context.delete(reader) }
+      manager.step { context.delete(reader) }
       #expect(book.loanedTo == nil)
       context.undo()
       #expect(!reader.isDeleted)
@@ -295,7 +288,7 @@ struct UndoTests {
       try context.save()
       let identifiers = [reader.objectID, book.objectID]
       manager.enableUndoRegistration()
-      step(manager) {
+      manager.step {
         context.delete(book)
         context.delete(reader)
       }
@@ -321,13 +314,13 @@ struct UndoTests {
   func acrossSaves() throws {
     try world { library, context, manager in
       var made: Reader?
-      step(manager) {
+      manager.step {
         made = Reader(context: context)
         made?.name = "Ada"
       }
       try context.save()
       let reader = try #require(made)
-      step(manager) { reader.name = "Eve" }
+      manager.step { reader.name = "Eve" }
       try context.save()
       context.undo()
       #expect(reader.name == "Ada")
@@ -351,7 +344,7 @@ struct UndoTests {
       reader.name = "Base"
       context.processPendingChanges()
       manager.enableUndoRegistration()
-      step(manager) {
+      manager.step {
         reader.name = "Ada"
         context.processPendingChanges()
         manager.disableUndoRegistration()
@@ -368,11 +361,11 @@ struct UndoTests {
   @Test("After a rollback or a reset there is nothing to undo")
   func rollback() throws {
     try world { _, context, manager in
-      step(manager) { _ = Reader(context: context) }
+      manager.step { _ = Reader(context: context) }
       #expect(manager.canUndo)
       context.rollback()
       #expect(!manager.canUndo)
-      step(manager) { _ = Reader(context: context) }
+      manager.step { _ = Reader(context: context) }
       context.reset()
       #expect(!manager.canUndo)
     }
@@ -386,7 +379,7 @@ struct UndoTests {
       let doomed = Reader(context: context)
       try context.save()
       manager.enableUndoRegistration()
-      step(manager) {
+      manager.step {
         reader.name = "Ada"
         context.delete(doomed)
       }
@@ -406,7 +399,7 @@ struct UndoTests {
       reader.name = "Ada"
       try context.save()
       manager.enableUndoRegistration()
-      step(manager) { reader.age = 33 }
+      manager.step { reader.age = 33 }
       let other = library.context()
       let identifier = reader.objectID
       try other.performAndWait {
@@ -414,7 +407,7 @@ struct UndoTests {
         try other.save()
       }
       context.refresh(reader, mergeChanges: true)
-      step(manager) { reader.age = 34 }
+      manager.step { reader.age = 34 }
       context.undo()
       #expect(reader.age == 33)
       #expect(reader.name == "Eve")
@@ -431,24 +424,23 @@ struct UndoTests {
     let child = NSManagedObjectContext(.privateQueue)
     child.parent = parent
     try child.performAndWait {
-      let manager = UndoManager()
-      manager.groupsByEvent = false
+      let manager = UndoManager.manual()
       child.undoManager = manager
       var made: Reader?
-      step(manager) {
+      manager.step {
         made = Reader(context: child)
         made?.name = "Ada"
       }
       try child.save()
       let reader = try #require(made)
-      step(manager) { reader.name = "Eve" }
+      manager.step { reader.name = "Eve" }
       try child.save()
       child.undo()
       try child.save()
       parent.performAndWait {
         #expect(parent.insertedObjects.first?.value(forKey: "name") as? String == "Ada")
       }
-      step(manager) { child.delete(reader) }
+      manager.step { child.delete(reader) }
       try child.save()
       child.undo()
       try child.save()

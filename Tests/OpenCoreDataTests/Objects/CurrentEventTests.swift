@@ -264,8 +264,7 @@ struct CurrentEventTests {
         book.pages = 1
         return book
       }
-      let manager = UndoManager()
-      manager.groupsByEvent = false
+      let manager = UndoManager.manual()
       context.undoManager = manager
       manager.beginUndoGrouping()
       _ = try formerValues(of: book) {
@@ -394,8 +393,7 @@ struct CurrentEventTests {
       let book = Book(context: context)
       book.loanedTo = ada
       try context.save()
-      let manager = UndoManager()
-      manager.groupsByEvent = false
+      let manager = UndoManager.manual()
       context.undoManager = manager
       manager.beginUndoGrouping()
       context.delete(book)
@@ -416,8 +414,7 @@ struct CurrentEventTests {
       let book = Book(context: context)
       book.loanedTo = ada
       try context.save()
-      let manager = UndoManager()
-      manager.groupsByEvent = false
+      let manager = UndoManager.manual()
       context.undoManager = manager
       manager.beginUndoGrouping()
       context.delete(book)

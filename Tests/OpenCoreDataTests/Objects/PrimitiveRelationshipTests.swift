@@ -153,8 +153,7 @@ struct PrimitiveRelationshipTests {
   @Test("A change by an accessor of the app's own is undone on both sides")
   func undo() throws {
     try context.performAndWait {
-      let manager = UndoManager()
-      manager.groupsByEvent = false
+      let manager = UndoManager.manual()
       let reader = Reader(context: context)
       let book = Book(context: context)
       try context.save()

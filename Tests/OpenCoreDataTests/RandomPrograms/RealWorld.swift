@@ -53,8 +53,7 @@ final class RealWorld {
       }
       context.mergePolicy = layout.policy
       if layout.kind == .undoing {
-        let manager = UndoManager()
-        manager.groupsByEvent = false
+        let manager = UndoManager.manual()
         context.undoManager = manager
       }
       contexts.append(context)

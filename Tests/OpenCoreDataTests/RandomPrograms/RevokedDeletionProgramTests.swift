@@ -156,8 +156,7 @@ struct RevokedDeletionProgramTests {
     isRedone: Bool
   ) throws {
     let folders = try context.all("Folder", by: "name")
-    let manager = UndoManager()
-    manager.groupsByEvent = false
+    let manager = UndoManager.manual()
     if isRedone {
       context.processPendingChanges()
       context.undoManager = manager

@@ -30,8 +30,7 @@ struct UndoBesideDeletionsTests {
     mine.automaticallyMergesChangesFromParent = true
     theirs.automaticallyMergesChangesFromParent = true
     mine.mergePolicy = NSMergePolicy.mergeByPropertyObjectTrump
-    let manager = UndoManager()
-    manager.groupsByEvent = false
+    let manager = UndoManager.manual()
     try mine.performAndWait {
       for entity in Self.entities { for _ in 0..<3 { _ = mine.insert(entity) } }
       for entity in Self.entities { try name(entity, mine) }
