@@ -31,6 +31,27 @@ struct OwnerChangeTests {
     }
   }
 
+  /// Saves a post with an attachment.
+  private func makeMember(on phone: TestDevice) throws {
+    try phone.save { context in
+      let post = context.make("Post", ["title": "former"])
+      context.make("Attachment", ["name": "a"]).setValue(post, forKey: "post")
+    }
+  }
+
+  /// Moves the attachment to a new post, and deletes its former one.
+  private func moveMember(on phone: TestDevice, name: String = "a") throws {
+    try phone.save { context in
+      let post = context.make("Post", ["title": "new"])
+      let member = try context.first("Attachment", "name", "a")
+      member.setValue(post, forKey: "post")
+      if name != "a" { member.setValue(name, forKey: "name") }
+      // Its members are no longer those of the moment before.
+      context.processPendingChanges()
+      context.delete(try context.first("Post", "title", "former"))
+    }
+  }
+
   @Test(
     "A one-to-one partner that leaves an object before its deletion stays on every device",
     arguments: [1, 200],
@@ -61,18 +82,9 @@ struct OwnerChangeTests {
   @Test("A member that a later page moves to another owner outlives the deletion of the former one")
   func laterPage() async throws {
     try await with(pageLimit: 1) { phone, pad in
-      try phone.save { context in
-        let post = context.make("Post", ["title": "former"])
-        context.make("Attachment", ["name": "a"]).setValue(post, forKey: "post")
-      }
+      try makeMember(on: phone)
       try await settle(phone, pad)
-      try phone.save { context in
-        let post = context.make("Post", ["title": "new"])
-        try context.first("Attachment", "name", "a").setValue(post, forKey: "post")
-        // Its members are no longer those of the moment before.
-        context.processPendingChanges()
-        context.delete(try context.first("Post", "title", "former"))
-      }
+      try moveMember(on: phone)
       try await phone.sync()
       // The record of the member comes after the deletion in the feed.
       try phone.save { try $0.first("Attachment", "name", "a").setValue("b", forKey: "name") }
@@ -87,19 +99,9 @@ struct OwnerChangeTests {
   @Test("The deletion of an owner waits while the record of a member cannot be read")
   func unreadableMember() async throws {
     try await with(pageLimit: 200) { phone, pad in
-      try phone.save { context in
-        let post = context.make("Post", ["title": "former"])
-        context.make("Attachment", ["name": "a"]).setValue(post, forKey: "post")
-      }
+      try makeMember(on: phone)
       try await settle(phone, pad)
-      try phone.save { context in
-        let post = context.make("Post", ["title": "new"])
-        let member = try context.first("Attachment", "name", "a")
-        member.setValue(post, forKey: "post")
-        member.setValue(Self.large, forKey: "name")
-        context.processPendingChanges()
-        context.delete(try context.first("Post", "title", "former"))
-      }
+      try moveMember(on: phone, name: Self.large)
       try await phone.sync()
       pad.faults.add(.fail(status: 500), to: "assets", count: .max)
       try await pad.sync()
@@ -116,19 +118,9 @@ struct OwnerChangeTests {
   @Test("An edit of an object whose deletion waits does not create its record again")
   func editWhileWaiting() async throws {
     try await with(pageLimit: 200) { phone, pad in
-      try phone.save { context in
-        let post = context.make("Post", ["title": "former"])
-        context.make("Attachment", ["name": "a"]).setValue(post, forKey: "post")
-      }
+      try makeMember(on: phone)
       try await settle(phone, pad)
-      try phone.save { context in
-        let post = context.make("Post", ["title": "new"])
-        let member = try context.first("Attachment", "name", "a")
-        member.setValue(post, forKey: "post")
-        member.setValue(Self.large, forKey: "name")
-        context.processPendingChanges()
-        context.delete(try context.first("Post", "title", "former"))
-      }
+      try moveMember(on: phone, name: Self.large)
       try await phone.sync()
       pad.faults.add(.fail(status: 500), to: "assets", count: .max)
       try await pad.sync()

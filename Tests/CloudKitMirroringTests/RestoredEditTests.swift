@@ -105,11 +105,10 @@ struct RestoredEditTests {
     for device in [phone, pad] { try await device.quit() }
   }
 
-  @Test("A link that was removed since a backup stays removed, and can be restored")
-  func removedLink() async throws {
-    func tags(_ device: TestDevice) throws -> Int {
-      try device.save { try $0.all("Post").first?.mutableSetValue(forKey: "tags").count ?? -1 }
-    }
+  /// Two devices with a post and a tag, and a backup of the phone with their link, which was not sent yet.
+  private func linkedPostWithBackup() async throws -> (
+    world: World, phone: TestDevice, pad: TestDevice, backup: StoreBackup
+  ) {
     let world = try await World()
     let (phone, pad) = (try await world.device("phone"), try await world.device("pad"))
     try phone.save { context in
@@ -125,6 +124,15 @@ struct RestoredEditTests {
     let backup = try StoreBackup(of: phone)
     phone.faults.isOnline = true
     try await world.settle(phone, pad)
+    return (world, phone, pad, backup)
+  }
+
+  @Test("A link that was removed since a backup stays removed, and can be restored")
+  func removedLink() async throws {
+    func tags(_ device: TestDevice) throws -> Int {
+      try device.save { try $0.all("Post").first?.mutableSetValue(forKey: "tags").count ?? -1 }
+    }
+    let (world, phone, pad, backup) = try await linkedPostWithBackup()
     #expect(try tags(pad) == 1)
     try pad.save { context in
       try context.first("Post", "title", "p").mutableSetValue(forKey: "tags").removeAllObjects()
@@ -144,21 +152,7 @@ struct RestoredEditTests {
 
   @Test("A link that a copy of the store removes before its first import stays removed")
   func linkRemovedInCopy() async throws {
-    let world = try await World()
-    let (phone, pad) = (try await world.device("phone"), try await world.device("pad"))
-    try phone.save { context in
-      _ = context.make("Post", ["title": "p"])
-      _ = context.make("Tag", ["name": "t"])
-    }
-    try await world.settle(phone, pad)
-    try await phone.relaunchOffline()
-    try phone.save { context in
-      let tag = try context.first("Tag", "name", "t")
-      try context.first("Post", "title", "p").mutableSetValue(forKey: "tags").add(tag)
-    }
-    let backup = try StoreBackup(of: phone)
-    phone.faults.isOnline = true
-    try await world.settle(phone, pad)
+    let (world, phone, pad, backup) = try await linkedPostWithBackup()
     try await phone.quit()
     try backup.restore()
     phone.faults.isOnline = false

@@ -6,6 +6,14 @@ import WatershedSQLite
 
 @Suite("Restarts of a server", .everyEngine)
 struct RestartTests {
+  /// Replaces a database file, and removes the files beside it.
+  private func restore(_ copy: URL, over file: URL) throws {
+    for suffix in ["", "-wal", "-shm"] {
+      try? FileManager.default.removeItem(atPath: file.path + suffix)
+    }
+    try FileManager.default.copyItem(at: copy, to: file)
+  }
+
   @Test("The database and the keys are readable only for their owner in a shared folder")
   func permissions() async throws {
     try await TestEngine.$current.withValue(.sqlite) {
@@ -87,10 +95,7 @@ struct RestartTests {
       try await person.save(.create, "b")
       let token = try await person.changes().syncToken
       await second.service.shutdown()
-      for suffix in ["", "-wal", "-shm"] {
-        try? FileManager.default.removeItem(atPath: file.path + suffix)
-      }
-      try FileManager.default.copyItem(at: copy, to: file)
+      try restore(copy, over: file)
 
       let third = try await TestServer(folder: data, seed: 3)
       person.server = third
@@ -124,10 +129,7 @@ struct RestartTests {
       try await person.save(.create, "b")
       let token = try await person.changes().syncToken
       await first.service.shutdown()
-      for suffix in ["", "-wal", "-shm"] {
-        try? FileManager.default.removeItem(atPath: file.path + suffix)
-      }
-      try FileManager.default.copyItem(at: copy, to: file)
+      try restore(copy, over: file)
 
       let second = try await TestServer(folder: data, seed: 2)
       person.server = second
