@@ -66,10 +66,11 @@ struct AppTemplate: SwiftPackageTemplate {
 
     ```
     watershed exec -- sh
+    export -p | grep WATERSHED_
     swift run \#(name) phone.sqlite
     ```
 
-    In another one, with the server's values in its environment (`env | grep WATERSHED_` in the first shell prints them):
+    In another one, in this folder, paste the lines that the second command printed, which name the server. Then:
 
     ```
     swift run \#(name) laptop.sqlite
@@ -85,7 +86,8 @@ struct AppTemplate: SwiftPackageTemplate {
     | what is tested | `Tests/\#(name)Tests/SyncTests.swift` |
 
     `watershed serve` runs a server that stays. Its banner prints the address and the tokens, which `CKContainer` reads from
-    the same variables.
+    the same variables. Where `watershed` is not installed, `swift run --package-path FOLDER watershed`, with the folder of its
+    checkout, stands for it.
 
     """#
   }

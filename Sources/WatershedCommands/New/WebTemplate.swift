@@ -42,10 +42,12 @@ struct WebTemplate: PackageTemplate {
     npm test    # a server, and two pages' worth of calls; the server is gone afterwards
     ```
 
-    To see it in a browser, start a server, import the schema, and put the API token of the banner into `config.js`:
+    The test needs Node and the program `watershed` in the `PATH`; a checkout of Watershed has it in `.build/debug`.
+
+    To see the page in a browser, start a server with `watershed serve` and put the API token of its banner into `config.js`.
+    In a second terminal, in this folder, import the schema and serve the page:
 
     ```
-    watershed serve --allow-unindexed-queries
     watershed schema import --container-id iCloud.org.example.app --file schema.ckdb
     python3 -m http.server 8000
     ```
