@@ -33,8 +33,8 @@ package struct ServiceLimits: Hashable, Sendable {
   package var valuesPerFilter = 1000
   /// Records that one query examines before it returns those found so far and a marker.
   package var recordsScanned = 10_000
-  /// The same if no index has the order and the records are sorted in memory: above this number,
-  /// each portion of them is sorted by itself.
+  /// Records that one query examines if no index has its order and the records are sorted in
+  /// memory: above this number, each portion of them is sorted by itself.
   package var recordsOrdered = 50_000
   /// Seconds that one look-up, query or feed may read in all, including the time in the queue.
   package var readTime = 20.0
@@ -43,7 +43,7 @@ package struct ServiceLimits: Hashable, Sendable {
   package var readThreads = 4
   /// Reads that may be queued for a thread; a further one gets TRY_AGAIN_LATER.
   package var waitingReads = 1000
-  /// The same for one person, or for one site of callers who are not signed in.
+  /// Reads of one user, or of one site of anonymous callers, that may be queued.
   package var waitingReadsPerReader = 100
   /// Records that match a filter and are sorted in memory; if more match, the index of the order is
   /// scanned instead.
@@ -54,15 +54,17 @@ package struct ServiceLimits: Hashable, Sendable {
   /// They are written in one transaction, which other writers wait for. More are refused, and the
   /// client sends fewer records at a time; entries that a single record loses are not counted.
   package var linkedRowsPerRequest = 100_000
-  /// Such rows in a second that one person may add on average.
+  /// Rows besides records (`linkedRowsPerRequest`) in a second that one user may add on average.
   package var linkedRowsPerSecond = 20_000.0
-  /// Such rows that they may add at once: a library that is saved for the first time.
+  /// Rows besides records that one user may add at once: a library that is saved for the first
+  /// time.
   package var linkedRowBurst = 2_000_000.0
   /// Rows that one transaction deletes of an ended zone, a purged database or one that is reset, or
   /// expired tombstones of a zone; the others follow in further transactions, which other writers do
   /// not wait for.
   package var rowsPerRemoval = 2000
-  /// Bytes of such rows; the row that exceeds them is deleted too.
+  /// Bytes of the rows that one transaction deletes (`rowsPerRemoval`); the row that exceeds them
+  /// is deleted too.
   package var bytesPerRemoval: Int64 = 8 * 1_048_576
   /// Bytes of a record's fields, assets not counted.
   package var recordSize = 1_048_576
@@ -71,8 +73,8 @@ package struct ServiceLimits: Hashable, Sendable {
   /// Bytes of any request except an upload: 200 records of full size in base64 would be more, but
   /// no client sends that.
   package var requestSize = 64 * 1_048_576
-  /// The same for requests without a user token or server key: reads of a public database are
-  /// small.
+  /// Bytes of the largest request without a user token or server key: reads of a public database
+  /// are small.
   package var anonymousRequestSize = 1_048_576
   /// Bytes of a page's form, or of a call about an account: a few names, a password, a link.
   package var formSize = 64 * 1024
@@ -82,7 +84,7 @@ package struct ServiceLimits: Hashable, Sendable {
   package var recordTypes = 500
   /// Fields of a record, and of a record type that saves in development have extended.
   package var fieldsPerType = 1000
-  /// The same for all types of a schema together.
+  /// Fields of all record types of a schema together, counted when a save in development adds one.
   package var fieldsPerSchema = 10_000
   /// Records that the deletion of one record may directly cascade to, except in public databases,
   /// where other users could use them up.
@@ -122,7 +124,7 @@ package struct ServiceLimits: Hashable, Sendable {
   /// Times that one user may join the same share; leaving and joining again counts until the traces
   /// of the zone's deletions expire.
   package var participationsPerUser = 20
-  /// The same for all users of a share together.
+  /// Times that all users together may join the same share.
   package var participationsPerShare = 2000
   /// Shares that one user may join in a container's environment, ended ones included.
   package var joinedSharesPerUser = 5000
@@ -133,21 +135,22 @@ package struct ServiceLimits: Hashable, Sendable {
   package var uploadURLLifetime = 15.0 * 60
   /// Concurrent uploads of one user.
   package var openUploads = 32
-  /// Bytes of files in a second that one person may upload on average; an upload that has begun ends,
+  /// Bytes of files in a second that one user may upload on average; an upload that has begun ends,
   /// the next one waits.
   package var uploadBytesPerSecond = 16.0 * 1_048_576
-  /// Bytes that they may upload at once: a library that is uploaded for the first time.
+  /// Bytes of files that one user may upload at once: a library that is uploaded for the first
+  /// time.
   package var uploadBurst = 4096.0 * 1_048_576
-  /// Seconds that the reply of a batch with a sequence number is kept, after the device's last batch: as long
-  /// as a device may be away that did not get it.
+  /// Seconds that the reply of a batch with a sequence number is kept, after the device's last
+  /// batch: a device that did not get the reply may be away that long.
   package var replyLifetime = 2.0 * 365 * 24 * 60 * 60
-  /// Seconds that the replies of a device are kept which a later launch of its app has named as finished, as long
-  /// as `sequenceDevices` leaves room for them: a backup that is restored within that time may have an open
-  /// batch of the device.
+  /// Seconds that a reply is kept after a later launch of the app has named it as finished, as long
+  /// as `sequenceDevices` leaves room for it: a backup of the device that is restored within that
+  /// time may have the reply's batch open.
   package var finishedReplyLifetime = 90.0 * 24 * 60 * 60
   /// Devices of one user, in one database, whose replies are kept; the longest unused goes first.
   package var sequenceDevices = 64
-  /// People that one user may look up within an hour, by address, number or record name.
+  /// Users that one user may look up within an hour, by address, number or record name.
   package var peopleLookedUpPerHour = 1000
   /// Containers that one user may sign in to.
   package var containersPerUser = 100
@@ -158,7 +161,8 @@ package struct ServiceLimits: Hashable, Sendable {
   /// Filters of all subscriptions of one user in one database together: each is tested with every
   /// save of its record type.
   package var subscriptionFiltersPerUser = 1000
-  /// Bytes of these subscriptions together: each save reads those to its record type.
+  /// Bytes of all subscriptions of one user in one database together: each save reads those to its
+  /// record type.
   package var subscriptionBytesPerUser = 1_048_576
   /// Bytes of subscriptions that one save in a public database reads, with 512 for each; beyond these,
   /// the devices of the users with the most bytes fetch all changes.
@@ -168,20 +172,21 @@ package struct ServiceLimits: Hashable, Sendable {
   package var subscriptionTestsPerSave = 1_000_000
   /// Bytes of one notification; a larger one is sent without its texts and fields.
   package var notificationSize = 4096
-  /// Notifications of query subscriptions that one commit may cause for one person, as many as are
-  /// kept for a device; beyond these, the person's devices fetch all changes.
+  /// Notifications of query subscriptions that one commit may cause for one user, as many as are
+  /// kept for a device; beyond these, the user's devices fetch all changes.
   package var notificationsPerCommit = 256
-  /// Bytes of these notifications; further ones are sent without their texts and fields.
+  /// Bytes of the notifications that one commit may cause for one user; further ones are sent
+  /// without their texts and fields.
   package var notificationBytesPerPerson = 64 * 1024
-  /// Bytes of the notifications that one commit may cause for all people together; beyond these,
-  /// each person receives one, without texts and fields.
+  /// Bytes of the notifications that one commit may cause for all users together; beyond these,
+  /// each user receives one, without texts and fields.
   package var notificationBytesPerCommit = 4 * 1_048_576
-  /// Bytes of notifications in a second that one person's saves may cause on average; beyond these,
-  /// each person whom a save concerns receives one, without texts and fields.
+  /// Bytes of notifications in a second that one user's saves may cause on average; beyond these,
+  /// each user whom a save concerns receives one, without texts and fields.
   ///
   /// Events are kept for an hour, in no quota.
   package var notificationBytesPerSecond = 64.0 * 1024
-  /// Bytes of notifications that these saves may cause at once.
+  /// Bytes of notifications that one user's saves may cause at once.
   package var notificationBurst = 256.0 * 1_048_576
   /// Seconds that a download URL is valid.
   package var downloadURLLifetime = 60.0 * 60
@@ -197,7 +202,7 @@ package struct ServiceLimits: Hashable, Sendable {
   /// Seconds after which a session without "stay signed in" ends regardless of its use: a copied
   /// token must not be valid forever.
   package var sessionAge = 24.0 * 60 * 60
-  /// Seconds after which one with "stay signed in" ends.
+  /// Seconds after which a session with "stay signed in" ends regardless of its use.
   package var keptSessionAge = 90.0 * 24 * 60 * 60
   /// Seconds after which a device that does not listen is removed.
   package var deviceLifetime = 90.0 * 24 * 60 * 60
@@ -219,18 +224,19 @@ package struct ServiceLimits: Hashable, Sendable {
   /// Sign-ins with a wrong password before a name is locked for one network: an IPv4 address or 64
   /// bits of an IPv6 address.
   package var failedSignIns = 10
-  /// The same for one network over all names: a family or a school shares an address.
+  /// Failed sign-ins of all names from one network before its sign-ins are locked: a family or a
+  /// school shares an address.
   package var failedSignInsPerNetwork = 30
-  /// The same for one site over all names: 48 bits of an IPv6 address, all of which one customer of
-  /// a provider may have.
+  /// Failed sign-ins of all names from one site before its sign-ins are locked: 48 bits of an IPv6
+  /// address, all of which one customer of a provider may have.
   package var failedSignInsPerSite = 120
-  /// The same for one name from one site.
+  /// Failed sign-ins of one name from one site before the name is locked there.
   ///
   /// Networks from which the name has signed in are excluded from this and from the limit per
   /// account: in some places a site is many customers.
   package var failedSignInsOfNamePerSite = 30
-  /// The same for one name over all networks from which it has not signed in: NIST SP 800-63B
-  /// allows at most 100.
+  /// Failed sign-ins of one name from all networks from which it has not signed in before the name
+  /// is locked there: NIST SP 800-63B allows at most 100.
   package var failedSignInsPerAccount = 100
   /// Seconds that a name or a network is locked.
   package var signInPause = 15.0 * 60
@@ -255,14 +261,15 @@ package struct ServiceLimits: Hashable, Sendable {
   package var passwordRule = PasswordRule()
   /// Sign-ins that may be queued for the one lane that hashes passwords: ten seconds' work.
   package var waitingHashes = 40
-  /// The same for one network, so that none fills the whole queue.
+  /// Sign-ins of one network that may be queued for the hashing lane, so that none fills the whole
+  /// queue.
   package var waitingHashesPerNetwork = 8
-  /// The same for one site, 48 bits of an IPv6 address.
+  /// Sign-ins of one site, 48 bits of an IPv6 address, that may be queued for the hashing lane.
   package var waitingHashesPerSite = 12
-  /// The places of the queue that are reserved for names that have signed in from the sender's
+  /// Places of the hashing queue that are reserved for names that have signed in from the sender's
   /// network before, and for calls of the server's own process.
   package var waitingHashesOfKnown = 10
-  /// The reserved places that one network may take.
+  /// Reserved places of the hashing queue that one network may take.
   package var waitingHashesPerKnownNetwork = 3
   /// Seconds that the date of a signed request may differ, in either direction.
   package var signatureWindow = 600.0
@@ -279,46 +286,49 @@ package struct ServiceLimits: Hashable, Sendable {
   package var addressVerificationLifetime = 24.0 * 60 * 60
   /// Seconds that the link to a user's own data is valid.
   package var exportLinkLifetime = 15.0 * 60
-  /// Downloads of people's own data at a time; each holds a page of records in memory.
+  /// Downloads of users' own data at a time; each holds a page of records in memory.
   ///
   /// An account has one, and a site (an IPv4 address, or 48 bits of an IPv6 address) half of them.
   package var runningExports = 8
-  /// Bytes in a second that a client takes of such a download; one that takes fewer loses its place
-  /// where another account asks for one.
+  /// Bytes in a second that a client takes of a download of own data; one that takes fewer loses
+  /// its place where another account asks for one.
   package var exportRate = 16 * 1024
   /// Mails that may wait to be sent, and as many requests for one before they are looked up.
   package var waitingMails = 500
-  /// The places for notices of changes; notices and other mails each have their own places.
+  /// Places of `waitingMails` that are reserved for notices of changes to an account; the other
+  /// mails have the rest.
   package var waitingNotices = 100
   /// Seconds after which a mail that no mail server accepts is discarded.
   package var mailLifetime = 24.0 * 60 * 60
   /// Mails that users may request to one address in an hour, for address confirmations and password
   /// resets each, and links that one account may request.
   package var mailsPerAddress = 5
-  /// The same over all addresses, for each of the two kinds.
+  /// Mails that users may request to all addresses in an hour, for address confirmations and
+  /// password resets each.
   package var mailsPerHour = 1000
   /// Seconds between an account's deletion and the removal of its data.
   package var purgeDelay = 30.0 * 24 * 60 * 60
   /// Seconds that entries of the audit log are kept.
   package var auditLifetime = 400.0 * 24 * 60 * 60
-  /// The same for failed sign-ins, which anyone can cause.
+  /// Seconds that audit entries of failed sign-ins are kept: anyone can cause them.
   package var auditFailureLifetime = 30.0 * 24 * 60 * 60
   /// Failed sign-ins within an hour that are logged, for accounts and for unknown names each.
   package var auditedFailuresPerHour = 1000
-  /// The limit of these for one account, and for one network; the first of an account in an hour is
-  /// always logged.
+  /// Failed sign-ins of one account, and of one network, within an hour that are logged; the first
+  /// of an account in an hour is always logged.
   package var auditedFailuresPerShare = 100
   /// Requests of apps that a server keeps for `watershed logs`, in memory; the oldest go first.
   package var loggedRequests = 10_000
-  /// Bytes of these: names of zones and devices are as long as clients choose, up to 255 bytes.
+  /// Bytes of the requests that are kept for `watershed logs`: names of zones and devices are as
+  /// long as clients choose, up to 255 bytes.
   package var loggedRequestBytes = 8 * 1_048_576
   /// Average requests per second that one user, or one address without a signed-in user, may send;
   /// nil: no limit.
   package var requestsPerSecond: Double?
-  /// Requests that they may send in a burst.
+  /// Requests that one user, or one address without a signed-in user, may send in a burst.
   package var requestBurst = 200.0
-  /// How many times as much the networks of one site may send together: 48 bits of an IPv6 address,
-  /// which one customer of a provider may have whole.
+  /// How many times as much the networks of one site may send together as one network: a site is 48
+  /// bits of an IPv6 address, which one customer of a provider may have whole.
   package var networksPerSite = 8.0
   /// Bytes that one user's databases may hold in a container, assets included; nil: no
   /// limit.
@@ -328,9 +338,11 @@ package struct ServiceLimits: Hashable, Sendable {
   package var userQuota: Int64?
   /// Bytes that a container's public database may have; nil: no limit.
   package var publicQuota: Int64?
-  /// Bytes of a container's public database that one person may fill with records that they make, and
-  /// the same in files that they upload to it, or to another user's database that is shared with
-  /// them, which come back over `assetGrace`; nil: no limit.
+  /// Bytes of records that one user may create in a container's public database, and the same in
+  /// files that the user uploads to it or to another user's database that is shared with the user;
+  /// nil: no limit.
+  ///
+  /// Files come back over `assetGrace`.
   package var publicUserQuota: Int64?
   /// Seconds that the file of an asset stays after the last record that used it: longer than any URL
   /// lives and any backup is kept.
