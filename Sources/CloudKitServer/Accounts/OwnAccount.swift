@@ -33,7 +33,7 @@ package enum OwnAccountCall: String, CaseIterable, Sendable {
   case removeSecondFactor = "remove-second-factor"
   case renewRecoveryCodes = "renew-recovery-codes"
   case exportData = "export-data"
-  /// Whether others find the person in the container of the session.
+  /// Whether others find the user in the container of the session.
   case discoverability
 }
 

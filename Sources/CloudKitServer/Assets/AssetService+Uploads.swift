@@ -77,9 +77,9 @@ extension AssetService {
     "the upload URL was used for another file"
   )
 
-  /// Counts an upload as a request of its person: each writes a file and a row.
+  /// Counts an upload as a request of its user: each writes a file and a row.
   ///
-  /// It comes again later where the person's uploads had more bytes than they may have so far.
+  /// The client retries later if the user's uploads exceed their rate of bytes.
   func throttleUpload(_ permit: UploadPermit) throws {
     var delays: [Double?] = []
     if let rate = limits.requestsPerSecond, rate > 0 {
@@ -122,7 +122,7 @@ extension AssetService {
     var rate: Double
   }
 
-  /// The bound of a person's uploads to a database of others; nil if there is none.
+  /// The bound of a user's uploads to other users' databases; nil if there is none.
   private func share(of permit: UploadPermit) -> UploadShare? {
     guard permit.scope != .private, permit.credential?.key == nil,
       let share = limits.publicUserQuota

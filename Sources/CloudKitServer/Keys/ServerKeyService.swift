@@ -228,7 +228,7 @@ extension ServerKey {
 }
 
 extension Endpoint {
-  /// Whether keys may call the endpoint: only users may look up people.
+  /// Whether keys may call the endpoint: only users may look up users.
   var isOpenToKeys: Bool {
     switch self {
     case .discoverUsers, .lookupUsersByEmail, .lookupUsersByID, .lookupContacts: false

@@ -9,9 +9,9 @@ enum AccountMail {
   case confirmAddress(link: String, hours: Int)
   /// A request asked for a new password of the account.
   case resetPassword(link: String, minutes: Int)
-  /// The same, for an account whose person signs in at another service.
+  /// A request asked for a new password of an account whose user signs in at another service.
   case signInAtIssuer(service: String)
-  /// The same, for an administrator without a second factor.
+  /// A request asked for a new password of an administrator without a second factor.
   case askOperator
   case notice(AccountNotice, time: Date, address: String?, resetLink: String)
 

@@ -1,15 +1,14 @@
 import CloudKitWebServices
 
-/// A refusal as a page for a person, in place of the web services' error dictionary.
+/// An error as HTML for a browser, in place of the web services' error dictionary.
 package enum ErrorPage {
-  /// Whether a person reads the reply: a browser asked for a page, at an address that is none of the
-  /// web services.
+  /// Whether the reply is HTML: a browser asked for a page, at an address outside the web services.
   package static func isAskedFor(_ request: WebServiceRequest, _ route: Route) -> Bool {
     (route.rules.isPage || route == .unknown || request.method == "GET" && hint(route) != nil)
       && request.headers["accept"]?.lowercased().contains("text/html") == true
   }
 
-  /// The page that a person probably looks for at an address of calls, as HTML; nil if there is none.
+  /// The page that probably was meant by an address of calls, as HTML; nil if there is none.
   private static func hint(_ route: Route) -> String? {
     switch route {
     case .section(.account):

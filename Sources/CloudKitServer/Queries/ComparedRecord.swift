@@ -4,7 +4,7 @@ import Foundation
 /// A record whose fields conditions test.
 ///
 /// The words of a text and the comparable values of a field are computed once for all conditions: a
-/// client may send a hundred filters on one text of a megabyte, and a person may have hundreds of
+/// client may send a hundred filters on one text of a megabyte, and a user may have hundreds of
 /// subscriptions.
 struct ComparedRecord {
   let record: StoredRecord

@@ -14,7 +14,7 @@ struct ModifyCall: Sendable {
   var repliedBytes = 0
   /// Bytes of notifications that the caller may cause.
   var notificationBytes = Int.max
-  /// The look-ups of people that the request has charged, over all its attempts.
+  /// The look-ups of users that the request has charged, over all its attempts.
   let lookups = ChargedLookups()
   /// Whether the service itself removes fields that the schema no longer declares.
   var isErasing = false

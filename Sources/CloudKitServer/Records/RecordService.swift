@@ -77,7 +77,7 @@ final class RecordService: Sendable {
       ? try await sharedDatabase(of: zones, context) : (try databases.partition(context), true)
     let isSaving = request.operations.contains { !$0.operationType.isDelete }
     if isSaving {
-      // Whether another person's database is full is for those alone who may see a zone of it.
+      // Only users who may see a zone of another user's database learn whether it is full.
       if hasZones {
         do {
           try await quotas.check(context, id, adding: Int64(bodySize))

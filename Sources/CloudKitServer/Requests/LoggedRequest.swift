@@ -12,7 +12,7 @@ package struct LoggedRequest: Codable, Hashable, Sendable {
   /// Nil for an endpoint without a database.
   package var database: DatabaseScope?
   package var endpoint: String
-  /// The record name of the person or key; nil for a visitor, or if the credential was refused.
+  /// The record name of the user or key; nil for a visitor, or if the credential was refused.
   package var user: String?
   /// The account's name; nil if it has none any more, and for keys.
   package var userName: String?

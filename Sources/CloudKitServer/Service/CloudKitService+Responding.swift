@@ -121,7 +121,7 @@ extension CloudKitService {
 
   /// Notes who was refused what, and from where.
   ///
-  /// The reason is not logged: it may repeat names of records and people.
+  /// The reason is not logged: it may repeat names of records and users.
   func logRefusal(
     _ response: WebServiceResponse,
     of request: WebServiceRequest,
@@ -157,7 +157,7 @@ extension CloudKitService {
     response.headers["x-content-type-options"] = "nosniff"
     response.headers[WebServiceName.requestUUID] = uuid
     response.headers["x-apple-cloudkit-version"] = "1.0"
-    // Records and names of people must not be cached; a cacheable reply has its own header.
+    // Records and names of users must not be cached; a cacheable reply has its own header.
     if response.headers["cache-control"] == nil { response.headers["cache-control"] = "no-store" }
     if baseURL.hasPrefix("https:") {
       response.headers["strict-transport-security"] = HTMLPage.transportSecurity

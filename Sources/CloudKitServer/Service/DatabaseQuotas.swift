@@ -45,7 +45,7 @@ final class DatabaseQuotas: Sendable {
     }
   }
 
-  /// Refuses to put more into a public database for a person whose records take their share of it.
+  /// Refuses to add to a public database for a user whose records take the user's share of it.
   ///
   /// A program with a server-to-server key is the operator's, and has no share.
   private func checkShare(
@@ -71,13 +71,13 @@ final class DatabaseQuotas: Sendable {
     guard !isFull else { throw Self.shareIsFull(share) }
   }
 
-  /// The refusal of what exceeds a person's share of a public database, or of another person's.
+  /// The error for bytes that exceed a user's share of a public database, or of another user's.
   static func shareIsFull(_ share: Int64, in scope: DatabaseScope = .public) -> ErrorDictionary {
     ErrorDictionary(
       .quotaExceeded,
       scope == .shared
         ? "your files take the \(share) bytes that one participant may upload to this database"
-        : "your records take the \(share) bytes that one person may have in this public database",
+        : "your records take the \(share) bytes that one user may have in this public database",
       extension: ErrorExtension(code: .limitExceeded)
     )
   }
@@ -119,7 +119,7 @@ final class DatabaseQuotas: Sendable {
   }
 
   private func countBytes(in partition: PartitionID) async throws -> Int64 {
-    // Sums of many rows: beside the pool, and beside other people's counts.
+    // Sums of many rows: beside the pool, and beside other users' counts.
     let lane = lanes[Int(partition.rawValue.magnitude >> 1) % lanes.count]
     let records = try await lane.run { [storage] in
       try storage.read { try $0.recordBytes(in: partition) }

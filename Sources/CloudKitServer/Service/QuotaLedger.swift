@@ -28,21 +28,21 @@ final class QuotaLedger: Sendable {
 
   /// Milliseconds until a database is counted again: a quota may be exceeded a little.
   private static let freshness: Int64 = 60_000
-  /// How many times as long as it took a count is used: a person may have millions of files.
+  /// A count is used for this many times the time that it took: a user may have millions of files.
   private static let freshnessPerCountTime: Int64 = 50
-  /// The same for a full database of which something was deleted: a fifth of the time at most is spent
-  /// counting it.
+  /// The factor for a full database from which something was deleted: at most a fifth of the time is
+  /// spent on counting it.
   private static let freshnessPerCountTimeAfterDeletion: Int64 = 4
   /// Milliseconds after which any database is counted again.
   private static let longestFreshness: Int64 = 3_600_000
   /// Limits the memory; an evicted database is counted again.
   private static let limit = 10_000
 
-  /// The people whose records in a public database take their whole share.
+  /// The users whose records in a public database take their whole share.
   private struct Creators {
     var full: Set<String>
     var counted: Int64
-    /// Bytes that each person has added since.
+    /// Bytes that each user has added since the count.
     var added: [String: Int64] = [:]
   }
 
@@ -102,8 +102,8 @@ final class QuotaLedger: Sendable {
     }
   }
 
-  /// Whether a person's records take their share of a public database, to which they add bytes; nil
-  /// where it has to be counted.
+  /// Whether a user's records take the user's share of a public database, with the bytes to be added;
+  /// nil if the database has to be counted.
   func isFull(
     _ user: String,
     in partition: PartitionID,

@@ -5,7 +5,7 @@ import Synchronization
 /// Runs reads that may examine many records on a few threads besides the pool, so that slow reads
 /// never keep the pool from other requests.
 ///
-/// A reader is a person, or a site of callers who are not signed in. One reader has no more than
+/// A reader is a user, or one site of anonymous callers. One reader has no more than
 /// half of the threads and a bounded number of places in the queue. Threads that become free go to the
 /// readers in turn, so a reader with many waiting reads delays another reader by one read at most for
 /// each thread. One thread is left to look-ups, however many scans there are, and a queued read ends with its time.

@@ -101,7 +101,7 @@ final class RequestRates: Sendable {
   /// Throws for an address that uses URLs which are rights in themselves over the rate: downloads, uploads and long
   /// polls.
   ///
-  /// They name no user, and behind one address are many people with many files each: it is the rate of a whole site.
+  /// They name no user, and many users with many files each share one address: it is the rate of a whole site.
   func checkRate(ofCapability request: WebServiceRequest) throws {
     guard let rate = limits.requestsPerSecond, rate > 0 else { return }
     let seconds = delay(
@@ -113,11 +113,11 @@ final class RequestRates: Sendable {
     if let seconds { throw Self.tooMany("requests, slow down", seconds) }
   }
 
-  /// Throws for a user who looks up more people than an address book has.
+  /// Throws for a user who looks up more users than an address book has.
   func checkLookups(of count: Int, _ user: Principal) throws {
     let perHour = Double(limits.peopleLookedUpPerHour)
     if let seconds = throttle.delay(
-      for: "people \(user.account)",
+      for: "look-ups \(user.account)",
       rate: perHour / 3600,
       burst: perHour,
       now: now,

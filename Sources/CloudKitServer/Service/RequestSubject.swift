@@ -7,7 +7,7 @@ final class RequestSubject: Sendable {
   @TaskLocal static var current: RequestSubject?
 
   struct Facts: Sendable {
-    /// The record name of the person or key; nil where there is none, or none that is known.
+    /// The record name of the user or key; nil if there is none, or none that is known.
     var user: String?
     var account: String?
     var device: String?
@@ -25,7 +25,7 @@ final class RequestSubject: Sendable {
 
   var facts: Facts { known.withLock { $0 } }
 
-  /// The record name of the person or key.
+  /// The record name of the user or key.
   var user: String? { known.withLock { $0.user } }
 
   func note(_ context: RequestContext) {

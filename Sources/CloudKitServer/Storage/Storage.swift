@@ -302,7 +302,7 @@ package protocol StorageSnapshot {
     in id: PartitionID,
     _ thinning: WriteBatch.Thinning
   ) throws -> Bool
-  /// The people who made records of so many bytes or more together in a partition.
+  /// The users whose records in a partition have `bytes` or more together.
   func creators(in id: PartitionID, holding bytes: Int64) throws -> [String]
   /// The number of records of a type in a partition; nil: of all types.
   func recordCount(in id: PartitionID, type: String?) throws -> Int64

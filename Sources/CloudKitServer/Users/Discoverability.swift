@@ -1,15 +1,15 @@
 import CloudKitWebServices
 import Foundation
 
-/// Which people of a container others find by an e-mail address or a telephone number.
+/// Which users of a container others find by an e-mail address or a telephone number.
 package enum DiscoveryPolicy: String, Codable, Hashable, Sendable, CaseIterable {
-  /// All people who have not refused.
+  /// All users who have not refused.
   case everyone
-  /// People who have consented, as in CloudKit.
+  /// Users who have consented, as in CloudKit.
   case consent
 }
 
-/// A person's consent to be found by others in a container, or its refusal.
+/// A user's consent to be found by others in a container, or its refusal.
 struct Discoverability: Codable, Hashable, Sendable {
   var isGranted: Bool
 
@@ -21,7 +21,7 @@ struct Discoverability: Codable, Hashable, Sendable {
 
 /// The reply to `POST /account/discoverability`.
 package struct DiscoverabilityReply: Codable, Hashable, Sendable {
-  /// Whether others find the person by an address or a number.
+  /// Whether others find the user by an address or a number.
   package var isDiscoverable: Bool
   /// Whether the user decided it; otherwise it is the server's rule.
   package var isDecided: Bool
@@ -47,7 +47,7 @@ extension UserService {
       ?? (discovery == .everyone)
   }
 
-  /// Stores the person's choice for the container of their session, if there is one, and returns the
+  /// Stores the user's choice for the container of the session, if there is one, and returns the
   /// choice that applies.
   func discoverability(
     of account: String,

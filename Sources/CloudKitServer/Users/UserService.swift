@@ -177,7 +177,7 @@ package final class UserService: Sendable {
     return try WireCoding.encode(UsersResponse(users: [], contacts: []))
   }
 
-  /// The people of this container among those asked for; others are left out.
+  /// The requested users who belong to this container; others are left out.
   ///
   /// A look-up by address or number finds only discoverable users. A look-up by record name finds every
   /// user, because the client has the name from a record or a share; for a user who is not discoverable

@@ -66,7 +66,7 @@ struct AccountExport: Sendable {
     struct User: Encodable {
       var container: String
       var userRecordName: String
-      /// Whether others find the person there; nil where the person has said nothing.
+      /// Whether others find the user there; nil if the user has not decided.
       var isDiscoverable: Bool?
     }
 
@@ -115,7 +115,7 @@ struct AccountExport: Sendable {
     return try WireCoding.encode(facts)
   }
 
-  /// The lines about what the person did, in pages of so many that each is a member of its own.
+  /// Writes the audit entries of the user's actions; each page of them is a member of the archive.
   private func writeAudit(to sink: Sink) async throws {
     var after: String?
     var number = 1

@@ -3,7 +3,7 @@ import Effects
 import Foundation
 import Logging
 
-/// A link to a person's own data.
+/// A link to a user's own data.
 package struct AccountExportLink: Codable, Hashable, Sendable {
   package var url: String
   /// Milliseconds since 1970.
@@ -57,7 +57,7 @@ final class AccountExports: Sendable {
   /// Milliseconds since 1970.
   var now: Int64 { effects.now.wireMilliseconds }
 
-  /// A link to the person's data, good once and for a quarter of an hour.
+  /// A link to the user's data, valid once within a quarter of an hour.
   func begin(
     of own: OwnAccount,
     password: String,
