@@ -143,7 +143,7 @@ import Testing
   }
 
   @Test("The largest values move into files first, and the record keeps to its budget")
-  func assetTwins() throws {
+  func fieldAndAssetField() throws {
     let post = try #require(mapping.entity(named: "Post"))
     let long = String(repeating: "a", count: 400_000)
     let longer = String(repeating: "b", count: 500_000)

@@ -229,8 +229,8 @@ struct OpenIDAccountTests {
     try await withIssuer(registration: .open) { issuer, cloud in
       let browser = try await TestBrowser(cloud)
       let page = cloud.url + "/delete-account"
-      let nobody = try await browser.finish(browser.post(page, "with=identity"))
-      #expect(nobody.status == 403)
+      let refused = try await browser.finish(browser.post(page, "with=identity"))
+      #expect(refused.status == 403)
       #expect(try cloud.service.accounts.descriptions().map(\.userName) == [TestCloud.userName])
 
       _ = try await browser.signIn()
@@ -272,8 +272,8 @@ struct OpenIDAccountTests {
       let page = cloud.url + "/my-account"
       #expect(try await browser.get(page).text.contains("Sign in with Test"))
       // Opening the page creates no account.
-      let nobody = try await browser.finish(browser.post(page, "with=identity"))
-      #expect(nobody.status == 403)
+      let refused = try await browser.finish(browser.post(page, "with=identity"))
+      #expect(refused.status == 403)
       let token = try #require(try await TestBrowser.token(browser.signIn()))
       let begun = try await browser.post(page, "with=identity")
       #expect(begun.headers["location"]?.contains("prompt=login") == true)

@@ -251,7 +251,7 @@ struct SMTPTests {
   }
 
   @Test("A server that does not listen is reported with its name and port")
-  func nobody() async throws {
+  func noListener() async throws {
     let server = try await FakeMailServer()
     try await server.stop()
     let settings = SMTPSettings(

@@ -10,16 +10,16 @@ struct SameBehaviourTests {
   @Test("Saves, conflicts, batches, changes and errors are equal over HTTP and in process")
   func story() async throws {
     try await withTemporaryFolder { folder in
-      let (stories, told) = AsyncStream.makeStream(of: [String].self)
+      let (runs, continuation) = AsyncStream.makeStream(of: [String].self)
       try await TestCloud.run(in: folder.appendingPathComponent("a")) { cloud in
-        told.yield(try await tell(container(cloud, isInProcess: false)))
+        continuation.yield(try await results(of: container(cloud, isInProcess: false)))
       }
       try await TestCloud.run(in: folder.appendingPathComponent("b")) { cloud in
-        told.yield(try await tell(container(cloud, isInProcess: true)))
+        continuation.yield(try await results(of: container(cloud, isInProcess: true)))
       }
-      told.finish()
+      continuation.finish()
       var all: [[String]] = []
-      for await story in stories { all.append(story) }
+      for await run in runs { all.append(run) }
       #expect(all.count == 2)
       #expect(all.first == all.last)
       #expect(all.first == Self.expected)
@@ -45,7 +45,7 @@ struct SameBehaviourTests {
     "deleted zone: true",
   ]
 
-  private func tell(_ container: CKContainer) async throws -> [String] {
+  private func results(of container: CKContainer) async throws -> [String] {
     var lines: [String] = []
     let database = container.privateCloudDatabase
     let zone = CKRecordZone(zoneName: "story")

@@ -365,8 +365,8 @@ struct SharedStoryTests {
       #expect(byAddress.userIdentity.hasiCloudAccount)
       #expect(try people[infos[1]]?.get().userIdentity.userRecordID == benID)
       #expect(try people[infos[2]]?.get().userIdentity.hasiCloudAccount == false)
-      let nobody = #expect(throws: CKError.self) { try people[infos[3]]?.get() }
-      #expect(nobody?.code == .unknownItem)
+      let unknown = #expect(throws: CKError.self) { try people[infos[3]]?.get() }
+      #expect(unknown?.code == .unknownItem)
     }
   }
 

@@ -10,9 +10,9 @@ import Testing
 @Suite("Signing in")
 struct SignInTests {
   /// A clock whose sleeps take no time, and that runs a step during each.
-  private final class TellingClock: EffectClock {
+  private final class SteppedClock: EffectClock {
     private let seconds = Mutex(0.0)
-    private let story = Mutex<[@Sendable () async throws -> Void]>([])
+    private let pending = Mutex<[@Sendable () async throws -> Void]>([])
     private let waits = Mutex<[Double]>([])
 
     var now: Date { Date(timeIntervalSince1970: 1_700_000_000 + uptime) }
@@ -22,19 +22,19 @@ struct SignInTests {
     func leap(days: Double) { seconds.withLock { $0 += days * 86_400 } }
 
     /// Sets the steps to run during the next sleeps, one for each.
-    func during(_ steps: [@Sendable () async throws -> Void]) { story.withLock { $0 = steps } }
+    func during(_ steps: [@Sendable () async throws -> Void]) { pending.withLock { $0 = steps } }
 
     func sleep(seconds span: Double) async throws {
       try Task.checkCancellation()
       seconds.withLock { $0 += span }
       waits.withLock { $0.append(span) }
-      let step = story.withLock { $0.isEmpty ? nil : $0.removeFirst() }
+      let step = pending.withLock { $0.isEmpty ? nil : $0.removeFirst() }
       try await step?()
     }
   }
 
   private final class Cloud: Sendable {
-    let clock = TellingClock()
+    let clock = SteppedClock()
     let service: CloudKitService
     let apiToken: String
     let calls = Mutex<[String]>([])

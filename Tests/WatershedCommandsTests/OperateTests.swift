@@ -191,7 +191,7 @@ struct OperateTests {
   @Test("An unreachable server has exit code 69, a wrong token 77, a wrong flag 64")
   func exitCodes() async throws {
     try await withTemporaryFolder { folder in
-      let nobody = try await CommandProcess.run(
+      let unreachable = try await CommandProcess.run(
         "users",
         "list",
         "--server",
@@ -199,8 +199,8 @@ struct OperateTests {
         "--token",
         "x"
       )
-      #expect(nobody.exitCode == 69)
-      #expect(nobody.errors.split(separator: "\n").count == 3)
+      #expect(unreachable.exitCode == 69)
+      #expect(unreachable.errors.split(separator: "\n").count == 3)
       let data = folder.appendingPathComponent("data").path
       let server = try CommandProcess("serve", "--json", "--port", "0", "--data", data)
       _ = try await server.nextLine()

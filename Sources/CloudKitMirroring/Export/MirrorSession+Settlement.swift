@@ -90,7 +90,7 @@ extension MirrorSession {
   }
 
   /// Treats a batch without a reply as saved: a planted bug.
-  func believe(_ batch: CloudBatch) throws {
+  func settleAsSaved(_ batch: CloudBatch) throws {
     let outcomes = batch.operations.map { operation in
       operation.kind == .delete
         ? CloudOutcome.deleted : .saved(tag: operation.tag ?? "", stamps: RecordStamps())

@@ -89,7 +89,9 @@ extension StoreMirror {
       return try await split(batch, failure, isInDoubt: true, &total)
     case .unreachable, .busy, .notAuthenticated, .accountChanged, .tokenExpired:
       // The server may have executed it: the batch stays open and is repeated.
-      if effects.has(.forgetRetry) { try write(MirrorAuthor.exporting) { try $0.believe(batch) } }
+      if effects.has(.forgetRetry) {
+        try write(MirrorAuthor.exporting) { try $0.settleAsSaved(batch) }
+      }
       // Imports count the failures of a batch whose requests a proxy or the network breaks; see ``isAtFault``.
       if isRepeat, Self.mayBeOfBatch(failure) { state.withLock { $0.work.want(.importing) } }
       throw failure

@@ -118,11 +118,11 @@ extension StoreMirror {
       let isLast = !page.isMoreComing
       let settlesOneToOnes = state.withLock { $0.findings.takeOneToOnes(isLast: isLast) }
       // A process that ended may have left links of its last page to be set.
-      let isNews =
+      let hasChanges =
         try page.token != zone.token || !page.records.isEmpty || !page.unreadable.isEmpty
         || zone.rereading != nil || settlesOneToOnes
         || read { try !$0.arrivedRecords(limit: 1).isEmpty }
-      if isNews {
+      if hasChanges {
         do {
           try apply(page, zone, &total)
         } catch is OutdatedPage {

@@ -71,7 +71,7 @@ final class SimulatedServer: @unchecked Sendable {
     copyFolder(to: "server.\(run)")
     process.kill()
     let service = self.service
-    world.graveyard.append((process, { await service?.shutdown() }))
+    world.endedProcesses.append((process, { await service?.shutdown() }))
     self.process = nil
     self.service = nil
     world.network.server = nil

@@ -21,7 +21,7 @@ final class SimulatedWorld: @unchecked Sendable {
   private(set) var devices: [SimulatedDevice] = []
   private(set) lazy var driver = process("test", person: nil)
   /// Processes that ended, and what frees their memory and files when the run is over.
-  var graveyard: [(process: SimulatedProcess, free: (@Sendable () async -> Void)?)] = []
+  var endedProcesses: [(process: SimulatedProcess, free: (@Sendable () async -> Void)?)] = []
   private(set) var timeline: [TimelineEntry] = []
   private(set) var traceDigest = TraceDigest()
   var counts: [String: Int] = [:]
@@ -169,7 +169,7 @@ final class SimulatedWorld: @unchecked Sendable {
     container.loadPersistentStores { _, error in failure = failure ?? error }
     if let failure {
       process.kill()
-      graveyard.append((process, { try? await container.closeStores() }))
+      endedProcesses.append((process, { try? await container.closeStores() }))
       throw failure
     }
     device.process = process
@@ -216,7 +216,7 @@ final class SimulatedWorld: @unchecked Sendable {
     if device.isSignedIn {
       device.webAuthToken = (try? device.cloud?.client().webAuthToken) ?? device.webAuthToken
     }
-    graveyard.append((process, { try? await container.closeStores() }))
+    endedProcesses.append((process, { try? await container.closeStores() }))
     device.container = nil
     device.cloud = nil
     device.process = nil
@@ -235,7 +235,7 @@ final class SimulatedWorld: @unchecked Sendable {
     device.contexts = [:]
     try await container.closeStores()
     process.kill()
-    graveyard.append((process, nil))
+    endedProcesses.append((process, nil))
     device.container = nil
     device.cloud = nil
     device.process = nil
@@ -248,8 +248,8 @@ final class SimulatedWorld: @unchecked Sendable {
     network.isOver = true
     clock.end()
     network.breakConnections(of: nil)
-    let left = Atomic(graveyard.count)
-    for (process, free) in graveyard {
+    let left = Atomic(endedProcesses.count)
+    for (process, free) in endedProcesses {
       process.release()
       process.spawn {
         await free?()
@@ -259,7 +259,7 @@ final class SimulatedWorld: @unchecked Sendable {
     _ = scheduler.run(until: {
       left.load(ordering: .relaxed) == 0 && !self.scheduler.hasReadyJobs
     })
-    graveyard = []
+    endedProcesses = []
     try? FileManager.default.removeItem(at: folder)
   }
 }

@@ -5,7 +5,7 @@ import Testing
 
 /// The sender of a request.
 private enum Caller: String, CaseIterable {
-  case nobody, visitor, stranger, invited, reader, writer, owner
+  case unauthenticated, visitor, stranger, invited, reader, writer, owner
 }
 
 /// A request: an endpoint, a database, and a body about the owner's zone.
@@ -82,8 +82,8 @@ private struct Cast {
     let server = tree.server
     var people: [Caller: Person] = [.owner: tree.owner, .writer: tree.guest]
     people[.visitor] = server.visitor
-    people[.nobody] = server.visitor
-    people[.nobody]?.apiToken = "no"
+    people[.unauthenticated] = server.visitor
+    people[.unauthenticated]?.apiToken = "no"
     for caller in [Caller.stranger, .invited, .reader] {
       people[caller] = try await server.person(caller.rawValue)
     }

@@ -2,7 +2,7 @@
 /// share.
 enum MatrixCaller: String, CaseIterable {
   // No credential, or one that is not valid here.
-  case nobody, unknownToken, otherContainersToken, otherEnvironmentsToken, foreignOrigin
+  case noCredential, unknownToken, otherContainersToken, otherEnvironmentsToken, foreignOrigin
   case operatorsBearer, unknownKey, wrongSignature, oldSignature, removedKey
   case otherContainersKey, otherEnvironmentsKey
   // A valid API token without a valid user token.
@@ -20,7 +20,8 @@ enum MatrixCaller: String, CaseIterable {
   /// Callers with equal rights share a column.
   var column: Column {
     switch self {
-    case .nobody, .unknownToken, .otherContainersToken, .otherEnvironmentsToken, .foreignOrigin,
+    case .noCredential, .unknownToken, .otherContainersToken, .otherEnvironmentsToken,
+      .foreignOrigin,
       .operatorsBearer, .unknownKey, .wrongSignature, .oldSignature, .removedKey,
       .otherContainersKey, .otherEnvironmentsKey:
       .unauthenticated

@@ -116,12 +116,13 @@ struct PathMatrixTests {
   // MARK: Calls about the own account
 
   enum AccountCaller: String, CaseIterable {
-    case nobody, unknownToken, foreignOrigin, tokenAlone, garbage, expiredSession, endedSession
+    case noCredential, unknownToken, foreignOrigin, tokenAlone, garbage, expiredSession,
+      endedSession
     case administratorsSession, disabledAccount, person
 
     var isLetThrough: Bool {
       switch self {
-      case .nobody, .unknownToken, .foreignOrigin, .tokenAlone, .garbage, .expiredSession,
+      case .noCredential, .unknownToken, .foreignOrigin, .tokenAlone, .garbage, .expiredSession,
         .endedSession, .administratorsSession, .disabledAccount:
         false
       case .person: true

@@ -123,7 +123,7 @@ struct PathMatrixWorld {
   ) async -> WebServiceResponse {
     var items: [(name: String, value: String)] = []
     switch caller {
-    case .nobody: break
+    case .noCredential: break
     case .unknownToken: items.append((WebServiceName.apiToken, "0123"))
     case .foreignOrigin: items.append((WebServiceName.apiToken, originToken))
     default: items.append((WebServiceName.apiToken, server.apiToken))

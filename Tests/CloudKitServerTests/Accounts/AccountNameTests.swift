@@ -60,7 +60,7 @@ struct AccountNameTests {
   }
 
   @Test("Two names that an earlier version distinguished each open their own account")
-  func twins() async throws {
+  func equalNames() async throws {
     let server = try await TestServer()
     let other = try await server.service.createAccount(userName: "other", password: "secret")
     let decomposed = try store(Self.decomposed, like: other, in: server)

@@ -68,10 +68,10 @@ extension RequestWorld {
     staleTags += before.records.values.map(\.tag).filter { tag in
       !after.records.values.contains { $0.tag == tag }
     }.sorted().prefix(2)
-    try await checkNews(
+    try await checkNotifications(
       from: device,
-      ownersHear: before != after,
-      guestHears: before.visibleToGuest != after.visibleToGuest
+      owner: before != after,
+      guest: before.visibleToGuest != after.visibleToGuest
     )
   }
 
@@ -103,7 +103,7 @@ extension RequestWorld {
     let isShared = zones[zone]?.shares.values.contains(where: \.isJoined) ?? false
     let isThere = device == Self.guest ? isShared : zones[zone] != nil
     try require(!isThere, "the zone \(zone) was not found")
-    try await checkNews(from: device, ownersHear: false, guestHears: false)
+    try await checkNotifications(from: device, owner: false, guest: false)
   }
 
   /// A guest changes visible records, and creates records below them.
@@ -143,7 +143,7 @@ extension RequestWorld {
     )
     counts["sent again", default: 0] += 1
     try require(again == last.results, "a batch that was sent again got another reply")
-    try await checkNews(from: last.device, ownersHear: false, guestHears: false)
+    try await checkNotifications(from: last.device, owner: false, guest: false)
   }
 
   // MARK: Races
@@ -198,7 +198,7 @@ extension RequestWorld {
       }
       zones[zone] = model
       counts["raced", default: 0] += 1
-      return try await checkNews([changes[1], changes[0], nil])
+      return try await checkNotifications([changes[1], changes[0], nil])
     }
     throw Wrong(description: "no order explains the replies: \(complaints.joined(separator: "; "))")
   }

@@ -21,13 +21,13 @@ extension RequestWorld {
       try require(canShare, "\(root) was shared again, or is not there")
     } catch let error as ErrorDictionary {
       try require(!canShare, "\(root) cannot be shared: \(error)")
-      return try await checkNews(from: 0, ownersHear: false, guestHears: false)
+      return try await checkNotifications(from: 0, owner: false, guest: false)
     }
     zones[zone]?.shares[name] = ModelZone.ModelShare(root: root)
     // The root is saved with the reference to its share.
     let saved = try await owner.lookup(root, zone: ZoneID(zoneName: zone))
     zones[zone]?.records[root] = ModelRecord(saved)
-    try await checkNews(from: 0, ownersHear: true, guestHears: nil)
+    try await checkNotifications(from: 0, owner: true, guest: nil)
   }
 
   func join(_ name: String, in zone: String) async throws {
@@ -36,7 +36,7 @@ extension RequestWorld {
     try await devices[Self.guest].person.accept(record)
     zones[zone]?.shares[name]?.isJoined = true
     counts["joined", default: 0] += 1
-    try await checkNews(from: nil, ownersHear: nil, guestHears: nil)
+    try await checkNotifications(from: nil, owner: nil, guest: nil)
   }
 
   /// The guest leaves the share by deleting its record; the owner's deletion ends it.
@@ -58,6 +58,6 @@ extension RequestWorld {
       let saved = try await devices[0].person.lookup(share.root, zone: ZoneID(zoneName: zone))
       zones[zone]?.records[share.root] = ModelRecord(saved)
     }
-    try await checkNews(from: nil, ownersHear: nil, guestHears: nil)
+    try await checkNotifications(from: nil, owner: nil, guest: nil)
   }
 }

@@ -94,7 +94,7 @@ final class RequestWorld {
     try await devices[device].person.makeZone(name)
     let isNew = zones[name] == nil
     if isNew { zones[name] = ModelZone() }
-    try await checkNews(from: device, ownersHear: isNew, guestHears: false)
+    try await checkNotifications(from: device, owner: isNew, guest: false)
   }
 
   func deleteZone(_ name: String, by device: Int) async throws {
@@ -106,7 +106,7 @@ final class RequestWorld {
       try require(zones[name] == nil && error.serverErrorCode == .zoneNotFound, "\(error)")
     }
     let isGone = zones.removeValue(forKey: name) != nil
-    try await checkNews(from: device, ownersHear: isGone, guestHears: hadGuest)
+    try await checkNotifications(from: device, owner: isGone, guest: hadGuest)
   }
 
   // MARK: Servers
@@ -139,7 +139,7 @@ final class RequestWorld {
       devices[index].use(servers[0])
       devices[index].listener.server = servers[0]
     }
-    try await checkNews(from: nil, ownersHear: nil, guestHears: nil)
+    try await checkNotifications(from: nil, owner: nil, guest: nil)
   }
 
   func removeCopy() { if let copy { try? FileManager.default.removeItem(at: copy.folder) } }
@@ -200,10 +200,10 @@ final class RequestWorld {
   }
 
   /// Checks that every other device of the database is notified of a commit once; nil: unspecified.
-  func checkNews(from author: Int?, ownersHear: Bool?, guestHears: Bool?) async throws {
-    try await checkNews(
+  func checkNotifications(from author: Int?, owner: Bool?, guest: Bool?) async throws {
+    try await checkNotifications(
       devices.indices.map { index in
-        index == author ? false : index == Self.guest ? guestHears : ownersHear
+        index == author ? false : index == Self.guest ? guest : owner
       },
       isGuestsCommit: author == Self.guest
     )
@@ -222,7 +222,7 @@ final class RequestWorld {
   }
 
   /// Checks that each device is notified once if it is due, and not otherwise.
-  func checkNews(_ due: [Bool?], isGuestsCommit: Bool = false) async throws {
+  func checkNotifications(_ due: [Bool?], isGuestsCommit: Bool = false) async throws {
     try await waitForEvents()
     for (index, device) in devices.enumerated() {
       let due = due[index]

@@ -109,7 +109,7 @@ struct SeveralServersTests {
   }
 
   @Test("A commit notification reaches the other server's listeners")
-  func news() async throws {
+  func commitNotification() async throws {
     try await TestEngine.run(with: .postgreSQL) {
       try await withTemporaryFolder { folder in
         let (here, there) = (

@@ -277,7 +277,7 @@ struct PushTests {
   }
 
   @Test("The owner is notified of participants' changes")
-  func ownerHears() async throws {
+  func ownerIsNotified() async throws {
     let tree = try await SharedTree(limits: { $0.longPollTimeout = 0 })
     try await tree.owner.subscribe(Subscription(subscriptionID: "db", subscriptionType: .database))
     let listener = try await Listener(tree.owner.on("phone"))

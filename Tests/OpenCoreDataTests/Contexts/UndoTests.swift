@@ -372,7 +372,7 @@ struct UndoTests {
   }
 
   @Test("Undoing notifies observers and objects")
-  func told() throws {
+  func notification() throws {
     try world { _, context, manager in
       manager.disableUndoRegistration()
       let reader = Reader(context: context)

@@ -264,17 +264,17 @@ struct FetchedResultsControllerTests {
       try context.save()
       try results.performFetch()
       recorder.show(results)
-      let told = recorder.log.count
+      let reported = recorder.log.count
       context.reset()
       book("C")
       context.processPendingChanges()
-      #expect(recorder.log.count == told)
+      #expect(recorder.log.count == reported)
       try results.performFetch()
       recorder.show(results)
       #expect(results.fetchedObjects?.map(\.title) == ["A", "B", "C"])
       book("D")
       context.processPendingChanges()
-      #expect(recorder.log.count > told)
+      #expect(recorder.log.count > reported)
     }
   }
 

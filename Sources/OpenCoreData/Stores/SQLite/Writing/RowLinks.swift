@@ -8,7 +8,7 @@ struct RowLinks {
 
   /// Objects are aligned to 16 bytes, so the last bits of an address are free.
   private static let singleBit: UInt = 1
-  private static let nobody: UInt = 2
+  private static let emptyWord: UInt = 2
   private static let entityBits = 16
 
   init(word: UInt) {
@@ -18,7 +18,7 @@ struct RowLinks {
   /// The caller must call ``release()`` when it no longer needs the value.
   init(_ members: ArraySlice<RowMember>) {
     if members.isEmpty {
-      word = Self.nobody
+      word = Self.emptyWord
     } else if members.count == 1, let single = members.first.flatMap({ Self.single($0.reference) })
     {
       word = single
@@ -35,7 +35,7 @@ struct RowLinks {
   }
 
   private var list: Unmanaged<RowLinkList>? {
-    guard word & (Self.singleBit | Self.nobody) == 0 else { return nil }
+    guard word & (Self.singleBit | Self.emptyWord) == 0 else { return nil }
     return UnsafeRawPointer(bitPattern: word).map { Unmanaged.fromOpaque($0) }
   }
 
