@@ -2,10 +2,11 @@ import Effects
 import Foundation
 import Synchronization
 
-/// One process of a simulated world: an app's launch on a device, a server's run, or the test driver.
+/// One process of a simulated world: an app's launch on a device, a server's run, or the test
+/// driver.
 ///
-/// Everything that `Effects` starts for it is a job of its executor. A process that is killed runs no further
-/// job: what it would have done next never happens.
+/// Everything that `Effects` starts for it is a job of its executor. A process that is killed runs
+/// no further job: what it would have done next never happens.
 package final class SimulatedProcess: TaskExecutor, TaskSpawner, @unchecked Sendable {
   // Unchecked: `state` guards what changes.
 
@@ -81,7 +82,7 @@ package final class SimulatedProcess: TaskExecutor, TaskSpawner, @unchecked Send
     onKill?()
   }
 
-  /// Ends the process when so many further jobs of it have run.
+  /// Ends the process after `count` further jobs of it.
   package func kill(afterJobs count: Int) {
     state.withLock { $0.jobsBeforeKill = count }
   }

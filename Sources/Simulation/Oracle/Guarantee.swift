@@ -18,7 +18,7 @@ package enum Guarantee: String, Hashable, Sendable, Codable, CaseIterable {
   case canary = "C the planted bug is found"
 }
 
-/// A promise that was broken.
+/// A broken promise, found in a run.
 package struct Violation: Hashable, Sendable, Codable {
   package var guarantee: Guarantee
   package var text: String

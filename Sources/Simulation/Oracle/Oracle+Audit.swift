@@ -1,8 +1,8 @@
 /// Checks a user's data at the end of a calm.
 extension Oracle {
-  /// Judges the state that all devices of a person and the server agree on.
+  /// Checks the state on which all devices of a user and the server agree.
   ///
-  /// `recovered` are the writes that the recovery lists of the person's devices hold.
+  /// `recovered` contains the values in the recovery lists of the user's devices.
   func audit(_ state: AppState, person: Int, recovered: Set<String>) {
     let recovered = recovered.union(lostLists[person] ?? [])
     for defect in state.defects { report(defect.guarantee, "person \(person): \(defect.text)") }
@@ -20,12 +20,12 @@ extension Oracle {
     auditLabels(state, person)
   }
 
-  /// An object that is there must not have been deleted.
+  /// Checks that an existing object has no deletion in force.
   private func auditLife(_ key: String, _ person: Int) {
     let hasLostZone = personsWithDeletedZone.contains(person)
     let standing = (deletions[key] ?? []).filter { deletion in
       guard !deletion.isVoid, deletion.mayBeUndone else { return !deletion.isVoid }
-      // The backup has the deletion where another device knew of it before.
+      // The backup contains the deletion if another device had applied it before the backup.
       guard !hasLostZone, let lost = serverLostSince, let gone = firstSeenGone[key] else {
         return false
       }
@@ -38,7 +38,7 @@ extension Oracle {
     )
   }
 
-  /// An attribute must hold a write that no later write has superseded.
+  /// Checks that an attribute has the value of a write that no later write has superseded.
   private func auditValue(_ slot: Slot, _ value: String?, _ recovered: Set<String>) {
     let own = writes.indices.filter { writes[$0].slot == slot }
     let name = "\(slot.key).\(slot.property)"
@@ -55,7 +55,7 @@ extension Oracle {
     let mayBeRecovered =
       serverLostSince != nil
       || (births[slot.key].map { personsWithDeletedZone.contains($0.person) } ?? false)
-    // A deletion gives up the object's values, even if the object may be recovered.
+    // A deletion discards the values that its device had seen, even if the object may be restored.
     let givenUp =
       mayBeRecovered
       ? (deletions[slot.key] ?? []).reduce(into: Set<Int>()) { $0.formUnion($1.seen) } : []
@@ -70,7 +70,7 @@ extension Oracle {
     )
   }
 
-  /// An object that is gone must have been deleted, by a person or by a delete rule.
+  /// Checks that a missing object was deleted by a user or by a delete rule.
   private func auditDeath(
     _ key: String,
     _ birth: Birth,
@@ -97,15 +97,15 @@ extension Oracle {
     auditLastWrites(of: key, birth.entity, unless: seen, recovered)
   }
 
-  /// The last writes of an object that is gone, if none of its deletions had seen them, are in a recovery list:
-  /// one of those that were made at once.
+  /// Checks that a missing object's last write is in a recovery list if no deletion of the object
+  /// had seen it; of concurrent last writes, one.
   private func auditLastWrites(
     of key: String,
     _ entity: AppEntity,
     unless seen: Set<Int> = [],
     _ recovered: Set<String>
   ) {
-    // A file of its own is no text that the list is searched for.
+    // The values of `data` are files, and the recovery list is searched for text.
     for property in AppModel.attributes(entity) where property != "data" {
       let slot = Slot(key: key, property: property)
       let own = writes.indices.filter { writes[$0].slot == slot && !writes[$0].isVoid }
@@ -122,8 +122,8 @@ extension Oracle {
     }
   }
 
-  /// An object that the deletion of an owner took along, and that no device knew to belong to it, is in a recovery
-  /// list.
+  /// Checks that an object that was deleted by cascade is in a recovery list if no device knew that
+  /// it belonged to the deleted owner.
   private func auditTakenAlong(
     _ key: String,
     _ entity: AppEntity,
@@ -144,26 +144,27 @@ extension Oracle {
     }
   }
 
-  /// The objects whose deletion takes this one along: its folders, or the items that it illustrated.
+  /// The objects whose deletion cascades to this object: its folders, or the items that it
+  /// illustrated.
   private func owners(of key: String) -> [String] {
     let folders = (links[Slot(key: key, property: "folder")] ?? []).compactMap(\.destination)
     let items = (links[Slot(key: key, property: "item")] ?? []).compactMap(\.destination)
     return folders + items
   }
 
-  /// Whether an object was deleted and may have come back, without its members, as the deletion was lost with the
-  /// server's data.
+  /// Whether a deleted object may have been restored, without its members, because its deletion was
+  /// lost with the server's data.
   private func mayHaveComeBack(_ key: String) -> Bool {
     deletions[key]?.contains(where: \.mayBeUndone) ?? false
   }
 
-  /// Whether the deletion of an owner may have taken an object along.
+  /// Whether the deletion of an owner may have cascaded to an object.
   ///
-  /// An owner that the object had left before may not, if the device that deleted the owner was the only one that
-  /// ever put the object there: wherever the deletion arrives, the object's new link arrives before it.
+  /// It may not if the object had left the owner before, and only the deleting device ever linked
+  /// the two: every device then reads the object's new link before the deletion.
   private func mayTakeAlong(_ owner: String, _ key: String) -> Bool {
     let asked = deletions[owner] ?? []
-    // It went with an owner of its own, or was never sent.
+    // The owner itself was deleted by cascade, or was never sent.
     guard !asked.isEmpty else { return true }
     for property in ["folder", "item"] {
       let all = links[Slot(key: key, property: property)] ?? []
@@ -180,17 +181,18 @@ extension Oracle {
     return true
   }
 
-  /// A link that one device alone has ever set holds what that device set last.
+  /// Checks that a link that only one device has ever set has the last destination that the device
+  /// set.
   private func auditLink(_ slot: Slot, _ destination: String?, _ state: AppState) {
     let own = links[slot] ?? []
-    // An object that came back has the links that it had elsewhere.
+    // A restored object has the links that it had on the device that restored it.
     guard deletions[slot.key] == nil, serverLostSince == nil,
       births[slot.key].map({ !personsWithDeletedZone.contains($0.person) }) ?? false
     else { return }
     guard let last = own.last, Set(own.map(\.device)).count == 1, !own.contains(where: \.isVoid)
     else { return }
     let expected = last.destination.flatMap { state.objects[$0] == nil ? nil : $0 }
-    // Where the destination was deleted elsewhere and came back, the link does not.
+    // If the destination was deleted on another device and restored, the link is not restored.
     if destination == nil, let target = last.destination, deletions[target] != nil { return }
     expect(
       destination == expected,
@@ -219,7 +221,8 @@ extension Oracle {
         )
       }
       guard let last = standing.last, standing.count == own.count else { continue }
-      // A removal that the server lost is undone by a device that had not read it, as a deletion is.
+      // If the server lost a removal, a device that had not read it adds the label again, as with
+      // deletions.
       let mayBeUndone = serverLostSince != nil || personsWithDeletedZone.contains(person)
       if isThere, last.destination == nil, mayBeUndone { continue }
       let authors = Set(own.map(\.device))

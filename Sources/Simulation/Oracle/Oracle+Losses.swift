@@ -1,21 +1,21 @@
-/// Notes what is gone with the server's data.
+/// Tracks data that a restored server or a deleted zone lost.
 extension Oracle {
-  /// Writes and objects that are at some place.
+  /// The writes and objects that one device, server or backup contains.
   struct Held {
     var writes: Set<Int> = []
     var objects: Set<String> = []
 
-    /// Adds what a device shows.
+    /// Adds the writes that a device has seen and the objects that it shows.
     mutating func add(_ known: Knowledge) {
       for numbers in known.seen.values { writes.formUnion(numbers) }
       objects.formUnion(known.visible.keys.map(\.key))
     }
   }
 
-  /// The server was backed up.
+  /// Records that the server was backed up.
   ///
-  /// The backup has for certain what another device than the author's shows: it came from the server. What the
-  /// author alone has may be in the backup, or its batch was still on its way.
+  /// A write that a device other than its author shows came from the server, so the backup contains
+  /// it. A write that only its author shows may be missing: its batch may not have arrived.
   func noteServerBackup() {
     backedUp = Held()
     for (device, known) in knowledge {
@@ -28,7 +28,11 @@ extension Oracle {
     }
   }
 
-  /// The server was restored from its last backup; `begun` are the batches that each device has begun to send.
+  /// Records that the server was restored from its last backup.
+  ///
+  /// - Parameters:
+  ///   - persons: The users whose data was restored.
+  ///   - begun: The number of batches that each device has started to send.
   func serverRestored(persons: Set<Int>, begun: [Int: Int]) {
     for person in persons.sorted() {
       excuseDeletions(of: person, begun: begun)
@@ -36,16 +40,19 @@ extension Oracle {
     }
   }
 
-  /// The zone of a person was deleted; `begun` are the batches that each device has begun to send.
+  /// Records that a user's zone was deleted; `begun` is the number of batches that each device has
+  /// started to send.
   func zoneDeleted(person: Int, begun: [Int: Int]) {
     personsWithDeletedZone.insert(person)
     excuseDeletions(of: person, begun: begun)
     lost(person, keeping: Held())
   }
 
-  /// Devices that have not read a deletion undo it if its only trace was lost with the server's data.
+  /// Marks deletions that may be undone, because devices that have not read them find no trace on
+  /// the server.
   ///
-  /// One whose device has begun no batch since was not sent: it must be sent, or remembered, after the loss.
+  /// A deletion is excluded if its device has started no batch since: it was not sent, so it must
+  /// still reach the server.
   private func excuseDeletions(of person: Int, begun: [Int: Int]) {
     excuseDeletions { deletion in
       personOf[deletion.device] == person && begun[deletion.device] ?? .max > deletion.batches
@@ -62,11 +69,13 @@ extension Oracle {
     }
   }
 
-  /// The server lost all data of a person but what it holds: what no device has either is gone, whenever it was
-  /// written.
+  /// Records that the server lost all data of a user except `held`.
   ///
-  /// The step of a write does not say whether a backup has it: its batch may have reached the server later than
-  /// the backup was made, and its device may have been erased since with nothing left to send.
+  /// A write that neither `held` nor any device has is lost, at whichever step it was made.
+  ///
+  /// The step of a write does not say whether a backup has it: its batch may have reached the
+  /// server later than the backup was made, and its device may have been erased since with nothing
+  /// left to send.
   private func lost(_ person: Int, keeping held: Held) {
     served[person] = held
     var present = held
@@ -78,8 +87,9 @@ extension Oracle {
     }
   }
 
-  /// A device is about to lose what it has, and the server lost data that the device has not read since: what
-  /// no other device has, nor a copy of this one, is gone.
+  /// Records that a device loses its data while it still has writes that the server lost.
+  ///
+  /// Writes that no other device and no `copy` of this device has are lost.
   func lostWithServer(_ device: Int, keeping copy: Knowledge = Knowledge()) {
     let person = personOf[device]
     guard var present = served[person], let own = knowledge[device] else { return }
@@ -93,7 +103,8 @@ extension Oracle {
     voidLinks { slot, _ in births[slot.key]?.person == person }
   }
 
-  /// Voids what is nowhere any more; `had` limits that to what one device showed.
+  /// Marks as void every write and object that `present` does not contain; `had` restricts this to
+  /// the data of one device.
   private func void(_ person: Int, among had: Held? = nil, except present: Held) {
     for number in writes.indices
     where personOf[writes[number].device] == person && !present.writes.contains(number)

@@ -1,9 +1,11 @@
-/// Knows what must be true of a world, from its own log of what the apps did.
+/// Computes the allowed states of a simulated world from a log of the apps' saves, and checks
+/// devices and server against them.
 ///
-/// It stands outside the product: it sees what an app saves and what a person would see in each store, and
-/// nothing of the mirroring's metadata. Each value names the write that made it. For each device the oracle
-/// keeps the set of writes that the device has seen, its vector clock written out; a write supersedes those,
-/// and those that they superseded.
+/// The oracle uses no code of the product. It reads what an app saves and what a user would see in
+/// each store, and none of the mirroring's metadata. Each value names the write that made it. For
+/// each device the oracle keeps the set of writes that the device has seen: a vector clock as an
+/// explicit set. A write supersedes every write that its device had seen, directly or through
+/// superseded writes.
 final class Oracle {
   /// A property of an object.
   struct Slot: Hashable {
@@ -18,17 +20,19 @@ final class Oracle {
     /// The writes that happened before this one.
     var ancestors: Set<Int>
     var step: Int
-    /// The batches that the device had begun to send.
+    /// The number of batches that the device had started to send.
     var batches = 0
-    /// A newer version of the app, which was in use before, knows the property under another name.
+    /// A newer version of the app, which the user had used before, has another name for the
+    /// property.
     var hasFormerName = false
-    /// The device was later replaced with a copy that may not have had this write.
+    /// The device was later replaced with a copy that may lack this write.
     var isVoid = false
 
     /// Whether an older value may replace this one.
     ///
-    /// A record of the newer version has the property's present field alone. The older version writes the former
-    /// one beside it, and a device that reads both for the first time takes the present one.
+    /// The newer version writes only the field of the present name. The older version writes the
+    /// field of the former name into the same record. A device that reads both fields for the first
+    /// time uses the present one.
     var mayLose: Bool { isVoid || hasFormerName }
   }
 
@@ -37,9 +41,10 @@ final class Oracle {
     var step: Int
     /// The writes of the object that the deleting device had seen.
     var seen: Set<Int>
-    /// The batches that the device had begun to send.
+    /// The number of batches that the device had started to send.
     var batches = 0
-    /// The device may have sent it before the server lost data, so that only what was lost knew of it.
+    /// The device may have sent the deletion before the server lost data; then only the lost data
+    /// contained it.
     var mayBeUndone = false
     var isVoid = false
   }
@@ -74,22 +79,25 @@ final class Oracle {
   var links: [Slot: [LinkWrite]] = [:]
   private(set) var knowledge: [Int: Knowledge] = [:]
   let personOf: [Int]
-  /// Writes of an object that their device lost before it began to send another batch, so that no other
-  /// device and no server has them.
+  /// Writes whose device lost the object before it started another batch, so that no other device
+  /// and no server has them.
   private(set) var lostUnsent: Set<Int> = []
   /// The step of the last erasure of each device.
   private(set) var erasures: [Int: Int] = [:]
-  /// The contents that the server's last backup has for certain.
+  /// The writes and objects that the server's last backup certainly contains.
   var backedUp = Held()
-  /// The data that the server kept when it was last restored or a zone was deleted, by user.
+  /// The writes and objects that the server still had after the last restoration or deletion of a
+  /// zone, by user.
   var served: [Int: Held] = [:]
-  /// Deletions from this step on may have been lost with the server's data.
+  /// The step from which on deletions may have been lost with the server's data; nil if the server
+  /// lost none.
   var serverLostSince: Int?
-  /// The step at which a device first showed that an object is gone that another device had deleted.
+  /// The step at which the first device lacked an object that another device had deleted, by
+  /// object.
   var firstSeenGone: [String: Int] = [:]
-  /// Persons whose zone was deleted: pending deletions of its objects have lost their meaning.
+  /// Users whose zone was deleted: pending deletions of the zone's objects have no effect any more.
   var personsWithDeletedZone: Set<Int> = []
-  /// The writes that were in recovery lists which their devices have lost since, by person.
+  /// The values in recovery lists that their devices have lost since, by user.
   var lostLists: [Int: Set<String>] = [:]
   var step = 0
   private(set) var checks: [Guarantee: Int] = [:]
@@ -116,9 +124,9 @@ final class Oracle {
     if !condition { report(guarantee, text()) }
   }
 
-  // MARK: What the apps do
+  // MARK: Saves of the apps
 
-  /// One durable effect of a save.
+  /// One committed change of a save.
   enum Entry {
     case born(key: String, AppEntity)
     case wrote(Slot, value: String)
@@ -126,9 +134,13 @@ final class Oracle {
     case deleted(key: String)
   }
 
-  /// Takes down a save that returned without an error, of a device that has begun to send so many batches;
-  /// `hasFormerModel` says that its version of the app is older than one that has been in use, and that a device
-  /// has gone back to it.
+  /// Records a successful save.
+  ///
+  /// - Parameters:
+  ///   - entries: The committed changes.
+  ///   - device: The index of the device.
+  ///   - batches: The number of batches that the device had started to send.
+  ///   - hasFormerModel: Whether the device runs an older version of the app after a newer one.
   func saved(
     _ entries: [Entry],
     on device: Int,
@@ -175,9 +187,14 @@ final class Oracle {
     }
   }
 
-  // MARK: What the devices show
+  // MARK: Visible states of the devices
 
-  /// Compares what a device, which has begun to send so many batches, shows with what it showed before.
+  /// Compares a device's visible state with its previous one.
+  ///
+  /// - Parameters:
+  ///   - state: The objects and values in the device's store.
+  ///   - device: The index of the device.
+  ///   - batches: The number of batches that the device has started to send.
   func observe(_ state: AppState, on device: Int, batches: Int = .max) {
     for defect in state.defects where !defect.mayPass {
       report(defect.guarantee, "device \(device): \(defect.text)")
@@ -226,7 +243,8 @@ final class Oracle {
     guard let number = index[slot]?[value] else {
       return report(.nothingInvented, "device \(device): \(name) is \(value), which no app wrote")
     }
-    // A server that lost data may put an older value first; the audit wants the newer one in a recovery list.
+    // After a server lost data, an older value may replace a newer one; the audit requires the
+    // newer one in a recovery list.
     if let before = known.visible[slot], before != number, !mayHaveLostData(device) {
       expect(
         !writes[before].ancestors.contains(number) || writes[before].mayLose,
@@ -239,21 +257,22 @@ final class Oracle {
     known.seen[slot]?.formUnion(writes[number].ancestors)
   }
 
-  /// Whether the server has lost data of the device's person, by a restored backup or a deleted zone.
+  /// Whether the server has lost data of the device's user, by a restored backup or a deleted zone.
   private func mayHaveLostData(_ device: Int) -> Bool {
     serverLostSince != nil || personsWithDeletedZone.contains(personOf[device])
   }
 
-  // MARK: Devices that lose what they have
+  // MARK: Devices that lose data
 
-  /// The writes that the device has seen, for a backup of it.
+  /// The writes that the device has seen, to be kept with a backup of the device.
   func knowledge(of device: Int) -> Knowledge {
     var known = knowledge[device] ?? Knowledge()
     known.step = step
     return known
   }
 
-  /// The device was replaced with a copy of that time: what it did since may be lost with it.
+  /// Records that the device was replaced with a copy made at the time of `known`: its writes since
+  /// then may be lost.
   func restored(_ device: Int, to known: Knowledge) {
     void(device, since: known.step)
     knowledge[device] = known
@@ -262,10 +281,11 @@ final class Oracle {
     }
   }
 
-  /// The app was deleted with its data.
+  /// Records that the app was deleted from the device with its data.
   func erased(_ device: Int, hadUnsentChanges: Bool) {
     erasures[device] = step
-    // What it remembers of deletions for devices that have not read since the loss is erased with it.
+    // The device kept its deletions for devices that have not read since the loss; that list is
+    // erased too.
     if mayHaveLostData(device) { excuseDeletions(ofDevice: device) }
     if hadUnsentChanges { void(device, since: 0) }
     knowledge[device] = Knowledge()
@@ -290,7 +310,7 @@ final class Oracle {
     voidLinks { _, link in link.device == device && link.step >= first }
   }
 
-  /// Voids the writes of links that are gone, by their slots.
+  /// Marks link writes as void if no device or server has them.
   func voidLinks(where isGone: (Slot, LinkWrite) -> Bool) {
     for (slot, all) in links {
       for (number, link) in all.enumerated() where isGone(slot, link) {

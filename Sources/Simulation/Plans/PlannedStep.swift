@@ -1,4 +1,4 @@
-/// Something that happens in a world at a time of the plan.
+/// One step of a plan: an action, and the time since the step before.
 package struct PlannedStep: Hashable, Sendable, Codable {
   /// Seconds after the step before.
   package var delay: Double
@@ -14,20 +14,21 @@ package struct PlannedStep: Hashable, Sendable, Codable {
 ///
 /// Devices are named by their index in the plan.
 package enum StepAction: Hashable, Sendable, Codable {
-  /// The app saves changes in one of its contexts: 0 is a new one, others stay.
+  /// The app saves changes in one of its contexts: 0 is a new context, other numbers name contexts
+  /// that are kept.
   case save(device: Int, context: Int, changes: [AppChange])
-  /// The person asks the app to sync.
+  /// The user starts a sync in the app.
   case sync(device: Int)
   case offline(device: Int)
   case online(device: Int)
-  /// The app's process ends after so many jobs, and is launched later.
+  /// The app's process is killed after `afterJobs` jobs, and launched `launchAfter` seconds later.
   case kill(device: Int, afterJobs: Int, launchAfter: Double)
-  /// The app ends by itself.
+  /// The app quits in the regular way.
   case quit(device: Int)
   case launch(device: Int)
-  /// All machines sleep for so many days.
+  /// All machines sleep for `days` days.
   case leap(days: Double)
-  /// The server's process ends and is started again after so many seconds.
+  /// The server's process is killed, and started again after `startAfter` seconds.
   case killServer(startAfter: Double)
   case backUpServer
   /// The server is replaced with its backup, in a new incarnation.
@@ -37,23 +38,23 @@ package enum StepAction: Hashable, Sendable, Codable {
   case restore(device: Int)
   /// The app and its data are deleted, and it is installed again.
   case reinstall(device: Int)
-  /// The person deletes the app's data in the cloud.
+  /// The user deletes the app's data in the cloud.
   case deleteZone(person: Int)
-  /// The server restarts with no more room for a person's data, or with room again.
+  /// The server restarts with a quota that every user has reached, or without a quota.
   case quota(isReached: Bool)
   case signOut(device: Int)
   case signIn(device: Int)
-  /// Another person signs in on the device for a while.
+  /// Another user signs in on the device for a time.
   case signInOther(device: Int)
-  /// The device's wall clock is set so many seconds ahead of the true time.
+  /// The device's wall clock is set `offset` seconds ahead of the simulated time.
   case setClock(device: Int, offset: Double)
-  /// The server's wall clock is set so many seconds ahead of the true time.
+  /// The server's wall clock is set `offset` seconds ahead of the simulated time.
   case setServerClock(offset: Double)
   /// A new version of the app, with renamed entities and attributes.
   case upgrade(device: Int)
-  /// The former version is installed again; it may not be able to open the store.
+  /// The former version of the app is installed again; it may be unable to open the store.
   case downgrade(device: Int)
-  /// The server forgets old deletions and kept replies.
+  /// The server removes expired tombstones and kept replies.
   case collectTraces
   /// The app deletes its persistent history.
   case deleteHistory(device: Int)
@@ -89,7 +90,7 @@ package enum StepAction: Hashable, Sendable, Codable {
     }
   }
 
-  /// The device that the step is about; nil where it is about the server or a person.
+  /// The device of the step; nil for a step of the server or a user.
   package var device: Int? {
     switch self {
     case .save(let device, _, _), .kill(let device, _, _), .sync(let device), .offline(let device),
@@ -110,14 +111,15 @@ package enum AppEntity: String, Hashable, Sendable, Codable, CaseIterable {
   case folder, item, label, photo
 }
 
-/// The edits of one save of the app; a pick chooses among the objects that exist at that time.
+/// One edit of a save; `pick` selects one of the objects that exist at that time.
 package enum AppChange: Hashable, Sendable, Codable {
-  /// A new object, linked to a picked one where it can be.
+  /// A new object, linked to the object that `link` selects if the entity has a fitting
+  /// relationship.
   case insert(AppEntity, link: UInt32, length: Int)
-  /// Another value for an attribute, of at least so many bytes.
+  /// A new value of an attribute, of at least `length` bytes.
   case edit(AppEntity, pick: UInt32, attribute: UInt32, length: Int)
   case delete(AppEntity, pick: UInt32)
-  /// An item goes into another folder, or out of all.
+  /// An item is moved into another folder, or out of its folder.
   case move(pick: UInt32, folder: UInt32)
   /// An item gets another photo.
   case illustrate(pick: UInt32, photo: UInt32)

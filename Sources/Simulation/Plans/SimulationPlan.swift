@@ -1,7 +1,7 @@
 /// Everything that happens in one world: who is there, what they do and what goes wrong.
 ///
-/// A plan is a value, so a run can be repeated, made smaller and written as a test. What it leaves open, such
-/// as the order of jobs, follows from its seed.
+/// A plan is a value, so a run can be repeated, made smaller and written as a test. What it leaves
+/// open, such as the order of jobs, follows from its seed.
 package struct SimulationPlan: Hashable, Sendable, Codable {
   /// Chooses the order of jobs, delays of the network and random bits.
   package var seed: UInt64
@@ -80,7 +80,7 @@ package struct PlannedRequestFault: Hashable, Sendable, Codable {
 package enum RequestFaultKind: String, Hashable, Sendable, Codable, CaseIterable {
   /// The request never arrives.
   case requestLost
-  /// The server answers it, and the reply never arrives.
+  /// The server answers the request, and the reply never arrives.
   case replyLost
   /// The request arrives twice, the second time later.
   case duplicated
@@ -88,7 +88,7 @@ package enum RequestFaultKind: String, Hashable, Sendable, Codable, CaseIterable
   case delayed
   /// The reply takes up to two minutes: a later request may be answered before.
   case replyDelayed
-  /// The server refuses it and names a time to wait.
+  /// The server refuses the request and names a time to wait.
   case throttled
   /// The server is busy and names no time.
   case busy
@@ -96,13 +96,13 @@ package enum RequestFaultKind: String, Hashable, Sendable, Codable, CaseIterable
   case zoneBusy
   /// The request is too large for the server.
   case limitExceeded
-  /// The server fails, before it does anything.
+  /// The server fails before it executes the request.
   case serverError
-  /// The server does it, and something on the way answers with a failure.
+  /// A proxy replies with a failure after the server executed the request.
   case failureAfterCommit
-  /// The server cannot continue the change token, and does not say why.
+  /// The server cannot continue the change token, and gives no reason.
   case tokenExpired
-  /// The reply is no JSON.
+  /// The reply is not JSON.
   case garbled
   /// The process of the device ends before the request leaves.
   case killBefore

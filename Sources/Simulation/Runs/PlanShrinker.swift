@@ -7,7 +7,7 @@ package struct PlanShrinker {
   package private(set) var smallest: SimulationOutcome
   private let progress: (String) -> Void
 
-  /// Shrinks a failed run with at most so many further runs.
+  /// Shrinks a failed run with at most `budget` further runs.
   package init?(
     _ failure: SimulationOutcome,
     budget: Int = 200,

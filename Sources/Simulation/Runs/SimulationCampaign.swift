@@ -2,7 +2,7 @@ import Foundation
 
 /// Runs many seeds, one after the other, and counts what they exercised.
 package struct SimulationCampaign: Sendable {
-  /// One seed of so many is run twice, to compare.
+  /// One seed in this many is run twice, to compare the two runs.
   package static let repeatInterval = 20
 
   package private(set) var seeds = 0

@@ -122,7 +122,8 @@ final class SimulatedNetwork: @unchecked Sendable {
     let losses = link.lossCount
     let response = try await exchange(request, link)
     switch fault {
-    // A wait for notifications may have begun before the calm: from then on nothing launches a killed app again.
+    // A wait for notifications may have begun before the calm: from then on nothing launches a
+    // killed app again.
     case .killAfterCommit where !isCalm: try await die(link)
     case .replyLost:
       try await clock.sleep(seconds: long)
@@ -130,7 +131,8 @@ final class SimulatedNetwork: @unchecked Sendable {
     case .failureAfterCommit:
       return WebServiceResponse(status: 502, headers: [:], body: Data("Bad gateway".utf8))
     case .garbled:
-      // A request for changes of data may be refused by the page; what it says of others is not believed.
+      // A page with an error status answers requests for records only; the client ignores a page
+      // for other requests.
       let status =
         verb.hasPrefix("records/") ? Self.pageStatuses[number % Self.pageStatuses.count] : 200
       return WebServiceResponse(status: status, headers: [:], body: Data("<html>".utf8))
