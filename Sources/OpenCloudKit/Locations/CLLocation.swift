@@ -1,7 +1,7 @@
 import Effects
 import Foundation
 
-/// A distance in metres, or an angle in degrees, as Core Location names them.
+/// An angle in degrees.
 public typealias CLLocationDegrees = Double
 /// A distance in metres.
 public typealias CLLocationDistance = Double
