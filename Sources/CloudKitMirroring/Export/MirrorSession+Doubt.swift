@@ -70,8 +70,8 @@ extension MirrorSession {
     guard var record = try metadata.record(named: operation.name), record.tag == nil,
       record.sequence == nil
     else { return }
-    // A base of before its zone was lost was agreed on with the server. An empty one is of an object that was
-    // restored here: no values were agreed on.
+    // A base from before the zone was lost was agreed with the server. An empty base belongs to an
+    // object restored here, which has no agreed values.
     let isRestored = record.base?.values.isEmpty == true
     if !isRestored, record.stamps.created == nil || record.base == nil {
       record.base = operation.set.asBase
@@ -80,8 +80,10 @@ extension MirrorSession {
     try metadata.update(record)
   }
 
-  /// Makes an object that was restored while its deletion was sent one that the server may lack: the
-  /// tombstone that the feed may list is that of the deletion.
+  /// Marks an object as possibly missing on the server: it was restored while its deletion was
+  /// being sent.
+  ///
+  /// The feed may list the tombstone of that deletion.
   private func noteDoubtfulDeletion(_ operation: CloudOperation) throws {
     guard var record = try metadata.record(named: operation.name), record.pending == .save,
       record.key != nil, record.sequence == nil, record.tag == operation.tag
@@ -151,8 +153,8 @@ extension MirrorSession {
     result.hasVanishedDeletions = true
   }
 
-  /// Settles a deletion that the feed listed while an object that had been restored here was being created: it is
-  /// the one of before the restoration, or that of another device which had read the restored object.
+  /// Settles a deletion that the feed listed while an object restored here was being created: the
+  /// deletion either precedes the restoration, or another device deleted the restored object.
   func settleTombstone(
     of record: RecordMetadata,
     _ outcome: CloudOutcome,

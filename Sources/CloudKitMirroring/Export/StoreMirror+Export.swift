@@ -139,7 +139,8 @@ extension StoreMirror {
       return nil
     }
     switch stuck.failure {
-    // The import would fail alike. A connection that breaks may do so for this batch alone.
+    // The import would fail for the same reason. A broken connection may be caused by this batch
+    // alone, so it does not stop the import.
     case .notAuthenticated, .accountChanged: throw stuck.failure
     default: return stuck
     }

@@ -104,8 +104,8 @@ extension MirrorSession {
   }
 
   func applyDeletion(of edge: EdgeMetadata) throws {
-    // The link was removed here and made again: the tombstone is that of this device's own removal, whose reply is
-    // missing.
+    // The link was removed here and created again: the tombstone was written by this device's own
+    // removal, whose reply was lost.
     if edge.sentKind == .delete, edge.pending == .save { return }
     if try edge.isUnsentFromBefore && metadata.zone(context.zone).rereading == nil
       && !metadata.isRemovedEdge(edge.name)
@@ -193,8 +193,9 @@ extension MirrorSession {
     }
     try metadata.unpark(record: record.name)
     try metadata.remove(record)
-    // The server still has them unless the deleting device sent their removal: they are set again if the record
-    // is that they lead to, as on devices that read the member after the deletion.
+    // The server still has these links unless the deleting device sent their removal. They are
+    // parked: each is set again if its target's record returns, as on a device that reads the
+    // member after the deletion.
     for link in nullified where try metadata.record(named: link.record)?.key != nil {
       try metadata.park(link)
     }

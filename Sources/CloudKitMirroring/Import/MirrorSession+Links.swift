@@ -98,7 +98,7 @@ extension MirrorSession {
       return
     }
     if known == nil {
-      // The other device may have made it again: its name says the same.
+      // Another device may have created the link again; a re-created link has the same record name.
       if try metadata.isLostDeletion(record.name) { try keepRemovedLink(edge) }
       if try metadata.takeUnsent(record.name) { known = try removedUnsent(record.name, edge) }
     }

@@ -12,7 +12,8 @@ struct RequestedWork {
   /// A call that waits for a round.
   struct Waiter {
     var continuation: CheckedContinuation<Void, any Error>
-    /// Whether it came while a round was running: that round's failure may be of before the call.
+    /// Whether the call came while a round was running: the failure of that round may have occurred
+    /// before the call.
     var isLate: Bool
   }
 
