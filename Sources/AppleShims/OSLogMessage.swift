@@ -1,5 +1,5 @@
 #if !canImport(os)
-/// The text of a message with its values, of which nothing is kept.
+/// A log message; its text and values are discarded.
 public struct OSLogMessage: ExpressibleByStringInterpolation, Sendable {
   /// Takes a text.
   public init(stringLiteral value: String) {}

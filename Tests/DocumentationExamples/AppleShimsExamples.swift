@@ -65,7 +65,7 @@ struct AppleShimsExamples {
     #expect(observers.object(forKey: store)?.count == 0)
   }
 
-  @Test("A text without a translation")
+  @Test("String(localized:) returns the key if there is no translation")
   func localizedString() {
     // example: localized string
     let title = String(localized: "Notes", bundle: .main, comment: "The title of the list")

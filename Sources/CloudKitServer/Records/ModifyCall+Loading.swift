@@ -13,7 +13,7 @@ extension ModifyCall {
     var records = LoadedRecords(
       id: id,
       snapshot: snapshot,
-      // The service's own erasing of a type has to come to its end.
+      // The service's own erasing of a type must complete.
       bytes: isErasing ? .max : parts.limits.bytesPerDecision
     )
     try records.load(keys(of: operations))

@@ -18,8 +18,10 @@ struct ModifyCall: Sendable {
   let lookups = ChargedLookups()
   /// Whether the service itself removes fields that the schema no longer declares.
   var isErasing = false
-  /// Whether the limits of a request hold: the service's own erasing, which halves its batches at a
-  /// limit, comes to its end with a single operation.
+  /// Whether the limits of a request apply.
+  ///
+  /// The service's own erasing halves its batches at a limit; a single operation of it has no limits,
+  /// since the erasing must complete.
   var hasLimits: Bool { !isErasing || request.operations.count > 1 }
   /// The database of the zones, read again with each attempt: rights may have ended in between.
   var database = TargetDatabase(

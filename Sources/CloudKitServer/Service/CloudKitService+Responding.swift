@@ -153,7 +153,7 @@ extension CloudKitService {
     {
       response.headers["content-disposition"] = "attachment; filename=\"api.json\""
     }
-    // A browser takes no answer for anything but what it says it is.
+    // Browsers must not guess the content type.
     response.headers["x-content-type-options"] = "nosniff"
     response.headers[WebServiceName.requestUUID] = uuid
     response.headers["x-apple-cloudkit-version"] = "1.0"

@@ -18,7 +18,7 @@ extension FileSystem {
     }
   }
 
-  /// Puts a copy of a file in the place of another, or where there is none, in one step.
+  /// Copies a file, replacing an existing one, in one step.
   package static func copy(_ source: String, over path: String) throws {
     guard let from = try descriptor(of: source, O_RDONLY, "read") else {
       throw failure("read", source, ENOENT, isWriting: false)
@@ -40,7 +40,7 @@ extension FileSystem {
     }
   }
 
-  /// Takes a file to another name, in place of what has that name, and brings the names to the disk.
+  /// Renames a file, replacing an existing one, and synchronizes the folder.
   package static func move(_ source: String, over path: String) throws {
     while rename(source, path) != 0 {
       guard errno == EINTR else { throw failure("put in place", path, errno) }
@@ -48,13 +48,15 @@ extension FileSystem {
     try synchronizeFolder(of: path)
   }
 
-  /// Takes a file to a name that is free; throws `fileWriteFileExists` where it is not.
+  /// Renames a file, and synchronizes the folder; throws `fileWriteFileExists` if the new name is
+  /// in use.
   package static func move(_ source: String, toFree path: String) throws {
     while link(source, path) != 0 {
       switch errno {
       case EINTR: continue
       case EPERM, EXDEV, EMLINK, ENOSYS, EOPNOTSUPP:
-        // No hard links here. What takes the name between the two calls would be replaced.
+        // The file system has no hard links: a file that gets the name between the two calls would
+        // be replaced.
         guard try !isThere(path) else { throw failure("put in place", path, EEXIST) }
         return try move(source, over: path)
       case let number: throw failure("put in place", path, number)

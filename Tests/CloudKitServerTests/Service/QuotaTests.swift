@@ -120,7 +120,7 @@ struct QuotaTests {
     #expect(await server.send("POST", paths[0], body: Data([1])).status == 200)
   }
 
-  @Test("A person uploads so many bytes in a second, to used addresses too")
+  @Test("The upload rate also counts uploads to used URLs")
   func uploadedBytes() async throws {
     let server = try await TestServer(limits: {
       $0.uploadBytesPerSecond = 1000

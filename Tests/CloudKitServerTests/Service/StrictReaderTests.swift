@@ -334,7 +334,7 @@ struct StrictReaderTests {
 
   // MARK: Invalid requests
 
-  @Test("A user's own record exists as long as the user")
+  @Test("A user's own record cannot be deleted")
   func userRecord() async throws {
     let person = try await TestServer().person()
     let me = try await person.userRecordName

@@ -231,7 +231,7 @@ struct ModelInCodeTests {
     #expect(NSManagedObjectModel(byMerging: [Self.model()], forStoreMetadata: metadata) == nil)
   }
 
-  @Test("Models with different entities of one name cannot be merged: Apple's text")
+  @Test("Merging models with different entities of one name stops with Core Data's message")
   func mergingConflict() async {
     let result = await #expect(
       processExitsWith: .failure,

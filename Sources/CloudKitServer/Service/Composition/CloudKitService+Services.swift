@@ -2,7 +2,7 @@ import Effects
 import Foundation
 import Logging
 
-/// The services by name; the groups that construct them are a matter of this folder alone.
+/// The services by name. Only this folder uses the groups that construct them.
 extension CloudKitService {
   // MARK: What services share
 

@@ -2,10 +2,11 @@ import CloudKitWebServices
 import Effects
 import Foundation
 
-/// What the engines do alike, above transactions of their own: incarnations, partitions, the filling
-/// of indexes and stored events.
+/// The behavior that the engines have in common, above transactions of their own: incarnations,
+/// partitions, the filling of indexes and stored events.
 ///
-/// An engine keeps what differs: opening, reading with a control, committing, listening and copying.
+/// Each engine implements the rest: opening, reading with a control, committing, listening and
+/// copying.
 protocol SQLStorage: Storage {
   associatedtype Session: SQLSession
 

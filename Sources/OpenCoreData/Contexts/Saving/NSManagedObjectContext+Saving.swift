@@ -239,8 +239,8 @@ extension NSManagedObjectContext {
     noteRead(changes.updated)
     announceSaved(changes)
     isSaving = false
-    let beside = commits.map { rowsBeside($0, $1) }
-    changes.refreshed = refreshRows(zip(commits, beside).map { ($0.0.binding, $1) })
+    let indirect = commits.map { indirectlyChangedRows($0, $1) }
+    changes.refreshed = refreshRows(zip(commits, indirect).map { ($0.0.binding, $1) })
     let back = takeRevoked(besides: changes)
     changes.refreshed += back
     postSave(changes, generation: moved)
@@ -252,7 +252,7 @@ extension NSManagedObjectContext {
       unannounced,
       reportingOwners: !leavesOutOwners.load(ordering: .acquiring)
     )
-    for ((plan, _), rows) in zip(commits, beside) {
+    for ((plan, _), rows) in zip(commits, indirect) {
       coordinator.contextDidSave(self, plan.binding, plan.changes, and: rows)
     }
     for object in changes.deleted { forgetDeleted(object) }

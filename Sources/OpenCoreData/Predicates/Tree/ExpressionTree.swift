@@ -88,7 +88,7 @@ package struct ExpressionConstant: @unchecked Sendable {
 ///
 /// Memory only.
 package struct ExpressionBlock: @unchecked Sendable {
-  // Unchecked: what the block captures is its author's affair, as with Apple.
+  // Unchecked: the app is responsible for what the block captures, as in Foundation.
   package typealias Body = (Any?, [Any], NSMutableDictionary?) -> Any
   package let body: Body
 

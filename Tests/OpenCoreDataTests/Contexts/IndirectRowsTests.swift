@@ -5,7 +5,7 @@ import Testing
 /// A deletion clears references that another context has saved since, and triggers compute derived
 /// attributes of rows that the save does not write.
 @Suite("Rows that a save changes beside its own")
-struct RowsBesideTests {
+struct IndirectRowsTests {
   private let bench: MigrationBench
   private let coordinator: NSPersistentStoreCoordinator
 
