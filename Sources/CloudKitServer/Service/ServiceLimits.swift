@@ -60,8 +60,8 @@ package struct ServiceLimits: Hashable, Sendable {
   /// time.
   package var linkedRowBurst = 2_000_000.0
   /// Rows that one transaction deletes of an ended zone, a purged database or one that is reset, or
-  /// expired tombstones of a zone; the others follow in further transactions, which other writers do
-  /// not wait for.
+  /// expired tombstones of a zone; the others follow in further transactions, which other writers
+  /// do not wait for.
   package var rowsPerRemoval = 2000
   /// Bytes of the rows that one transaction deletes (`rowsPerRemoval`); the row that exceeds them
   /// is deleted too.
@@ -164,11 +164,11 @@ package struct ServiceLimits: Hashable, Sendable {
   /// Bytes of all subscriptions of one user in one database together: each save reads those to its
   /// record type.
   package var subscriptionBytesPerUser = 1_048_576
-  /// Bytes of subscriptions that one save in a public database reads, with 512 for each; beyond these,
-  /// the devices of the users with the most bytes fetch all changes.
+  /// Bytes of subscriptions that one save in a public database reads, with 512 for each; beyond
+  /// these, the devices of the users with the most bytes fetch all changes.
   package var subscriptionBytesPerSave = 16 * 1_048_576
-  /// Filters that one save tests, each with each record; beyond these, the devices of the users with
-  /// the most filters fetch all changes.
+  /// Filters that one save tests, each with each record; beyond these, the devices of the users
+  /// with the most filters fetch all changes.
   package var subscriptionTestsPerSave = 1_000_000
   /// Bytes of one notification; a larger one is sent without its texts and fields.
   package var notificationSize = 4096
@@ -190,8 +190,8 @@ package struct ServiceLimits: Hashable, Sendable {
   package var notificationBurst = 256.0 * 1_048_576
   /// Seconds that a download URL is valid.
   package var downloadURLLifetime = 60.0 * 60
-  /// Seconds within which an uploaded file must be saved in a record; a file that was not is removed
-  /// an hour or two later.
+  /// Seconds within which an uploaded file must be saved in a record; a file that was not is
+  /// removed an hour or two later.
   package var receiptLifetime = 24.0 * 60 * 60
   /// Seconds that a session without "stay signed in" is valid; use renews it.
   package var sessionLifetime = 30.0 * 60
@@ -344,8 +344,8 @@ package struct ServiceLimits: Hashable, Sendable {
   ///
   /// Files come back over `assetGrace`.
   package var publicUserQuota: Int64?
-  /// Seconds that the file of an asset stays after the last record that used it: longer than any URL
-  /// lives and any backup is kept.
+  /// Seconds that the file of an asset stays after the last record that used it: longer than any
+  /// URL lives and any backup is kept.
   package var assetGrace = 30.0 * 24 * 60 * 60
 
   package init() {}
