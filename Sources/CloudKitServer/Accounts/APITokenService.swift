@@ -113,7 +113,7 @@ package final class APITokenService: Sendable {
     try await ownToken(opening: container, environment: environment).text
   }
 
-  /// The same, and whether it was created.
+  /// The server's own token for a container, and whether this call created it.
   func ownToken(
     opening container: String,
     environment: ContainerEnvironment

@@ -26,7 +26,8 @@ package struct ReceivedBackup {
 
   private enum State {
     case header
-    /// A header of records, of so many bytes with its padding; it counts if it is not global.
+    /// A header of `size` bytes of records, `padded` with the padding; it counts if it is not
+    /// global.
     case records(size: Int, padded: Int, counts: Bool)
     case member(Member)
     case padding(Int)
@@ -96,7 +97,7 @@ package struct ReceivedBackup {
     }
   }
 
-  /// Collects so many bytes; nil while they are incomplete.
+  /// Collects `count` bytes; nil while they are incomplete.
   private mutating func fill(to count: Int, from piece: inout Data) -> Data? {
     let taken = piece.prefix(count - buffer.count)
     buffer += taken

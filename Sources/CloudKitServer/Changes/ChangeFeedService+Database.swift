@@ -121,7 +121,7 @@ extension ChangeFeedService {
         guard known[key].map({ $0 < newest }) ?? true else { continue }
       } else {
         guard known[key] != nil else { continue }
-        // The same owner shares another zone of that name: it was not deleted.
+        // The owner shares another zone of that name, so the name was not deleted.
         if open.contains("\(zone.owner)/\(zone.row.name)") {
           known[key] = nil
           continue

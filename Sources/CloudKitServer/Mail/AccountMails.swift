@@ -165,7 +165,7 @@ final class AccountMails: Sendable {
     }
   }
 
-  /// The same, to the account's present address.
+  /// Queues a notice to the account's present address.
   func notify(_ account: StoredAccount, of notice: AccountNotice, from sender: SenderAddress?) {
     guard isOn else { return }
     // A notice that cannot be addressed must not undo the change that it reports.

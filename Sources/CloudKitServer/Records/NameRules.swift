@@ -11,7 +11,7 @@ package enum NameRules {
     isPrintable(name, limits) && !name.hasPrefix("_")
   }
 
-  /// The same, or the name of a user's record, which has a leading `_`.
+  /// Whether a name is valid for a record, or for a user's record, which has a leading `_`.
   static func isPublicRecordName(_ name: String, _ limits: ServiceLimits) -> Bool {
     isPrintable(name, limits)
   }

@@ -54,7 +54,7 @@ final class RecordService: Sendable {
     return try await modifyOfOneOwner(request, context, bodySize: bodySize)
   }
 
-  /// Writes the zones of one owner; the whole reply has so many bytes already.
+  /// Modifies the zones of one owner; the whole reply has `bytes` bytes already.
   func modifyOfOneOwner(
     _ request: ModifyRecordsRequest,
     _ context: RequestContext,

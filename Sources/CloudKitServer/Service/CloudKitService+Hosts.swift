@@ -17,9 +17,9 @@ extension CloudKitService {
       || configuration.allowedHosts.contains(name)
   }
 
-  /// The same for pages that users open, except that any name is accepted if neither the base URL
-  /// nor the configuration names the server: one that listens on this machine alone, or on every
-  /// address.
+  /// Whether pages for users answer under the request's host name: under the server's own names,
+  /// and under any name if neither the base URL nor the configuration names the server, which then
+  /// listens on this machine alone, or on every address.
   func isPageHost(_ request: WebServiceRequest) -> Bool {
     if isOwnHost(request) { return true }
     let own = (URLComponents(string: baseURL)?.host ?? "").lowercased()

@@ -79,7 +79,7 @@ final class QuotaLedger: Sendable {
     }
   }
 
-  /// Ends a count that took so many milliseconds; nil: it failed.
+  /// Ends a count that took `took` milliseconds; nil bytes: it failed.
   func finish(_ partition: PartitionID, _ bytes: Int64?, now: Int64, took: Int64 = 0) {
     let waiting = state.withLock { state in
       if let bytes {

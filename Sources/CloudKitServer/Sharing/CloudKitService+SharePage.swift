@@ -84,7 +84,7 @@ extension CloudKitService {
       for: .shareAcceptance
     )
     guard let located = try locateIfInvited(guid, principal: principal) else {
-      // The same reply for a share that has ended or accepts no requests: it reveals nothing.
+      // A share that has ended or accepts no requests gets an equal reply, which reveals nothing.
       page.message = Self.sentence(for: ShareState.notFound)
       page.step = .ask(person: account.userName, seal: seal)
       return page.response(status: 404)

@@ -98,7 +98,7 @@ extension ShareState {
         }
       } else if entry.type != .owner {
         let invited = try invitation(entry, edit, known: nil, beside: kept)
-        // The same user with another address.
+        // Whether a participant is the invited user, with another address.
         let isSame = { (known: StoredParticipant) in
           known.user != nil && known.user == invited.user
         }

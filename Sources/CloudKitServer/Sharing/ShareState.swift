@@ -199,7 +199,7 @@ struct ShareState: Codable, Hashable, Sendable {
 
   // MARK: Errors
 
-  /// The same error for a missing share and one that the caller may not see.
+  /// The error for a missing share, and for one that the caller may not see.
   static let notFound = ErrorDictionary(
     .notFound,
     "the share does not exist, or you are not invited to it"

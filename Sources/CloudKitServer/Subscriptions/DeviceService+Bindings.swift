@@ -107,7 +107,7 @@ extension DeviceService {
   /// Ends polls and streams of devices whose binding has ended.
   func endUnboundListeners() { endUnbound(hub.ownedDevices) }
 
-  /// The same for the devices of one account.
+  /// Ends polls and streams of one account's devices whose binding has ended.
   func endUnboundListeners(of account: String) {
     // If the storage does not respond, the next check ends them.
     guard let users = try? storage.read({ try $0.users(account: account) }) else { return }

@@ -17,7 +17,7 @@ struct FiringBudget {
   /// The users whose further notifications were dropped: their devices fetch all changes.
   private(set) var exceeded: Set<String> = []
 
-  /// The budget of a commit whose author may cause so many bytes of notifications.
+  /// The budget of a commit whose author may cause `allowed` bytes of notifications.
   init(_ limits: ServiceLimits, bytes allowed: Int = .max) {
     self.limits = limits
     mostBytes = min(limits.notificationBytesPerCommit, allowed)

@@ -307,7 +307,8 @@ final class NotificationHub: Sendable {
     await wait(token, after: number)
   }
 
-  /// The same with a callback instead of a suspended task; the result can end the wait early.
+  /// Waits for notifications and passes them to `serve`, without a suspended task; the result can
+  /// end the wait early.
   func stream(
     _ token: String,
     after number: Int64,

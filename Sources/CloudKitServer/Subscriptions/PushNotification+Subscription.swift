@@ -20,7 +20,8 @@ extension PushNotification {
 
   /// Longer texts in additional fields are truncated, because payloads are small.
   static let additionalTextLength = 100
-  /// The same in bytes: one character may have any number of combining marks.
+  /// The bytes to which these texts are truncated: a character may have any number of combining
+  /// marks.
   static let additionalTextBytes = 400
   /// Arguments of a localized text; further ones of an earlier version's subscriptions are left out.
   static let localizationArguments = 16

@@ -33,7 +33,7 @@ struct SubscriptionMatcher: Sendable {
     reasons = Set((subscription.firesOn ?? ["create", "update", "delete"]).map { $0.lowercased() })
   }
 
-  /// The tests that so many events of each kind need.
+  /// The number of tests for the given number of events of each kind.
   func tests(of events: [PushNotification.Reason: Int]) -> Int {
     events.reduce(0) { sum, event in
       sum + event.value * (reasons.contains(event.key.name) ? max(1, filterCount) : 1)

@@ -112,7 +112,7 @@ final class Exchange {
     heldHead = nil
   }
 
-  /// Whether the body has so many bytes that the credential has to be checked now.
+  /// Whether a body of `bytes` bytes requires the check of the credential now.
   func needsCheck(of bytes: Int) -> Bool {
     credentialCheck == .notNeeded && incoming.kind != .transfer
       && bytes > incoming.uncheckedBytes && limit > incoming.uncheckedBytes

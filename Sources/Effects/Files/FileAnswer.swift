@@ -5,7 +5,7 @@
 package enum FileAnswer: Sendable, Equatable {
   /// Nothing has the name.
   case missing
-  /// A regular file with so many bytes.
+  /// A regular file, with its size in bytes.
   case file(size: Int)
   /// A folder.
   case folder

@@ -16,7 +16,7 @@ public struct CKDeviceSignIn: Sendable {
   public let userCode: String
   /// The page where the user types it.
   public let verificationURL: URL
-  /// The same page with the code filled in.
+  /// The address of the page with the code filled in.
   public let completeVerificationURL: URL
   /// When the code expires.
   public let expirationDate: Date

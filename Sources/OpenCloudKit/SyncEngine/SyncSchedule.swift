@@ -29,7 +29,7 @@ package struct SyncSchedule: Sendable {
   private var earliest = 0.0
   /// The time of the next fetch, if one is scheduled.
   private var fetchTime: Double?
-  /// The same for the next send.
+  /// The time of the next send, if one is scheduled.
   private var sendTime: Double?
 
   package init() {}

@@ -13,7 +13,7 @@ public enum NSManagedObjectContextConcurrencyType: UInt, Sendable, Hashable {
 extension NSManagedObjectContext {
   /// How a context's work is scheduled, as a structure.
   public struct ConcurrencyType: RawRepresentable, Hashable, Sendable {
-    /// The same as an enumeration.
+    /// The type as an enumeration.
     public var rawValue: NSManagedObjectContextConcurrencyType
 
     /// Wraps a type.

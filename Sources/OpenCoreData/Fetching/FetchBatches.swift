@@ -62,7 +62,7 @@ final class FetchBatches {
   /// Whether the results are too many for a cache.
   var isLarge: Bool { references.count > Self.cachedCount }
 
-  /// The same limit as for fetches without batches.
+  /// The most results that a cache holds; fetches without batches have this limit too.
   static let cachedCount = 8192
 }
 

@@ -13,7 +13,7 @@ import Foundation
 open class NSAttributeDescription: NSPropertyDescription, @unchecked Sendable {
   /// The kind of value that an attribute holds, as a structure.
   public struct AttributeType: RawRepresentable, Hashable, Sendable {
-    /// The same type as an enumeration.
+    /// The type as an enumeration.
     public var rawValue: NSAttributeType
 
     /// Wraps a type.

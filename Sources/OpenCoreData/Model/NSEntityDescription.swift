@@ -102,7 +102,7 @@ open class NSEntityDescription: NSObject, NSCopying, @unchecked Sendable {
     set { rawClassName = newValue }
   }
 
-  /// The same without the exclamation mark of Apple's declaration.
+  /// The class name that the model states, which is never nil.
   package var objectClassName: String {
     guard let rawClassName, !rawClassName.isEmpty else { return "NSManagedObject" }
     return rawClassName.hasPrefix(".") ? String(rawClassName.dropFirst()) : rawClassName

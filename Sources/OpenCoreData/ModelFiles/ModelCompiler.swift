@@ -5,7 +5,7 @@ import Foundation
 package enum ModelCompiler {
   /// Compiles every version of a model into a folder, which is replaced.
   ///
-  /// The same model gives the same bytes.
+  /// Equal models give equal bytes.
   package static func compile(_ model: URL, into folder: URL) throws {
     let versions = try ModelFile.versions(of: model)
     let current = try ModelFile.currentVersionName(of: model)

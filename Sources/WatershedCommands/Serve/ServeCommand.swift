@@ -157,7 +157,7 @@ struct ServeCommand: AsyncParsableCommand {
       throw ServeError.badConfiguration("\(error)")
     }
     let logger = LogSettings.logger(settings)
-    // The same checks as `config check`: a server with problems does not start.
+    // `config check` runs these checks too: a server with problems does not start.
     let problems = settings.problems
     guard problems.isEmpty else {
       throw ServeError.badConfiguration(problems.joined(separator: "; "))

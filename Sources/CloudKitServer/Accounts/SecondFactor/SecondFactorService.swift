@@ -6,7 +6,7 @@ import Foundation
 package struct SecondFactorOffer: Codable, Hashable, Sendable {
   /// The secret in base32, for typing.
   package var secret: String
-  /// The same as a URL that apps open.
+  /// The URL of the secret, which authenticator apps open.
   package var address: String
 }
 

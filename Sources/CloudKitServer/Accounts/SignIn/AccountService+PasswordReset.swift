@@ -19,7 +19,7 @@ extension AccountService {
     try await passwordResetURL(for: userName, mailedTo: nil)
   }
 
-  /// The same, for a mail to an address.
+  /// A link to a new password of an account, to be mailed to `address`.
   func passwordResetURL(for userName: String, mailedTo address: String?) async throws -> String {
     let account = try storage.account(named: userName)
     let code = effects.randomness.bytes(24).base64URL

@@ -12,7 +12,7 @@ extension SessionService {
     devices.endUnboundListeners(of: account)
   }
 
-  /// The same for all accounts, after one was removed with its rows.
+  /// Forgets the sessions of all accounts and ends unbound listeners, after an account was removed.
   func credentialsEnded() {
     cache.forgetSessions()
     devices.endUnboundListeners()

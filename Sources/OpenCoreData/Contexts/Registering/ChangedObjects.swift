@@ -16,7 +16,7 @@ struct ChangedObjects {
     return userInfo(&sets)
   }
 
-  /// The same, but reuses existing sets that contain the same objects.
+  /// The user info of a notification; existing sets that contain the same objects are reused.
   func userInfo(_ sets: inout NotificationSets?) -> [AnyHashable: Any] {
     var result: [AnyHashable: Any] = [:]
     func add(_ objects: [NSManagedObject], _ key: String) {
@@ -38,7 +38,7 @@ struct ChangedObjects {
     return result
   }
 
-  /// The same with identifiers.
+  /// The user info of a save's notification, with object IDs.
   var saveIdentifiersUserInfo: [AnyHashable: Any] {
     var result = identifiersUserInfo
     for key in [NSInsertedObjectIDsKey, NSUpdatedObjectIDsKey] where result[key] == nil {

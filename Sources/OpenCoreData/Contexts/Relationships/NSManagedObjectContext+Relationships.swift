@@ -27,7 +27,7 @@ extension NSManagedObjectContext {
     fulfillToMany(at: index, of: objects, &notes)
   }
 
-  /// The same as part of a prefetch.
+  /// Reads a to-many relationship of several objects, as a part of a prefetch.
   func fulfillToMany(at index: Int, of objects: [NSManagedObject], _ notes: inout PrefetchNotes) {
     guard let first = objects.first else { return }
     if isChild || objects.count == 1 {

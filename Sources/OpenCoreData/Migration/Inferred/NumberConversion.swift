@@ -56,7 +56,7 @@ enum NumberConversion {
     }
   }
 
-  /// The same for a value of key-value coding.
+  /// Whether a number of key-value coding fits an attribute of the type.
   static func fits(_ value: NSNumber, _ type: NSAttributeType) -> Bool {
     let number = value.int64Value
     let stored: SQLiteValue =

@@ -156,7 +156,7 @@ extension NSMigrationManager {
 }
 
 extension NSManagedObjectModel {
-  /// The same model with plain objects.
+  /// A copy of the model in which every entity has the class `NSManagedObject`.
   fileprivate var withoutClasses: NSManagedObjectModel {
     let plain = "NSManagedObject"
     guard entities.contains(where: { $0.objectClassName != plain }),

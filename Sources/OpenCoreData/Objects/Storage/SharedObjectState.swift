@@ -218,7 +218,8 @@ extension NSManagedObjectContext {
     sharedReference(of: entityNumber, binding)?.takeUnretainedValue()
   }
 
-  /// The same, not counted: the context keeps it.
+  /// The shared state of a store's rows of an entity, without a reference count: the context keeps
+  /// it.
   @inline(__always)
   func sharedReference(
     of entityNumber: Int32,

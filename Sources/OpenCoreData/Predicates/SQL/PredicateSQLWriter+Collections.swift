@@ -142,7 +142,7 @@ extension PredicateSQLWriter {
     )
   }
 
-  /// The same subquery, with each element followed along more keys.
+  /// The subquery with each element followed along more keys.
   private func extended(_ elements: SQLElements, by keys: [String]) throws -> SQLElements {
     var node = elements.node
     var rest = keys[...]

@@ -110,7 +110,8 @@ package final class RowCache: Sendable {
     }
   }
 
-  /// The same for rows some of which may be missing.
+  /// Inserts rows that were read at an epoch, some of which may be missing, unless a commit has
+  /// made the cache newer.
   func insert(_ rows: [Row?], readAt epoch: Int) {
     state.withLock { state in
       guard state.epoch == epoch else { return }

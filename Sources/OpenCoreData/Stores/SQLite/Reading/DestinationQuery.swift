@@ -7,7 +7,8 @@ struct DestinationQuery {
   /// relationship.
   let rows: String?
   private let head: String
-  /// The same for many sources: whole rows, with the source's key as the last column.
+  /// The beginning of the statement for many sources: whole rows, with the source's key as the last
+  /// column.
   private let rowsHead: String?
   private let tail: String
 
