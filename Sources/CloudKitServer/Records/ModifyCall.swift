@@ -20,8 +20,8 @@ struct ModifyCall: Sendable {
   var isErasing = false
   /// Whether the limits of a request apply.
   ///
-  /// The service's own erasing halves its batches at a limit; a single operation of it has no limits,
-  /// since the erasing must complete.
+  /// The service's own erasing halves its batches at a limit; a single operation of it has no
+  /// limits, since the erasing must complete.
   var hasLimits: Bool { !isErasing || request.operations.count > 1 }
   /// The database of the zones, read again with each attempt: rights may have ended in between.
   var database = TargetDatabase(

@@ -82,7 +82,8 @@ final class RecordService: Sendable {
         do {
           try await quotas.check(context, id, adding: Int64(bodySize))
         } catch let full as ErrorDictionary {
-          // A batch that was executed may be what has filled the database: its repetition gets its reply.
+          // A batch that was executed may be what has filled the database: its repetition gets its
+          // reply.
           guard call.mayHaveReply, let reply = try await keptReply(of: call) else { throw full }
           return reply
         }
@@ -111,9 +112,8 @@ final class RecordService: Sendable {
     }
   }
 
-  /// The database of zones that others share with the caller, and whether one of them is open to the
-  /// caller; its shares are not decoded on a thread
-  /// of the pool.
+  /// The database of zones that others share with the caller, and whether one of them is open to
+  /// the caller; its shares are not decoded on a thread of the pool.
   private func sharedDatabase(
     of zones: [ZoneID],
     _ context: RequestContext

@@ -1,7 +1,7 @@
 import CloudKitWebServices
 
-/// A request of an app as an administrator sees it: who asked for what and the outcome, without values of
-/// records, tokens and addresses.
+/// A request of an app as an administrator sees it: who asked for what and the outcome, without
+/// values of records, tokens and addresses.
 package struct LoggedRequest: Codable, Hashable, Sendable {
   /// The position in the log.
   package var number: Int64

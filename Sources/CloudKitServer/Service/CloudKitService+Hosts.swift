@@ -45,8 +45,9 @@ extension CloudKitService {
   /// Whether a page of another site sent a form: it could sign a user in to an account of the
   /// attacker, who then reads what the user writes there.
   ///
-  /// Browsers send `Sec-Fetch-Site`; older ones, and those on plain http, send the page in `Origin`. That is `null` for
-  /// a page that sends no referrer, which another site may have, and never for our own. Other programs send neither.
+  /// Browsers send `Sec-Fetch-Site`; older ones, and those on plain http, send the page in
+  /// `Origin`. That is `null` for a page that sends no referrer, which another site may have, and
+  /// never for our own. Other programs send neither.
   func isForeignForm(_ request: WebServiceRequest) -> Bool {
     guard request.method == "POST" else { return false }
     if let site = request.headers["sec-fetch-site"]?.lowercased() {
@@ -54,7 +55,8 @@ extension CloudKitService {
     }
     guard let origin = request.headers["origin"] else { return false }
     guard let page = Self.place(of: origin) else { return true }
-    // A proxy may end TLS: the header has the host and the port that the browser asked, the scheme is the page's.
+    // A proxy may end TLS: the header has the host and the port that the browser asked, the scheme
+    // is the page's.
     let scheme = origin.prefix(before: ":").lowercased()
     let own = [request.headers["host"].map { "\(scheme)://\($0)" }, baseURL]
     return !own.contains { $0.flatMap(Self.place) == page }
@@ -66,7 +68,8 @@ extension CloudKitService {
     var port: Int
   }
 
-  /// The host and the port of an address that has no more than these; the port of the scheme if it has none.
+  /// The host and the port of an address that has no more than these; the port of the scheme if it
+  /// has none.
   private static func place(of address: String) -> Place? {
     guard let parts = URLComponents(string: address), let host = parts.host?.lowercased(),
       parts.user == nil, parts.password == nil, parts.query == nil, parts.fragment == nil

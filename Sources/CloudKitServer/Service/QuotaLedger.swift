@@ -30,8 +30,8 @@ final class QuotaLedger: Sendable {
   private static let freshness: Int64 = 60_000
   /// A count is used for this many times the time that it took: a user may have millions of files.
   private static let freshnessPerCountTime: Int64 = 50
-  /// The factor for a full database from which something was deleted: at most a fifth of the time is
-  /// spent on counting it.
+  /// The factor for a full database from which something was deleted: at most a fifth of the time
+  /// is spent on counting it.
   private static let freshnessPerCountTimeAfterDeletion: Int64 = 4
   /// Milliseconds after which any database is counted again.
   private static let longestFreshness: Int64 = 3_600_000
@@ -102,8 +102,8 @@ final class QuotaLedger: Sendable {
     }
   }
 
-  /// Whether a user's records take the user's share of a public database, with the bytes to be added;
-  /// nil if the database has to be counted.
+  /// Whether a user's records take the user's share of a public database, with the bytes to be
+  /// added; nil if the database has to be counted.
   func isFull(
     _ user: String,
     in partition: PartitionID,

@@ -5,10 +5,11 @@ import Synchronization
 /// Runs reads that may examine many records on a few threads besides the pool, so that slow reads
 /// never keep the pool from other requests.
 ///
-/// A reader is a user, or one site of anonymous callers. One reader has no more than
-/// half of the threads and a bounded number of places in the queue. Threads that become free go to the
-/// readers in turn, so a reader with many waiting reads delays another reader by one read at most for
-/// each thread. One thread is left to look-ups, however many scans there are, and a queued read ends with its time.
+/// A reader is a user, or one site of anonymous callers. One reader has no more than half of the
+/// threads and a bounded number of places in the queue. Threads that become free go to the readers
+/// in turn, so a reader with many waiting reads delays another reader by one read at most for each
+/// thread. One thread is left to look-ups, however many scans there are, and a queued read ends
+/// with its time.
 final class ReadQueue: Sendable {
   enum Kind: Sendable {
     /// Finds rows by their keys.
@@ -119,8 +120,8 @@ final class ReadQueue: Sendable {
   /// The number of queued reads.
   var waitingCount: Int { state.withLock { $0.count } }
 
-  /// Runs the body on one of the threads in the reader's turn; a read whose task is cancelled before, or whose time is
-  /// over, is removed from the queue.
+  /// Runs the body on one of the threads in the reader's turn; a read whose task is cancelled
+  /// before, or whose time is over, is removed from the queue.
   func run<Result: Sendable>(
     _ kind: Kind,
     for reader: String,
@@ -197,7 +198,8 @@ final class ReadQueue: Sendable {
 
   // MARK: Time
 
-  /// Starts the task that ends queued reads, unless there is one: a thread may not be free before their time is over.
+  /// Starts the task that ends queued reads, unless there is one: a thread may not be free before
+  /// their time is over.
   private func watchTime() {
     let begins = state.withLock { state in
       defer { state.isWatched = true }
@@ -212,7 +214,8 @@ final class ReadQueue: Sendable {
     }
   }
 
-  /// Ends the queued reads whose time is over; returns the seconds until the next one's is, or nil if none is queued.
+  /// Ends the queued reads whose time is over; returns the seconds until the next one's is, or nil
+  /// if none is queued.
   private func endLateReads() -> Double? {
     let (late, pause) = state.withLock { state in
       let late = state.removeLate()

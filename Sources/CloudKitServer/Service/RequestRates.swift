@@ -98,10 +98,11 @@ final class RequestRates: Sendable {
     }
   }
 
-  /// Throws for an address that uses URLs which are rights in themselves over the rate: downloads, uploads and long
-  /// polls.
+  /// Throws for an address that uses URLs which are rights in themselves over the rate: downloads,
+  /// uploads and long polls.
   ///
-  /// They name no user, and many users with many files each share one address: it is the rate of a whole site.
+  /// They name no user, and many users with many files each share one address: it is the rate of a
+  /// whole site.
   func checkRate(ofCapability request: WebServiceRequest) throws {
     guard let rate = limits.requestsPerSecond, rate > 0 else { return }
     let seconds = delay(

@@ -125,8 +125,8 @@ struct ShareState: Codable, Hashable, Sendable {
     return true
   }
 
-  /// The limits for the participations that a share keeps, ended ones included: every request to its
-  /// zone reads them.
+  /// The limits for the participations that a share keeps, ended ones included: every request to
+  /// its zone reads them.
   struct ParticipationLimits: Sendable {
     var perUser = Int.max
     var inAll = Int.max

@@ -80,7 +80,8 @@ extension DeviceService {
   /// Ends polls and streams of devices whose binding has ended, a few in each turn of the lane that
   /// delivers notifications, so that those do not wait for the bindings of all devices.
   ///
-  /// Another server reports each end of a credential: however many do, one check runs and one waits.
+  /// Another server reports each end of a credential: however many do, one check runs and one
+  /// waits.
   func checkListeners(in lane: Lane) {
     guard listenerChecks.withLock({ $0.request() }) else { return }
     beginCheck(in: lane)

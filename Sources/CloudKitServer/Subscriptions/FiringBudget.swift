@@ -2,8 +2,8 @@ import CloudKitWebServices
 
 /// The notifications that one commit may write to the outbox.
 ///
-/// The outbox is outside of all quotas, and each process reads it: its size must not be the product of
-/// a batch's records, the subscriptions that match them, and what their texts grow to.
+/// The outbox is outside of all quotas, and each process reads it: its size must not be the product
+/// of a batch's records, the subscriptions that match them, and what their texts grow to.
 struct FiringBudget {
   private struct Share {
     var count = 0
@@ -25,7 +25,8 @@ struct FiringBudget {
 
   /// Whether one more notification may be sent to a user.
   ///
-  /// When the bytes of the commit or of its author are used up, each further user receives one notification.
+  /// When the bytes of the commit or of its author are used up, each further user receives one
+  /// notification.
   mutating func hasPlace(for user: String) -> Bool {
     let count = shares[user]?.count ?? 0
     let most = bytes < mostBytes ? limits.notificationsPerCommit : 1

@@ -219,8 +219,8 @@ final class NotificationHub: Sendable {
 
   /// Posts a notification to a user's devices, except to the one that caused it.
   ///
-  /// Only the newest of several notifications with one key is kept: it only means that there are changes
-  /// to fetch.
+  /// Only the newest of several notifications with one key is kept: it only means that there are
+  /// changes to fetch.
   func post(
     _ notification: PushNotification,
     key: String?,
@@ -355,8 +355,8 @@ final class NotificationHub: Sendable {
 
   /// Begins a wait, unless its result is there already.
   ///
-  /// If a device has too many waits, its oldest one ends: a client whose connection broke listens again
-  /// before the server notices that.
+  /// If a device has too many waits, its oldest one ends: a client whose connection broke listens
+  /// again before the server notices that.
   private func register(
     _ listener: Listener,
     _ id: UInt64,

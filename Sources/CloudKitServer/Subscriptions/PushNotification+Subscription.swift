@@ -23,7 +23,8 @@ extension PushNotification {
   /// The bytes to which these texts are truncated: a character may have any number of combining
   /// marks.
   static let additionalTextBytes = 400
-  /// Arguments of a localized text; further ones of an earlier version's subscriptions are left out.
+  /// Arguments of a localized text; further ones of an earlier version's subscriptions are left
+  /// out.
   static let localizationArguments = 16
 
   /// The beginning of a field's text, for a payload.

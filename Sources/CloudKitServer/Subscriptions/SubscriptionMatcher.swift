@@ -64,8 +64,9 @@ struct SubscriptionMatcher: Sendable {
 /// Matchers of subscriptions that were used recently, so that a save does not read and plan each of
 /// thousands again.
 ///
-/// They are in two generations: when the newer one is full, it becomes the older one, of which those that are used return to
-/// the newer. A generation holds all subscriptions that one save reads.
+/// They are in two generations: when the newer one is full, it becomes the older one, of which
+/// those that are used return to the newer. A generation holds all subscriptions that one save
+/// reads.
 final class SubscriptionMatchers: Sendable {
   private struct Key: Hashable {
     var container: String
@@ -76,7 +77,8 @@ final class SubscriptionMatchers: Sendable {
   }
 
   private struct Entry {
-    /// The subscription and the type that it was compiled from; it is compiled again if either changed.
+    /// The subscription and the type that it was compiled from; it is compiled again if either
+    /// changed.
     var body: Data
     var type: RecordTypeSchema
     /// Nil: the subscription fires for nothing.

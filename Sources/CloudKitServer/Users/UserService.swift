@@ -48,8 +48,8 @@ package final class UserService: Sendable {
     return try await makeUserRecord(made, .production)
   }
 
-  /// Opens a container that was deleted, so that it has partitions again; throws as long as it is being
-  /// deleted.
+  /// Opens a container that was deleted, so that it has partitions again; throws as long as it is
+  /// being deleted.
   private func reopen(_ container: String) async throws {
     guard try storage.read({ try $0.entry(ContainerErasing.key(container)) }) != nil else { return }
     try await writer.write {
@@ -179,9 +179,9 @@ package final class UserService: Sendable {
 
   /// The requested users who belong to this container; others are left out.
   ///
-  /// A look-up by address or number finds only discoverable users. A look-up by record name finds every
-  /// user, because the client has the name from a record or a share; for a user who is not discoverable
-  /// the reply contains the record name alone.
+  /// A look-up by address or number finds only discoverable users. A look-up by record name finds
+  /// every user, because the client has the name from a record or a share; for a user who is not
+  /// discoverable the reply contains the record name alone.
   private func find(
     _ infos: [LookupInfo],
     _ context: RequestContext,

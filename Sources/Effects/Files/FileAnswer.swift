@@ -1,7 +1,7 @@
 /// The kind of file at a path, or its absence.
 ///
-/// A call that fails throws, since it knows nothing of the path. The type is neither an optional nor a
-/// Boolean, so that `try?` cannot turn an error into "missing".
+/// A call that fails throws, since it knows nothing of the path. The type is neither an optional
+/// nor a Boolean, so that `try?` cannot turn an error into "missing".
 package enum FileAnswer: Sendable, Equatable {
   /// Nothing has the name.
   case missing

@@ -29,7 +29,8 @@ extension FileSystem {
     }
   }
 
-  /// Gives a file that never changes a second name, or makes a copy where the file system has no links.
+  /// Gives a file that never changes a second name, or makes a copy where the file system has no
+  /// links.
   package static func duplicate(_ source: String, as path: String) throws {
     while link(source, path) != 0 {
       switch errno {

@@ -94,7 +94,8 @@ extension NSManagedObjectContext {
     return pending.isEmpty ? objects : plan.window(placed(pending, among: objects, plan))
   }
 
-  /// The rows of a fetch, if it uses one store only and no pending changes affect it, or the caller merges them.
+  /// The rows of a fetch, if it uses one store only and no pending changes affect it, or the caller
+  /// merges them.
   func storedReferences(
     _ plan: FetchPlan,
     besidesPending: Bool = false

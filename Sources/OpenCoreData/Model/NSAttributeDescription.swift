@@ -61,19 +61,20 @@ open class NSAttributeDescription: NSPropertyDescription, @unchecked Sendable {
   }
   /// The value that a new object starts with.
   open var defaultValue: Any? { willSet { requireEditable() } }
-  /// The name of the transformer that turns a transformable value into bytes; with nil, objects of any
-  /// class with a coding are archived.
+  /// The name of the transformer that turns a transformable value into bytes; with nil, objects of
+  /// any class with a coding are archived.
   ///
-  /// Differs from Core Data: a value that Foundation on Linux could not read from its archive again, such
-  /// as an `NSAttributedString` or a set of decimal numbers, is refused when its object is saved. A stored
-  /// value that this process cannot decode reads as nil and keeps its bytes; a migration that would have
-  /// to decode it fails. Where the named transformer is not found, Core Data archives the value, and here
-  /// the save is refused.
+  /// Differs from Core Data: a value that Foundation on Linux could not read from its archive
+  /// again, such as an `NSAttributedString` or a set of decimal numbers, is refused when its object
+  /// is saved. A stored value that this process cannot decode reads as nil and keeps its bytes; a
+  /// migration that would have to decode it fails. Where the named transformer is not found, Core
+  /// Data archives the value, and here the save is refused.
   open var valueTransformerName: String? { willSet { requireEditable() } }
   /// Whether large values may be kept in files beside the store.
   ///
-  /// A fetch does not read these files: a value is mapped into memory and read when it is used. They are
-  /// written once, and no other program may shorten them: a process that uses the value would end.
+  /// A fetch does not read these files: a value is mapped into memory and read when it is used.
+  /// They are written once, and no other program may shorten them: a process that uses the value
+  /// would end.
   open var allowsExternalBinaryDataStorage = false { willSet { requireEditable() } }
   /// Whether a deleted object's value stays in the persistent history.
   open var preservesValueInHistoryOnDeletion = false { willSet { requireEditable() } }

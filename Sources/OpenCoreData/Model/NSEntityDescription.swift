@@ -93,9 +93,9 @@ open class NSEntityDescription: NSObject, NSCopying, @unchecked Sendable {
 
   /// The name of the class of the entity's objects, with its module where the model names one.
   ///
-  /// It is never nil when it is read; nil stands for `NSManagedObject` when it is set. Once a coordinator
-  /// has the model, the name is one that `NSClassFromString` knows, "Shop.Order" where the model says
-  /// "Order" or ".Order", if the program has such a class.
+  /// It is never nil when it is read; nil stands for `NSManagedObject` when it is set. Once a
+  /// coordinator has the model, the name is one that `NSClassFromString` knows, "Shop.Order" where
+  /// the model says "Order" or ".Order", if the program has such a class.
   // swift-format-ignore: NeverUseImplicitlyUnwrappedOptionals
   open var managedObjectClassName: String! {
     get { isFrozen ? ManagedObjectClassResolver.className(for: self) : objectClassName }

@@ -3,7 +3,8 @@ import CloudKitWebServices
 import Effects
 import Foundation
 
-/// The server of a world: the real service on a real database in a folder, one process after another.
+/// The server of a world: the real service on a real database in a folder, one process after
+/// another.
 final class SimulatedServer: @unchecked Sendable {
   // Unchecked: used by the one thread of a run.
   static let container = "iCloud.simulated"

@@ -6,7 +6,8 @@ import OpenCloudKit
 import OpenCoreData
 import Synchronization
 
-/// One world: a server, devices of some persons, a network between them, and the oracle that watches.
+/// One world: a server, devices of some persons, a network between them, and the oracle that
+/// watches.
 final class SimulatedWorld: @unchecked Sendable {
   // Unchecked: used by the one thread of a run.
   let plan: SimulationPlan
@@ -243,7 +244,8 @@ final class SimulatedWorld: @unchecked Sendable {
 
   // MARK: End
 
-  /// Lets everything that a kill held back end, so that no task, file or memory of the world remains.
+  /// Lets everything that a kill held back end, so that no task, file or memory of the world
+  /// remains.
   func buryAll() {
     network.isOver = true
     clock.end()

@@ -211,8 +211,8 @@ final class RequestWorld {
 
   /// Waits until PostgreSQL shows the events of all commits.
   ///
-  /// It does when all earlier transactions have ended, those of other tests too. An event that is hidden now
-  /// would be delivered in a later step, in which it is not expected.
+  /// It does when all earlier transactions have ended, those of other tests too. An event that is
+  /// hidden now would be delivered in a later step, in which it is not expected.
   private func waitForEvents() async throws {
     guard servers.count > 1, let url = TestEngine.knownURL(for: folder) else { return }
     let connection = try observer ?? PostgreSQLConnection(url: url)

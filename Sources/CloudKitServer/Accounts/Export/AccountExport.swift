@@ -4,8 +4,8 @@ import Effects
 import Foundation
 import Logging
 
-/// Everything that an account owns, as a streamed tar archive: one page of records, or one piece of a
-/// file, is in memory at a time.
+/// Everything that an account owns, as a streamed tar archive: one page of records, or one piece of
+/// a file, is in memory at a time.
 ///
 /// `Documentation/Operating/Accounts.md` describes the archive.
 struct AccountExport: Sendable {
@@ -342,7 +342,8 @@ struct AccountExport: Sendable {
     summary.problems += problems.prefix(max(0, Self.problemLimit - summary.problems.count))
   }
 
-  /// A name as one part of a path, on every file system; a long one is cut, with a digest behind it.
+  /// A name as one part of a path, on every file system; a long one is cut, with a digest behind
+  /// it.
   static func component(_ name: String) -> String {
     let escaped = name.utf8.map { byte -> String in
       switch UnicodeScalar(byte) {

@@ -72,8 +72,8 @@ final class SecondFactorService: Sendable {
 
   /// Creates a secret for a user's app; no code is required until `confirm`.
   ///
-  /// The account is as it was when its password was verified: one changed since gets none, and keeps
-  /// its factor and recovery codes.
+  /// The account is as it was when its password was verified: one changed since gets none, and
+  /// keeps its factor and recovery codes.
   func begin(of account: StoredAccount) async throws -> SecondFactorOffer {
     let secret = effects.randomness.bytes(TimeCode.secretLength)
     let factor = SecondFactor(
@@ -168,8 +168,8 @@ final class SecondFactorService: Sendable {
     return shown
   }
 
-  /// Removes the factor, so that the password alone is enough; for an administrator, or for a user whose
-  /// password was verified, `isProven`.
+  /// Removes the factor, so that the password alone is enough; for an administrator, or for a user
+  /// whose password was verified, `isProven`.
   ///
   /// Returns false if there was none.
   @discardableResult
@@ -259,7 +259,8 @@ final class SecondFactorService: Sendable {
         from: sender,
         detail: use == .repeated ? "used code" : "wrong code"
       )
-      // A used code with the right password is evidence of an observed code, so the user is notified.
+      // A used code with the right password is evidence of an observed code, so the user is
+      // notified.
       if use == .repeated { mails.notify(account, of: .repeatedCode, from: sender) }
       throw ErrorDictionary(.authenticationFailed, "wrong code")
     }

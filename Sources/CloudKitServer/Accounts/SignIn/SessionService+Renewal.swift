@@ -6,7 +6,8 @@ extension SessionService {
   /// Clears an account's cached credentials and ends its polls and streams that are bound to ended
   /// ones, after this process has ended some.
   ///
-  /// Only this account's entries are removed: the cost of a sign-out must not grow with the number of all devices.
+  /// Only this account's entries are removed: the cost of a sign-out must not grow with the number
+  /// of all devices.
   func credentialsEnded(of account: String) {
     cache.forgetSessions(of: account)
     devices.endUnboundListeners(of: account)

@@ -76,7 +76,8 @@ extension SQLStorage {
 
   package func partition(_ key: PartitionKey) throws -> PartitionID {
     if let known = try knownPartition(key) { return known }
-    // A random number that another partition already has is very unlikely; the creation is repeated then.
+    // A random number that another partition already has is very unlikely; the creation is repeated
+    // then.
     for _ in 0..<16 {
       let made = try writing { try PartitionDirectory(session: $0).make(key, effects.randomness) }
       guard let made else { continue }

@@ -4,8 +4,8 @@ import WatershedSQLite
 /// Attributes that change to another type of number.
 ///
 /// Core Data infers a mapping between types whose values have one class. Those are the integers,
-/// Boolean, Float and Double, all `NSNumber`; a decimal number has a class of its own, and a change to
-/// or from it needs a mapping model.
+/// Boolean, Float and Double, all `NSNumber`; a decimal number has a class of its own, and a change
+/// to or from it needs a mapping model.
 ///
 /// A value is either kept exactly or the migration is refused: 70,000 is no Integer 16, 1.5 no
 /// integer, 2 no Boolean, and 9,007,199,254,740,993 no Double. A Double that becomes a Float stays

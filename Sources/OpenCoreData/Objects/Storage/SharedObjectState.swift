@@ -7,7 +7,8 @@ import Synchronization
 final class SharedObjectState: @unchecked Sendable {
   // Sendable: all is constant but the context, which is used on its own lane.
 
-  // Unretained, for speed: the template lives as long as its frozen model, which is as long as the process.
+  // Unretained, for speed: the template lives as long as its frozen model, which is as long as the
+  // process.
   let templateReference: Unmanaged<ObjectTemplate>
   let binding: StoreBinding?
   /// The context's table of objects by key; an object removes itself when it is deallocated.
@@ -157,7 +158,8 @@ struct ContextSharedStates {
   /// A power of two; most models have fewer entities.
   private static let recentCount = 64
 
-  /// The shared state of an entity's objects that have a row in a store; nil if it is not among the recent ones.
+  /// The shared state of an entity's objects that have a row in a store; nil if it is not among the
+  /// recent ones.
   @inline(__always)
   func stored(_ entityNumber: Int32, _ binding: StoreBinding) -> Unmanaged<SharedObjectState>? {
     let shared = recent[Int(entityNumber) & (Self.recentCount - 1)]
