@@ -44,7 +44,7 @@ struct ServerConfiguration: Codable, Hashable, Sendable {
   var tlsKey: String?
   /// Proxies whose `X-Forwarded-For` is believed: addresses, and networks such as `10.0.0.0/8`.
   var trustedProxies: [String] = []
-  /// Host names that the admin API and the pages for people answer under, besides the machine's own
+  /// Host names that the admin API and the pages for users answer under, besides the machine's own
   /// and the public URL's.
   var allowedHosts: [String] = []
   /// Who may make an account on the sign-up page: `closed` (administrators make all accounts),
@@ -94,7 +94,7 @@ struct ServerConfiguration: Codable, Hashable, Sendable {
   var logFormat = "text"
   /// An S3 bucket for assets, instead of the data folder.
   var s3: S3Settings?
-  /// An OpenID Connect issuer that people can sign in at, beside passwords.
+  /// An OpenID Connect issuer that users can sign in at, beside passwords.
   var openID: OpenIDSection?
   /// A mail server for links that confirm addresses, links to new passwords, and notices.
   ///
