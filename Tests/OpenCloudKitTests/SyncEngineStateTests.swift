@@ -252,6 +252,53 @@ struct SyncScheduleTests {
     #expect(schedule.step(at: 60) == .rest)
   }
 
+  @Test("A fetch that fails each time does not keep changes from being sent")
+  func failingFetch() {
+    var schedule = SyncSchedule()
+    schedule.request(.send)
+    schedule.request(.fetch)
+    var steps: [SyncSchedule.Step] = []
+    for time in stride(from: 0.0, to: 1_600, by: 400) {
+      let step = schedule.step(at: time)
+      steps.append(step)
+      guard case .run(let work) = step else { break }
+      schedule.begin(work)
+      if work == .fetch {
+        schedule.fail(.fetch, CKError(.zoneBusy), at: time, jitter: 1)
+      } else {
+        schedule.succeed()
+      }
+    }
+    #expect(steps == [.run(.fetch), .run(.send), .run(.fetch), .run(.fetch)])
+  }
+
+  @Test("After a fetch that did not reach the service, the next one still precedes the send")
+  func unreachable() {
+    var schedule = SyncSchedule()
+    schedule.request(.send)
+    schedule.request(.fetch)
+    schedule.begin(.fetch)
+    schedule.fail(.fetch, CKError(.networkUnavailable), at: 0, jitter: 1)
+    #expect(schedule.step(at: 400) == .run(.fetch))
+  }
+
+  @Test("Cancelled work is not repeated, and requested work goes with it; later requests count")
+  func cancelled() {
+    var schedule = SyncSchedule()
+    schedule.request(.send)
+    schedule.request(.fetch)
+    schedule.begin(.fetch)
+    schedule.cancel()
+    schedule.fail(.fetch, CKError(.operationCancelled), hasMore: true, at: 0, jitter: 0)
+    #expect(schedule.step(at: 0) == .rest)
+    schedule.request(.send)
+    #expect(schedule.step(at: 0) == .run(.send))
+    // A transport's own cancellation is an error like others.
+    schedule.begin(.send)
+    schedule.fail(.send, CKError(.operationCancelled), at: 0, jitter: 1)
+    #expect(schedule.step(at: 1_000) == .run(.send))
+  }
+
   @Test("Consecutive failures have growing delays, up to five minutes")
   func growing() {
     var schedule = SyncSchedule()

@@ -172,10 +172,14 @@ public final class CKSyncEngine: Sendable {
 
   /// Cancels the running and the waiting operations; returns when they have ended.
   ///
-  /// A request that was sent may still succeed. The next change, notification or call syncs again.
+  /// A request that was sent may still succeed. The next change, notification or call syncs again, and so
+  /// does a retry that is scheduled for later.
   public final func cancelOperations() async {
     let isOwnTask = self.isOwnTask
-    let tasks = activity.withLock { Array($0.operations.values) }
+    let tasks = activity.withLock { activity in
+      activity.schedule.cancel()
+      return Array(activity.operations.values)
+    }
     for task in tasks { task.cancel() }
     // The delegate may cancel the operation that is waiting for it.
     guard !isOwnTask else { return }

@@ -1,6 +1,8 @@
 /// Decides what an engine that syncs automatically does next, and when.
 ///
-/// It fetches before it sends: a local change that was already merged causes no conflict.
+/// It fetches before it sends: a local change that was already merged causes no conflict. After a fetch that
+/// failed, a send that is due precedes the next fetch, so that a fetch that always fails does not keep changes
+/// on the device.
 package struct SyncSchedule: Sendable {
   /// A kind of work.
   package enum Work: Hashable, Sendable {
@@ -31,6 +33,12 @@ package struct SyncSchedule: Sendable {
   private var fetchTime: Double?
   /// The time of the next send, if one is scheduled.
   private var sendTime: Double?
+  /// Whether the last work was a fetch that failed although the service may answer other requests.
+  private var isSendNext = false
+  /// The work that runs.
+  private var running: Work?
+  /// Whether the running work was cancelled.
+  private var isCancelled = false
 
   package init() {}
 
@@ -53,9 +61,12 @@ package struct SyncSchedule: Sendable {
       wanted.contains(work) || planned.map { $0 <= time } == true
     }
     let work: Work
-    if isDue(.fetch, fetchTime) {
+    let isSendDue = isDue(.send, sendTime)
+    if isSendDue, isSendNext {
+      work = .send
+    } else if isDue(.fetch, fetchTime) {
       work = .fetch
-    } else if isDue(.send, sendTime) {
+    } else if isSendDue {
       work = .send
     } else {
       return [fetchTime, sendTime].compactMap(\.self).min().map { .wait($0 - time) } ?? .rest
@@ -66,6 +77,9 @@ package struct SyncSchedule: Sendable {
   /// Records that work starts: later requests are further work.
   package mutating func begin(_ work: Work) {
     wanted.remove(work)
+    running = work
+    isCancelled = false
+    isSendNext = false
     switch work {
     case .fetch: fetchTime = nil
     case .send: sendTime = nil
@@ -74,16 +88,31 @@ package struct SyncSchedule: Sendable {
 
   /// Records that work succeeded.
   package mutating func succeed() {
+    running = nil
+    clearFailures()
+  }
+
+  private mutating func clearFailures() {
     failures = 0
     earliest = 0
+    isSendNext = false
   }
 
   /// Records that work failed.
   ///
   /// Errors that the engine handles itself are retried, after the delay that the service asks for.
   /// Other errors are for the delegate to handle; work that it requests then runs after a delay, so
-  /// that a repeated mistake does not keep a processor busy.
-  package mutating func fail(_ work: Work, _ error: CKError, at time: Double, jitter: Double) {
+  /// that a repeated mistake does not keep a processor busy. `hasMore` says that work of the same kind is left,
+  /// regardless of the error. Cancelled work is not requested again.
+  package mutating func fail(
+    _ work: Work,
+    _ error: CKError,
+    hasMore: Bool = false,
+    at time: Double,
+    jitter: Double
+  ) {
+    running = nil
+    guard !isCancelled else { return }
     failures += 1
     let pause = Self.pauses.delay(afterAttempt: failures, jitter: jitter)
     let asked = error.withPartialErrors.compactMap(\.retryAfterSeconds).max()
@@ -91,11 +120,26 @@ package struct SyncSchedule: Sendable {
     // Without a token no request can be sent, but another process that shares the token file may
     // sign the user in.
     if error.code == .notAuthenticated { earliest = time + Self.pauses.longestDelay }
-    if SyncEngineState.retries(error) { request(work) }
+    if hasMore || SyncEngineState.retries(error) { request(work) }
+    isSendNext = work == .fetch && !Self.meetsEachRequest(error)
+  }
+
+  /// Whether a send would fail for the same reason as a fetch.
+  private static func meetsEachRequest(_ error: CKError) -> Bool {
+    switch error.code {
+    case .networkUnavailable, .notAuthenticated, .accountTemporarilyUnavailable: true
+    default: false
+    }
   }
 
   /// Ends the delays after failures: an account was signed in to, or the app asks for work at once.
   package mutating func wake() {
-    succeed()
+    clearFailures()
+  }
+
+  /// Drops the requested work, and the running work, which the caller cancels; scheduled work stays.
+  package mutating func cancel() {
+    wanted = []
+    isCancelled = running != nil
   }
 }
