@@ -116,6 +116,7 @@ extension CKSyncEngine {
   ) async throws(CKError) -> [AnyHashable: any Error] {
     var done: Set<CKRecordZone.ID> = []
     var failures: [AnyHashable: any Error] = [:]
+    var progress = ZoneProgress()
     while true {
       try checkCancellation()
       let options = await nextOptions(context)
@@ -139,11 +140,39 @@ extension CKSyncEngine {
           Event.DidFetchRecordZoneChanges(zoneID: zoneID, error: failure)
         )
       )
+      if let failure, failure.mayBeOfOneZone { state.update { $0.postpone(zoneID) } }
       await deliverState()
-      // If the service is unreachable, the other zones are not tried.
-      if let failure, SyncEngineState.retries(failure) { throw failure }
+      try progress.note(failure)
     }
+    try progress.finish()
     return failures
+  }
+
+  /// The zones at which the service failed in one fetch.
+  private struct ZoneProgress {
+    /// The number of consecutive failures after which the service counts as unavailable.
+    private static let mostFailuresInRow = 12
+
+    private var hasAnswer = false
+    private var failuresInRow = 0
+    private var last: CKError?
+
+    /// Notes the outcome of a zone; throws an error that the other zones would meet too.
+    mutating func note(_ failure: CKError?) throws(CKError) {
+      guard let failure, SyncEngineState.retries(failure) else {
+        hasAnswer = true
+        failuresInRow = 0
+        return
+      }
+      failuresInRow += 1
+      last = failure
+      guard failure.mayBeOfOneZone, failuresInRow < Self.mostFailuresInRow else { throw failure }
+    }
+
+    /// Throws the last failure if the service answered for no zone: it is the cause then, and not a zone.
+    func finish() throws(CKError) {
+      if !hasAnswer, let last { throw last }
+    }
   }
 
   /// Fetches a zone's changes; returns the errors of records with a file that could not be

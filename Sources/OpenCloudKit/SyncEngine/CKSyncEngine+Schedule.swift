@@ -41,19 +41,18 @@ extension CKSyncEngine {
         // Parked records have their own retry delays, so the schedule counts this as a success.
         return activity.withLock { $0.schedule.succeed() }
       }
-      // A zone with an expired token waits until its pending changes were sent; one at which the service
-      // failed is tried again.
+      // A zone with an expired token waits until its pending changes were sent; one for which the service
+      // did not answer is tried again.
       let hasMore =
         work == .send
         ? state.value.hasChangesToSend
         : error.withPartialErrors.contains {
-          $0.code == .changeTokenExpired || $0.isServiceFailure
+          $0.code == .changeTokenExpired || $0.isServiceFailure || $0.mayBeOfOneZone
         }
       let jitter = effects.randomness.fraction()
       activity.withLock { activity in
         let time = effects.clock.uptime
-        activity.schedule.fail(work, error, at: time, jitter: jitter)
-        if hasMore { activity.schedule.request(work) }
+        activity.schedule.fail(work, error, hasMore: hasMore, at: time, jitter: jitter)
       }
     }
   }

@@ -136,6 +136,9 @@ extension CKError {
   /// for a retry of their own.
   var isParkable: Bool { isServiceFailure && isInconclusive }
 
+  /// Whether a failed fetch of a zone does not show that the other zones can't be fetched.
+  var mayBeOfOneZone: Bool { isInconclusive || code == .zoneBusy }
+
   /// Whether the error concerns only changes that wait for a retry of their own.
   package var isOfParkedChangesOnly: Bool {
     guard code == .partialFailure, let items = partialErrorsByItemID, !items.isEmpty else {

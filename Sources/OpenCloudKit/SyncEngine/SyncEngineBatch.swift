@@ -32,7 +32,7 @@ struct SyncEngineBatch {
   private(set) var abort: CKError?
   /// Whether the service has answered a request of the batch.
   private var hasAnswer = false
-  /// The number of requests in a row at which the service itself failed.
+  /// The number of consecutive requests at which the service itself failed, or that it refused as a whole.
   private var failuresInRow = 0
   /// The last of these failures.
   private var serviceFailure: CKError?
@@ -92,8 +92,8 @@ struct SyncEngineBatch {
           continue
         }
         let isOfChange = note(error)
-        if isOfChange, !atomic, part.count > 1 {
-          // One of the changes makes the service fail; the others must not wait for it.
+        if isOfChange || isRefusal(error), !atomic, part.count > 1 {
+          // One of the changes makes the service fail or refuse the request; the others must not wait for it.
           let (first, second) = part.halves
           parts += [second, first]
           continue
@@ -105,6 +105,15 @@ struct SyncEngineBatch {
       }
     }
     return true
+  }
+
+  /// Whether one change may be the reason for which a whole request was refused, as far as the batch has shown.
+  private mutating func isRefusal(_ error: CKError) -> Bool {
+    guard error.code == .invalidArguments || error.code == .serverRejectedRequest else {
+      return false
+    }
+    failuresInRow += 1
+    return failuresInRow < Self.mostFailuresInRow
   }
 
   /// Notes the error of a request; returns whether its changes may be the cause of a service's failure.

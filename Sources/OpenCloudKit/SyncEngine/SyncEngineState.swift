@@ -150,6 +150,12 @@ package struct SyncEngineState: Sendable {
     refusedRecords.contains { $0.zoneID == zoneID }
   }
 
+  /// Moves a zone behind the others with changes to fetch: the service may fail at it each time.
+  package mutating func postpone(_ zoneID: CKRecordZone.ID) {
+    guard let index = unfetchedZones.firstIndex(of: zoneID) else { return }
+    unfetchedZones.append(unfetchedZones.remove(at: index))
+  }
+
   /// The next zone to fetch: a prioritized one, or the one that was named first.
   ///
   /// `done` are the zones that this fetch has finished.
