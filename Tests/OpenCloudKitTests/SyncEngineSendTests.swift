@@ -142,11 +142,25 @@ struct SyncEngineSendTests {
     }
   }
 
-  @Test("A value that can't be sent fails its record alone")
-  func invalidValue() async throws {
+  private static func location(altitude: Double) -> CLLocation {
+    CLLocation(
+      coordinate: CLLocationCoordinate2D(latitude: 1, longitude: 2),
+      altitude: altitude,
+      horizontalAccuracy: 1,
+      verticalAccuracy: 1,
+      timestamp: Date(timeIntervalSince1970: 0)
+    )
+  }
+
+  @Test("A value that can't be sent fails its record alone", arguments: 0..<3)
+  func invalidValue(number: Int) async throws {
     try await withEngine { engine, sender, _ in
       let bad = note("bad")
-      bad["number"] = Double.nan
+      switch number {
+      case 0: bad["number"] = Double.nan
+      case 1: bad["place"] = Self.location(altitude: .nan)
+      default: bad["places"] = [Self.location(altitude: 0), Self.location(altitude: .infinity)]
+      }
       sender.save(bad, on: engine)
       sender.save(note("good"), on: engine)
       await #expect(throws: CKError.self) { try await engine.sendChanges() }

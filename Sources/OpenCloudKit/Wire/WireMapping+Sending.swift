@@ -28,17 +28,11 @@ extension WireMapping {
     case .string(let text): return .string(text)
     case .int64(let number): return .int64(number)
     case .double(let number):
-      guard number.isFinite else {
-        throw CKError(
-          .invalidArguments,
-          "The value \(number) of \(key) in record \(recordID.recordName) can't be sent.",
-          remedy: "Store a finite number."
-        )
-      }
+      try checkFinite(number, key: key, of: recordID)
       return .double(number)
     case .date(let date): return .timestamp(TimestampValue(date))
     case .data(let data): return .bytes(data)
-    case .location(let location): return .location(wire(location))
+    case .location(let location): return .location(try wire(location, key: key, of: recordID))
     case .reference(let reference): return .reference(wire(reference))
     case .asset(let asset): return .asset(try wire(asset, key: key, of: recordID, uploads: uploads))
     case .list(let elements): return try list(elements, key: key, of: recordID, uploads: uploads)
@@ -78,8 +72,32 @@ extension WireMapping {
     return list
   }
 
-  private func wire(_ location: CLLocation) -> LocationValue {
+  /// Refuses a number that JSON has no form for: it would fail the whole request.
+  private func checkFinite(
+    _ number: Double,
+    key: String,
+    of recordID: CKRecord.ID
+  ) throws(CKError) {
+    guard number.isFinite else {
+      throw CKError(
+        .invalidArguments,
+        "The value \(number) of \(key) in record \(recordID.recordName) can't be sent.",
+        remedy: "Store a finite number."
+      )
+    }
+  }
+
+  private func wire(
+    _ location: CLLocation,
+    key: String,
+    of recordID: CKRecord.ID
+  ) throws(CKError) -> LocationValue {
     let fields = location.fields
+    let numbers = [
+      fields.latitude, fields.longitude, fields.horizontalAccuracy, fields.verticalAccuracy,
+      fields.altitude, fields.speed, fields.course,
+    ]
+    for number in numbers { try checkFinite(number, key: key, of: recordID) }
     return LocationValue(
       latitude: fields.latitude,
       longitude: fields.longitude,
