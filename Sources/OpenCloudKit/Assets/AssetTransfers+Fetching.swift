@@ -6,8 +6,9 @@ import Foundation
 extension AssetTransfers {
   /// Fetches the files of the records into the temporary folder.
   ///
-  /// Returns an error for each record of which a file could not be fetched.
-  func fetch(filesOf records: [CKRecord]) async -> [CKRecord.ID: CKError] {
+  /// Returns an error for each record of which a file could not be fetched. Throws if the fetch was cancelled:
+  /// a caller that kept a new change token, and no record, would not fetch the record again.
+  func fetch(filesOf records: [CKRecord]) async throws(CKError) -> [CKRecord.ID: CKError] {
     var wanted: [(CKRecord.ID, CKAsset)] = []
     for record in records {
       for (_, field) in record.fields.sorted(by: { $0.key < $1.key }) {
@@ -32,7 +33,12 @@ extension AssetTransfers {
     }
     var errors: [CKRecord.ID: CKError] = [:]
     for ((recordID, _), result) in zip(wanted, results) {
-      if case .failure(let error) = result { errors[recordID] = error }
+      guard case .failure(let error) = result else { continue }
+      if error.code == .operationCancelled {
+        TemporaryAssets.discard(filesOf: records)
+        throw error
+      }
+      errors[recordID] = error
     }
     return errors
   }

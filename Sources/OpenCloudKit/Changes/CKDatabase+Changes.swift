@@ -132,9 +132,12 @@ extension CKDatabase {
     package var moreComing: Bool
 
     /// Whether a later fetch from the former token may read what this one could not: the connection
-    /// broke or the service failed, and no file is merely missing.
+    /// broke, the session ended or the service failed, and no file is merely missing.
     var mayBeReadLater: Bool {
-      failures.values.contains { $0.isTransient || $0.isInconclusive || $0.isServiceFailure }
+      failures.values.contains {
+        $0.isTransient || $0.isInconclusive || $0.isServiceFailure
+          || [.notAuthenticated, .operationCancelled].contains($0.code)
+      }
     }
 
     /// The failures of the records that are not among `records`, by name.
@@ -225,7 +228,7 @@ extension CKDatabase {
     case .success(let changes):
       var page = try self.page(changes, of: zoneID)
       if fetchesFiles {
-        let missing = await (try transfers()).fetch(filesOf: page.records)
+        let missing = try await (try transfers()).fetch(filesOf: page.records)
         page.failures.merge(missing) { first, _ in first }
       }
       return page
@@ -234,7 +237,7 @@ extension CKDatabase {
 
   /// Downloads the files of records that were fetched without them.
   package func fetchFiles(of records: [CKRecord]) async throws(CKError) -> [CKRecord.ID: CKError] {
-    await (try transfers()).fetch(filesOf: records)
+    try await (try transfers()).fetch(filesOf: records)
   }
 
   private func page(

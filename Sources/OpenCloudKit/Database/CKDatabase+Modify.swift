@@ -260,7 +260,11 @@ extension CKDatabase {
         if case .success(let record) = result { known[recordID] = record }
       }
     }
-    _ = await (try transfers()).fetch(filesOf: Array(known.values))
+    do {
+      _ = try await (try transfers()).fetch(filesOf: Array(known.values))
+    } catch  where error.code == .operationCancelled {
+      // The outcome of the save is known; a conflict is reported without the files of the server's record.
+    }
     return known
   }
 

@@ -97,7 +97,7 @@ extension CKDatabase {
     _ results: [Key: Result<CKRecord, CKError>]
   ) async throws(CKError) -> [Key: Result<CKRecord, CKError>] {
     let records = results.values.compactMap { try? $0.get() }
-    let errors = await (try transfers()).fetch(filesOf: records)
+    let errors = try await (try transfers()).fetch(filesOf: records)
     guard !errors.isEmpty else { return results }
     return results.mapValues { result in
       guard case .success(let record) = result, let error = errors[record.recordID] else {

@@ -66,7 +66,7 @@ extension CKDatabase {
         found.append((CKRecord.ID(recordName: name, zoneID: zoneID), .failure(error)))
       }
     }
-    let failures = await (try transfers()).fetch(filesOf: records)
+    let failures = try await (try transfers()).fetch(filesOf: records)
     let results = found.map { recordID, result in
       (recordID, failures[recordID].map { .failure($0) } ?? result)
     }
