@@ -118,13 +118,9 @@ struct AccessRequestStoryTests {
       let ben = try await place.device(of: "ben")
       let share = try await share(ada)
       _ = try await ask([try #require(share.url)], ben)
-      // The title, regardless of the server's version.
-      share[CKShare.SystemFieldKey.title] = "Groceries"
-      _ = try await ada.privateCloudDatabase.modifyRecords(
-        saving: [share],
-        deleting: [],
-        savePolicy: .changedKeys
-      )
+      let other = try await current(share, ada)
+      other[CKShare.SystemFieldKey.title] = "Groceries"
+      try await ada.privateCloudDatabase.save(other)
       let known = try await current(share, ada)
       #expect(known[CKShare.SystemFieldKey.title] as? String == "Groceries")
       #expect(known.requesters.count == 1)

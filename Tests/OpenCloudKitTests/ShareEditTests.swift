@@ -34,9 +34,12 @@ struct ShareEditTests {
       ) { first, _ in first }
     }
 
-    func save(_ policy: CKModifyRecordsOperation.RecordSavePolicy) async throws {
+    func save(
+      _ share: CKShare?,
+      _ policy: CKModifyRecordsOperation.RecordSavePolicy
+    ) async throws {
       let results = try await database.modifyRecords(
-        saving: [copy],
+        saving: [share ?? copy],
         deleting: [],
         savePolicy: policy
       )
@@ -79,45 +82,67 @@ struct ShareEditTests {
     return try await world.ada.shareParticipant(forUserRecordID: id)
   }
 
+  /// CloudKit saves a share as `ifServerRecordUnchanged` regardless of the operation's policy.
   @Test(
-    "A title that is set on an older copy removes no participant",
-    arguments: [CKModifyRecordsOperation.RecordSavePolicy.changedKeys, .allKeys]
+    "A save of an older copy fails under each policy, and the server's copy can be edited instead",
+    arguments: [
+      CKModifyRecordsOperation.RecordSavePolicy.ifServerRecordUnchanged, .changedKeys, .allKeys,
+    ]
   )
   func title(policy: CKModifyRecordsOperation.RecordSavePolicy) async throws {
     let world = try await world()
     world.copy[CKShare.SystemFieldKey.title] = "Title"
-    try await world.save(policy)
+    let error = await #expect(throws: CKError.self) { try await world.save(nil, policy) }
+    #expect(error?.code == .serverRecordChanged)
+    #expect(try await world.present()[CKShare.SystemFieldKey.title] == nil)
+    let server = try #require(error?.serverRecord as? CKShare)
+    server[CKShare.SystemFieldKey.title] = "Title"
+    try await world.save(server, policy)
     #expect(try await world.present()[CKShare.SystemFieldKey.title] as? String == "Title")
     #expect(try await world.others()[world.bobID]?.role == .publicUser)
     #expect(try await world.bob.sharedCloudDatabase.allRecordZones().count == 1)
-    #expect(world.copy.participants.count == 2)
+    #expect(server.participants.count == 2)
   }
 
-  @Test("A person who is added to an older copy joins those who have come meanwhile")
-  func addition() async throws {
-    let world = try await world()
-    world.copy.publicPermission = .readOnly
-    // Bob is no invited participant: a link for reading keeps those who joined.
-    try await world.save(.changedKeys)
-    #expect(Set(try await world.others().keys) == [world.bobID])
-    let cleo = try await person("cleo", for: world)
-    let older = try #require(world.copy.copy() as? CKShare)
-    older.addParticipant(cleo)
-    let bob = try #require(older.participants.first { $0.role == .publicUser })
-    older.removeParticipant(bob)
-    let results = try await world.database.modifyRecords(
-      saving: [older],
+  @Test("A share of a zone that another device has ended is not created again by an older copy")
+  func endedShare() async throws {
+    let service = try await RealService()
+    let database = try await service.device("one").privateCloudDatabase
+    try await database.save(zone)
+    let share = CKShare(recordZoneID: zone.zoneID)
+    share.publicPermission = .readWrite
+    try await database.save(share)
+    try await database.deleteRecord(withID: share.recordID)
+    share[CKShare.SystemFieldKey.title] = "Title"
+    let results = try await database.modifyRecords(
+      saving: [share],
       deleting: [],
       savePolicy: .changedKeys
     )
-    for result in results.saveResults.values { _ = try result.get() }
-    // A participant in the copy is removed by it.
+    #expect(results.saveResults[share.recordID]?.failure != nil)
+    await #expect(throws: CKError.self) { try await database.record(for: share.recordID) }
+  }
+
+  @Test("A participant who joined stays when the permission changes, and goes when removed")
+  func addition() async throws {
+    let world = try await world()
+    let readOnly = try await world.present()
+    readOnly.publicPermission = .readOnly
+    // Bob is no invited participant: a link for reading keeps those who joined.
+    try await world.save(readOnly, .changedKeys)
+    #expect(Set(try await world.others().keys) == [world.bobID])
+    let cleo = try await person("cleo", for: world)
+    let edited = try #require(readOnly.copy() as? CKShare)
+    edited.addParticipant(cleo)
+    let bob = try #require(edited.participants.first { $0.role == .publicUser })
+    edited.removeParticipant(bob)
+    try await world.save(edited, .changedKeys)
     #expect(try await world.others()[world.bobID] == nil)
     #expect(try await world.others().count == 1)
     #expect(try await world.bob.sharedCloudDatabase.allRecordZones().isEmpty)
   }
 
-  @Test("A permission that another device changed stays, and one that this copy changes is set")
+  @Test("A permission that another device changed stays, and one that this device changes is set")
   func permissions() async throws {
     let world = try await world()
     let share = try await world.present()
@@ -140,12 +165,10 @@ struct ShareEditTests {
     try await world.database.save(other)
     // A participant is an object: the share does not see the assignment.
     try participant(dan, older).permission = .readWrite
-    let results = try await world.database.modifyRecords(
-      saving: [older],
-      deleting: [],
-      savePolicy: .changedKeys
-    )
-    for result in results.saveResults.values { _ = try result.get() }
+    let error = await #expect(throws: CKError.self) { try await world.save(older, .changedKeys) }
+    let server = try #require(error?.serverRecord as? CKShare)
+    try participant(dan, server).permission = .readWrite
+    try await world.save(server, .changedKeys)
     let present = try await world.present()
     #expect(try participant(cleo, present).permission == .readWrite)
     #expect(try participant(dan, present).permission == .readWrite)
@@ -157,21 +180,17 @@ struct ShareEditTests {
     let world = try await world()
     let cleo = try await person("cleo", for: world)
     // A link's permission ends invitations: Cleo is invited to a private share.
-    world.copy.publicPermission = .none
-    world.copy.addParticipant(cleo)
+    let share = try await world.present()
+    share.publicPermission = .none
+    share.addParticipant(cleo)
     let data = try NSKeyedArchiver.archivedData(
-      withRootObject: world.copy,
+      withRootObject: share,
       requiringSecureCoding: true
     )
     let restored = try #require(
       try NSKeyedUnarchiver.unarchivedObject(ofClass: CKShare.self, from: data)
     )
-    let results = try await world.database.modifyRecords(
-      saving: [restored],
-      deleting: [],
-      savePolicy: .changedKeys
-    )
-    for result in results.saveResults.values { _ = try result.get() }
+    try await world.save(restored, .changedKeys)
     let others = try await world.others()
     // Who joined by the link goes with the link.
     #expect(Set(others.keys) == [cleo.userIdentity.userRecordID])

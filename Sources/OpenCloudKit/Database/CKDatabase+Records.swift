@@ -133,7 +133,7 @@ extension CKDatabase {
   /// record is the given object, with its new change tag. A call that is not atomic, or is in the
   /// default zone, is split into requests of 200 records. A record with a file or a value that can't
   /// be sent fails by itself; in an atomic call the zone's other records then fail with
-  /// `batchRequestFailed`.
+  /// `batchRequestFailed`. A ``CKShare`` is always saved as with `ifServerRecordUnchanged`.
   ///
   /// Differs from CloudKit: an atomic call takes up to 200 records of a zone, the limit of one
   /// request of the web services; more are `limitExceeded`. Apple's systems take 400 at a time.
@@ -263,6 +263,8 @@ extension CKDatabase {
     policy: CKModifyRecordsOperation.RecordSavePolicy
   ) -> RecordModification.Save {
     var fields = record.changedFields()
+    // As CloudKit documents it: a share is saved so regardless of the operation's policy.
+    let policy = record is CKShare ? .ifServerRecordUnchanged : policy
     let condition: RecordModification.Save.Condition
     switch policy {
     case .ifServerRecordUnchanged:
@@ -286,7 +288,7 @@ extension CKDatabase {
     save.removesParent =
       system.isParentChanged && system.parent == nil && system.recordChangeTag != nil
     save.becomesRoot = system.isShareChanged
-    save.sharing = (record as? CKShare)?.wireSharing(policy)
+    save.sharing = (record as? CKShare)?.wireSharing()
     return save
   }
 

@@ -17,6 +17,8 @@ public final class CKModifyRecordsOperation: CKDatabaseOperation, @unchecked Sen
   // Unchecked: set before the operation is queued.
 
   /// How a save treats a record whose version on the server differs.
+  ///
+  /// A ``CKShare`` is always saved as with `ifServerRecordUnchanged`.
   public enum RecordSavePolicy: Int, Sendable {
     /// The save fails when the record on the server is newer.
     case ifServerRecordUnchanged = 0

@@ -112,10 +112,10 @@ extension CKShare {
   ///
   /// Permissions and participants are sent if they were edited, and the ones that were fetched with
   /// them: without these the service would take the list of an older copy for the whole truth.
-  func wireSharing(_ policy: CKModifyRecordsOperation.RecordSavePolicy) -> ShareDictionary {
+  func wireSharing() -> ShareDictionary {
     let sharing = sharingState
     let isNew = recordChangeTag == nil
-    let isSent = isNew || policy == .allKeys || sharing.content != sharing.base
+    let isSent = isNew || sharing.content != sharing.base
     return ShareDictionary(
       forRecord: isNew
         ? sharing.rootRecordID.map { SharedRootDictionary(recordName: $0.recordName) } : nil,
