@@ -27,7 +27,9 @@ struct AccountTests {
     #expect(service.requests[0].method == "GET")
   }
 
-  @Test("An unreachable service gives couldNotDetermine, and a refused token noAccount")
+  @Test(
+    "An unreachable service gives couldNotDetermine, and a refused token an account that is unavailable"
+  )
   func undetermined() async throws {
     let container = service.container()
     #expect(try await container.accountStatus() == .couldNotDetermine)
@@ -35,6 +37,8 @@ struct AccountTests {
       "{\"serverErrorCode\":\"AUTHENTICATION_REQUIRED\",\"redirectURL\":\"http://sign.in\"}",
       status: 421
     )
+    #expect(try await container.accountStatus() == .temporarilyUnavailable)
+    try container.setWebAuthToken(nil)
     #expect(try await container.accountStatus() == .noAccount)
   }
 

@@ -32,20 +32,22 @@ package final class CloudKitDatabase: MirrorCloud {
   package func account() async throws -> CloudAccount {
     switch try await translating({ try await container.accountStatus() }) {
     case .available: return try await confirmedAccount()
-    case .noAccount: return await reasonWithoutAccount()
+    case .noAccount: return await confirmedAccount { .none(reason: $0) }
     case .restricted: return .restricted
-    case .temporarilyUnavailable: return .temporarilyUnavailable
+    case .temporarilyUnavailable:
+      return await confirmedAccount { .temporarilyUnavailable(reason: $0) }
     case .couldNotDetermine: return .undetermined
     }
   }
 
-  /// Why there is no account: a missing token and one that the service refuses are fixed in
-  /// different places.
-  private func reasonWithoutAccount() async -> CloudAccount {
+  /// The account if it can be used meanwhile; else what the body makes of the reason.
+  private func confirmedAccount(
+    else unusable: (String) -> CloudAccount
+  ) async -> CloudAccount {
     do {
       return try await confirmedAccount()
     } catch {
-      return .none(reason: MirrorErrorText.text(error))
+      return unusable(MirrorErrorText.text(error))
     }
   }
 

@@ -40,7 +40,8 @@ package enum CloudAccount: Hashable, Sendable {
   /// The reason is the service's, if it refused the container's credentials.
   case none(reason: String?)
   case restricted
-  case temporarilyUnavailable
+  /// The service does not accept the user's session; the reason is the service's.
+  case temporarilyUnavailable(reason: String?)
   case undetermined
 }
 

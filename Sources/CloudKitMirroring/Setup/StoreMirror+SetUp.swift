@@ -76,10 +76,13 @@ extension StoreMirror {
       throw MirroringErrorCode.accountUnusable.error(
         "Unable to initialize with a restricted iCloud account (CKAccountStatusRestricted)."
       )
-    case .temporarilyUnavailable:
-      throw MirroringErrorCode.accountUnusable.error(
-        "The iCloud account is not usable now (CKAccountStatusTemporarilyUnavailable)."
+    case .temporarilyUnavailable(let reason):
+      let error = MirroringErrorCode.accountUnusable.error(
+        "The iCloud account is not usable now (CKAccountStatusTemporarilyUnavailable) for the container "
+          + "\(options.containerIdentifier). \(reason ?? "")"
       )
+      noteAccountProblem(error)
+      throw error
     case .undetermined:
       throw CloudFailure.unreachable(
         reason: "The account could not be checked (CKAccountStatusCouldNotDetermine)."

@@ -223,7 +223,9 @@ public final class CKContainer: NSObject, @unchecked Sendable {
 
   /// Whether the user's account can be used.
   ///
-  /// If the service can't be reached, a user whom it confirmed before still counts as signed in.
+  /// If the service can't be reached, a user whom it confirmed before still counts as signed in. Without a
+  /// token there is no account. If the service refuses the token, as after the session has expired, the account
+  /// is temporarily unavailable: keep cached data, and ask the user to sign in again.
   public func accountStatus() async throws -> CKAccountStatus {
     let client = try client()
     guard let token = client.webAuthToken ?? client.configuration.serverKey?.keyID else {
@@ -233,7 +235,7 @@ public final class CKContainer: NSObject, @unchecked Sendable {
       _ = try await userRecordID()
       return .available
     } catch CKError.notAuthenticated {
-      return .noAccount
+      return hasToken ? .temporarilyUnavailable : .noAccount
     } catch let error as CKError where error.isTransient {
       let isKnown = account.person.withLock { $0?.token == token }
       return isKnown ? .available : .couldNotDetermine
