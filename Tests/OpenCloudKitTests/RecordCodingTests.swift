@@ -70,6 +70,29 @@ struct RecordCodingTests {
     #expect((copy["file"] as? CKAsset)?.fileURL?.path == "/tmp/a")
   }
 
+  @Test("A record's archive keeps what its changed keys had before, and that it became a root")
+  func ancestor() throws {
+    let record = CKRecord(
+      recordType: "Note",
+      recordID: CKRecord.ID(recordName: "n"),
+      system: CKRecord.SystemFields(),
+      fields: ["a": .init(.int64(1)), "removed": .init(.string("x"))]
+    )
+    record["a"] = 2
+    record["new"] = 3
+    record["removed"] = nil
+    _ = CKShare(rootRecord: record)
+    let data = try NSKeyedArchiver.archivedData(withRootObject: record, requiringSecureCoding: true)
+    let copy = try #require(
+      try NSKeyedUnarchiver.unarchivedObject(ofClass: CKRecord.self, from: data)
+    )
+    #expect(copy.ancestor()["a"] as? Int == 1)
+    #expect(copy.ancestor()["removed"] as? String == "x")
+    #expect(copy.ancestor()["new"] == nil)
+    #expect(copy.changedKeys() == ["a", "new", "removed"])
+    #expect(copy.systemFields == record.systemFields)
+  }
+
   @Test("An archive that is not a record decodes to nil")
   func foreignArchive() throws {
     let data = archive { $0.encode("x" as NSString, forKey: "RecordType") }

@@ -157,7 +157,7 @@ open class CKRecord: NSObject, NSSecureCoding, NSCopying, CKRecordKeyValueSettin
         system: archive.system,
         fields: archive.contents?.fields ?? [:],
         changed: Dictionary(
-          (archive.contents?.changedKeys ?? []).map { ($0, nil) },
+          (archive.contents?.changedKeys ?? []).map { ($0, archive.contents?.former?[$0]) },
           uniquingKeysWith: { first, _ in first }
         )
       )
@@ -168,7 +168,11 @@ open class CKRecord: NSObject, NSSecureCoding, NSCopying, CKRecordKeyValueSettin
   /// Writes the whole record to an archive.
   open func encode(with coder: NSCoder) {
     let contents = state.withLock {
-      RecordArchive.Contents(fields: $0.fields, changedKeys: $0.changed.keys.sorted())
+      RecordArchive.Contents(
+        fields: $0.fields,
+        changedKeys: $0.changed.keys.sorted(),
+        former: $0.changed.compactMapValues { $0 }
+      )
     }
     archive(contents).encode(with: coder)
   }

@@ -10,6 +10,8 @@ struct RecordArchive {
   struct Contents: Codable {
     var fields: [String: CKRecord.Field]
     var changedKeys: [String]
+    /// The values that changed keys had before; archives of earlier versions have none.
+    var former: [String: CKRecord.Field]?
   }
 
   var recordType: String
@@ -28,6 +30,7 @@ struct RecordArchive {
     static let parent = "ParentReference"
     static let isParentChanged = "ParentReferenceChanged"
     static let share = "ShareReference"
+    static let isShareChanged = "ShareReferenceChanged"
     static let values = "Values"
   }
 
@@ -62,6 +65,7 @@ struct RecordArchive {
     system.parent = coder.decodeIfPresent(of: CKRecord.Reference.self, forKey: Key.parent)
     system.isParentChanged = coder.integer(forKey: Key.isParentChanged) != 0
     system.share = coder.decodeIfPresent(of: CKRecord.Reference.self, forKey: Key.share)
+    system.isShareChanged = coder.integer(forKey: Key.isShareChanged) != 0
     // A part that could not be read leaves no record that lacks it.
     guard (coder as? NSKeyedUnarchiver)?.error == nil else { return nil }
     guard let data = coder.decodeIfPresent(of: NSData.self, forKey: Key.values) else { return }
@@ -85,6 +89,7 @@ struct RecordArchive {
     coder.encodeIfPresent(system.parent, forKey: Key.parent)
     coder.encode(system.isParentChanged ? 1 : 0, forKey: Key.isParentChanged)
     coder.encodeIfPresent(system.share, forKey: Key.share)
+    if system.isShareChanged { coder.encode(1, forKey: Key.isShareChanged) }
     guard let contents else { return }
     let encoder = PropertyListEncoder()
     encoder.outputFormat = .binary
