@@ -174,13 +174,21 @@ extension CKDatabase {
       moreComing: reply.moreComing ?? false
     )
     for item in reply.zones {
-      guard let zone = item.item else { continue }
-      let zoneID = mapping.zoneID(zone.zoneID)
-      if zone.deleted == true {
+      switch item {
+      case .success(let zone):
+        let zoneID = mapping.zoneID(zone.zoneID)
+        guard zone.deleted == true else {
+          page.changed.append(zoneID)
+          continue
+        }
         let reason = DatabaseChange.Deletion.Reason(zone.extension?.code)
         page.deletions.append(DatabaseChange.Deletion(zoneID: zoneID, reason: reason))
-      } else {
-        page.changed.append(zoneID)
+      case .failure(let error):
+        // The token moves past the zone's change: a fetch of the zone shows what is wrong with it.
+        guard let zone = error.zoneID else {
+          throw CKError(error, mapping: mapping, zone: .default)
+        }
+        page.changed.append(mapping.zoneID(zone))
       }
     }
     return page

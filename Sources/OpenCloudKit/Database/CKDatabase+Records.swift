@@ -283,7 +283,8 @@ extension CKDatabase {
       recordID: record.recordID,
       condition: condition,
       fields: fields,
-      parent: system.isParentChanged ? system.parent : nil
+      // A record that is created again by a save of all keys keeps its parent, and so its share.
+      parent: system.isParentChanged || policy == .allKeys ? system.parent : nil
     )
     save.removesParent =
       system.isParentChanged && system.parent == nil && system.recordChangeTag != nil

@@ -10,7 +10,8 @@ extension CKDatabase {
       repeatable: true,
       as: ZonesResponse.self
     )
-    return reply.zones.compactMap { $0.item }.filter { $0.deleted != true }.map(mapping.zone)
+    return try reply.zones.map { try item($0, in: .default) }
+      .filter { $0.deleted != true }.map(mapping.zone)
   }
 
   /// Fetches a zone.
@@ -34,6 +35,11 @@ extension CKDatabase {
         repeatable: true,
         as: ZonesResponse.self
       )
+      guard reply.zones.count == slice.count else {
+        throw CKError(
+          inconclusive: "The service answered \(reply.zones.count) of \(slice.count) look-ups."
+        )
+      }
       for (zoneID, item) in zip(slice, reply.zones) {
         results[zoneID] = zoneResult(item, zoneID: zoneID).map(mapping.zone)
       }
@@ -105,9 +111,21 @@ extension CKDatabase {
     _ item: ItemResult<ZoneDictionary>,
     zoneID: CKRecordZone.ID
   ) -> Result<ZoneDictionary, any Error> {
+    do {
+      return .success(try self.item(item, in: zoneID))
+    } catch {
+      return .failure(error)
+    }
+  }
+
+  /// An item of a reply; throws if the service answered with an error.
+  func item<Item>(
+    _ item: ItemResult<Item>,
+    in zoneID: CKRecordZone.ID
+  ) throws(CKError) -> Item {
     switch item {
-    case .success(let zone): .success(zone)
-    case .failure(let error): .failure(CKError(error, mapping: mapping, zone: zoneID))
+    case .success(let value): return value
+    case .failure(let error): throw CKError(error, mapping: mapping, zone: zoneID)
     }
   }
 }

@@ -10,8 +10,9 @@ extension CKDatabase {
       repeatable: true,
       as: SubscriptionsResponse.self
     )
-    return reply.subscriptions.compactMap { item in
-      item.item.flatMap { CKSubscription.subscription($0, mapping: mapping) }
+    // A subscription of an unknown kind is left out.
+    return try reply.subscriptions.compactMap {
+      CKSubscription.subscription(try item($0, in: .default), mapping: mapping)
     }
   }
 
@@ -27,17 +28,20 @@ extension CKDatabase {
   public func subscriptions(
     for ids: [CKSubscription.ID]
   ) async throws -> [CKSubscription.ID: Result<CKSubscription, any Error>] {
-    let reply = try await container.client().call(
-      .lookupSubscriptions,
-      scope: databaseScope,
-      body: LookupSubscriptionsRequest(
-        subscriptions: ids.map { Subscription(subscriptionID: $0) }
-      ),
-      repeatable: true,
-      as: SubscriptionsResponse.self
-    )
     var results: [CKSubscription.ID: Result<CKSubscription, any Error>] = [:]
-    for (name, item) in zip(ids, reply.subscriptions) { results[name] = result(item) }
+    for slice in Self.slices(ids, of: RecordModification.operationLimit) {
+      let reply = try await container.client().call(
+        .lookupSubscriptions,
+        scope: databaseScope,
+        body: LookupSubscriptionsRequest(
+          subscriptions: slice.map { Subscription(subscriptionID: $0) }
+        ),
+        repeatable: true,
+        as: SubscriptionsResponse.self
+      )
+      try check(reply, answers: slice.count)
+      for (name, item) in zip(slice, reply.subscriptions) { results[name] = result(item) }
+    }
     return results
   }
 
@@ -89,25 +93,35 @@ extension CKDatabase {
     }
     var saveResults: [CKSubscription.ID: Result<CKSubscription, any Error>] = [:]
     var deleteResults: [CKSubscription.ID: Result<Void, any Error>] = [:]
-    guard !operations.isEmpty else { return (saveResults, deleteResults) }
-    let reply = try await container.client().call(
-      .modifySubscriptions,
-      scope: databaseScope,
-      body: ModifySubscriptionsRequest(operations: operations),
-      // Saving the same subscription twice succeeds, so the request can be repeated.
-      repeatable: subscriptionIDsToDelete.isEmpty,
-      as: SubscriptionsResponse.self
-    )
-    for (index, item) in reply.subscriptions.enumerated() {
-      if index < subscriptionsToSave.count {
-        let subscription = subscriptionsToSave[index]
-        saveResults[subscription.subscriptionID] = result(item, sent: subscription)
-      } else if index < operations.count {
-        let name = subscriptionIDsToDelete[index - subscriptionsToSave.count]
-        deleteResults[name] = item.error.map { .failure(error($0)) } ?? .success(())
+    var sent = subscriptionsToSave[...]
+    for slice in Self.slices(operations, of: RecordModification.operationLimit) {
+      let reply = try await container.client().call(
+        .modifySubscriptions,
+        scope: databaseScope,
+        body: ModifySubscriptionsRequest(operations: slice),
+        // Saving the same subscription twice succeeds, so the request can be repeated.
+        repeatable: slice.allSatisfy { $0.operationType == .create },
+        as: SubscriptionsResponse.self
+      )
+      try check(reply, answers: slice.count)
+      for (operation, item) in zip(slice, reply.subscriptions) {
+        if operation.operationType == .create, let subscription = sent.popFirst() {
+          saveResults[subscription.subscriptionID] = result(item, sent: subscription)
+        } else if let name = operation.subscription.subscriptionID {
+          deleteResults[name] = item.error.map { .failure(error($0)) } ?? .success(())
+        }
       }
     }
     return (saveResults, deleteResults)
+  }
+
+  /// Refuses a reply that lacks items: it does not show that the subscriptions are missing.
+  private func check(_ reply: SubscriptionsResponse, answers count: Int) throws(CKError) {
+    guard reply.subscriptions.count == count else {
+      throw CKError(
+        inconclusive: "The service answered \(reply.subscriptions.count) of \(count) operations."
+      )
+    }
   }
 
   private func error(_ wire: ErrorDictionary) -> CKError {
