@@ -182,7 +182,15 @@ struct RealServiceTests {
     )
     #expect(first.matchResults.map(\.0.recordName) == ["c", "b"])
     let cursor = try #require(first.queryCursor)
-    let second = try await one.records(continuingMatchFrom: cursor)
+    // An app may keep the cursor for its next launch.
+    let kept = try #require(
+      try NSKeyedUnarchiver.unarchivedObject(
+        ofClass: CKQueryOperation.Cursor.self,
+        from: NSKeyedArchiver.archivedData(withRootObject: cursor, requiringSecureCoding: true)
+      )
+    )
+    #expect(kept == cursor)
+    let second = try await one.records(continuingMatchFrom: kept)
     #expect(second.matchResults.map(\.0.recordName) == ["a"])
     #expect(second.queryCursor == nil)
   }

@@ -1,4 +1,3 @@
-import CloudKitWebServices
 import Foundation
 
 /// Runs a query.
@@ -22,21 +21,7 @@ public final class CKQueryOperation: CKDatabaseOperation, @unchecked Sendable {
   // Unchecked: set before the operation is queued.
 
   /// The position at which a query continues.
-  public final class Cursor: NSObject, NSCopying, @unchecked Sendable {
-    // Unchecked: immutable after the initializer.
-
-    let request: QueryRecordsRequest
-    let zoneID: CKRecordZone.ID
-
-    init(request: QueryRecordsRequest, zoneID: CKRecordZone.ID) {
-      self.request = request
-      self.zoneID = zoneID
-      super.init()
-    }
-
-    /// The cursor itself: it never changes.
-    public func copy(with zone: NSZone? = nil) -> Any { self }
-  }
+  public typealias Cursor = CKQueryCursor
 
   /// Lets the service choose how many results it returns at a time.
   public static let maximumResults: Int = 0
