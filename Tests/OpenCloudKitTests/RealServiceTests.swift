@@ -252,6 +252,31 @@ struct RealServiceTests {
     await service.service.shutdown()
   }
 
+  @Test("A subscription keeps its record type, and a sync engine uses one for all types")
+  func subscriptionOfOneType() async throws {
+    let service = try await RealService()
+    let container = try await service.device("one")
+    let database = container.privateCloudDatabase
+    try await database.save(zone)
+    let typed = CKDatabaseSubscription(subscriptionID: "typed")
+    typed.recordType = "Note"
+    try await database.save(typed)
+    let ofZone = CKRecordZoneSubscription(zoneID: zone.zoneID, subscriptionID: "zone")
+    ofZone.recordType = "Note"
+    try await database.save(ofZone)
+    let found = try await database.subscriptions(for: ["typed", "zone"]).mapValues { try $0.get() }
+    #expect((found["typed"] as? CKDatabaseSubscription)?.recordType == "Note")
+    #expect((found["zone"] as? CKRecordZoneSubscription)?.recordType == "Note")
+    let notes = SyncedNotes()
+    let engine = CKSyncEngine(
+      CKSyncEngine.Configuration(database: database, stateSerialization: nil, delegate: notes)
+    )
+    await notes.wait { $0.log.contains("did fetch") }
+    await engine.cancelOperations()
+    let names = try await database.allSubscriptions().map(\.subscriptionID)
+    #expect(Set(names) == ["typed", "zone", "CKSyncEngine"])
+  }
+
   @Test("A repeated batch with the same sequence gets the stored first reply")
   func replay() async throws {
     let service = try await RealService()

@@ -9,6 +9,8 @@ package struct Subscription: Codable, Hashable, Sendable {
   package var firesOnce: Bool?
   package var zoneID: ZoneID?
   package var zoneWide: Bool?
+  /// The record type of a database or zone subscription; an extension, which the service stores for Swift clients.
+  package var recordType: String?
   package var notificationInfo: NotificationInfo?
   /// Present in the reply to a delete.
   package var deleted: Bool?
@@ -27,6 +29,7 @@ package struct Subscription: Codable, Hashable, Sendable {
     firesOnce: Bool? = nil,
     zoneID: ZoneID? = nil,
     zoneWide: Bool? = nil,
+    recordType: String? = nil,
     notificationInfo: NotificationInfo? = nil,
     deleted: Bool? = nil
   ) {
@@ -37,6 +40,7 @@ package struct Subscription: Codable, Hashable, Sendable {
     self.firesOnce = firesOnce
     self.zoneID = zoneID
     self.zoneWide = zoneWide
+    self.recordType = recordType
     self.notificationInfo = notificationInfo
     self.deleted = deleted
   }

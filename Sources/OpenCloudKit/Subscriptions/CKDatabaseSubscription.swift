@@ -9,6 +9,8 @@ public final class CKDatabaseSubscription: CKSubscription, @unchecked Sendable {
   private let type: Mutex<CKRecord.RecordType?>
 
   /// The only record type whose changes fire the subscription; nil for all types.
+  ///
+  /// **Differs from CloudKit:** the service stores the type, and notifies of changes of all types.
   public var recordType: CKRecord.RecordType? {
     get { type.withLock { $0 } }
     set { type.withLock { $0 = newValue } }
@@ -49,6 +51,7 @@ public final class CKDatabaseSubscription: CKSubscription, @unchecked Sendable {
   override func wire(_ mapping: WireMapping) throws(CKError) -> Subscription {
     var wire = try super.wire(mapping)
     wire.subscriptionType = .database
+    wire.recordType = recordType
     return wire
   }
 }

@@ -12,6 +12,8 @@ public final class CKRecordZoneSubscription: CKSubscription, @unchecked Sendable
   public let zoneID: CKRecordZone.ID
 
   /// The only record type whose changes fire the subscription; nil for all types.
+  ///
+  /// **Differs from CloudKit:** the service stores the type, and notifies of changes of all types.
   public var recordType: CKRecord.RecordType? {
     get { type.withLock { $0 } }
     set { type.withLock { $0 = newValue } }
@@ -58,6 +60,7 @@ public final class CKRecordZoneSubscription: CKSubscription, @unchecked Sendable
   override func wire(_ mapping: WireMapping) throws(CKError) -> Subscription {
     var wire = try super.wire(mapping)
     wire.subscriptionType = .zone
+    wire.recordType = recordType
     wire.zoneID = mapping.wire(zoneID)
     return wire
   }

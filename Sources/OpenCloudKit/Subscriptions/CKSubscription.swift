@@ -103,13 +103,17 @@ open class CKSubscription: NSObject, NSSecureCoding, NSCopying, @unchecked Senda
     let subscription: CKSubscription
     switch type {
     case .database:
-      subscription = CKDatabaseSubscription(subscriptionID: name)
+      let databaseSubscription = CKDatabaseSubscription(subscriptionID: name)
+      databaseSubscription.recordType = wire.recordType
+      subscription = databaseSubscription
     case .zone:
       guard let zoneID = wire.zoneID else { return nil }
-      subscription = CKRecordZoneSubscription(
+      let zoneSubscription = CKRecordZoneSubscription(
         zoneID: mapping.zoneID(zoneID),
         subscriptionID: name
       )
+      zoneSubscription.recordType = wire.recordType
+      subscription = zoneSubscription
     case .query:
       guard let query = wire.query else { return nil }
       let querySubscription = CKQuerySubscription(

@@ -315,7 +315,9 @@ extension CKSyncEngine {
     if let wanted = configuredSubscriptionID {
       return all.first { $0.subscriptionID == wanted }?.subscriptionID
     }
-    return all.first { $0.subscriptionType == .database }?.subscriptionID
+    // A subscription to one record type may not fire for the others.
+    return all.compactMap { $0 as? CKDatabaseSubscription }.first { $0.recordType == nil }?
+      .subscriptionID
   }
 
   private func makeSubscription(of database: CKDatabase) async throws -> CKSubscription.ID {
