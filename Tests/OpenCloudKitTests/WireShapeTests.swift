@@ -45,7 +45,7 @@ struct WireShapeTests {
     record["text"] = "x"
     record["count"] = 2
     record["ratio"] = 1.5
-    record["when"] = Date(timeIntervalSince1970: 1.2345)
+    record["when"] = Date(timeIntervalSince1970: 1.235)
     record["bytes"] = Data([1])
     record["words"] = ["a"]
     record["numbers"] = NSArray(array: [NSNumber(value: 1), NSNumber(value: 1.5)])
