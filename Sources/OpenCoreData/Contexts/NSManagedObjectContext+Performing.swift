@@ -27,7 +27,18 @@ extension NSManagedObjectContext {
   /// A block may call it again. It runs on the calling thread, unless this is a main-queue context.
   @discardableResult
   public func performAndWait<T>(_ block: () throws -> T) rethrows -> T {
-    try lane.sync(isForParent: isParentOfCurrent) { try turn(block) }
+    try runAndWait(block)
+  }
+
+  /// Implements `performAndWait`.
+  ///
+  /// On the main thread, a block of a main-queue context is a part of the current event, whose end is the end of the
+  /// turn: an app that changes objects there can still begin to observe the context.
+  func runAndWait<Result>(_ block: () throws -> Result) rethrows -> Result {
+    let isPartOfEvent = concurrencyType == .mainQueueConcurrencyType && lane.isCurrent
+    return try lane.sync(isForParent: isParentOfCurrent) {
+      try run(block, endsTurn: !isPartOfEvent)
+    }
   }
 
   /// Runs a block that a child's work needs of this context, its parent.
@@ -71,13 +82,21 @@ extension NSManagedObjectContext {
 
   /// Runs a block as one turn: when the outermost ends, pending changes are processed.
   func turn<Result>(_ body: () throws -> Result) rethrows -> Result {
+    try run(body, endsTurn: true)
+  }
+
+  private func run<Result>(
+    _ body: () throws -> Result,
+    endsTurn: Bool
+  ) rethrows -> Result {
     if turnState.isInBlock { return try body() }
     turnState.isInBlock = true
     defer {
-      processPendingChanges()
+      if endsTurn { processPendingChanges() }
       endReading()
       sharedMembers.removeAll()
       turnState.isInBlock = false
+      if hasUnprocessedChanges { scheduleTurn() }
     }
     return try Self.$current.withValue(self, operation: body)
   }

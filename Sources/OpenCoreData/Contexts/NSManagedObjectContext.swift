@@ -274,10 +274,13 @@ open class NSManagedObjectContext: NSObject, @unchecked Sendable {
   ///
   /// A block may call it again. It runs on the calling thread, unless this is a main-queue context.
   ///
-  /// **Differs from Core Data:** the outermost block ends a turn, as one of `perform(_:)` does: pending changes are
-  /// processed and `NSManagedObjectContextObjectsDidChange` is posted when it returns.
+  /// On the main thread, a block of a main-queue context is a part of the current event: pending changes are processed
+  /// at the event's end, or by a save or fetch.
+  ///
+  /// **Differs from Core Data:** on any other queue the outermost block ends a turn, as one of `perform(_:)` does:
+  /// pending changes are processed and `NSManagedObjectContextObjectsDidChange` is posted when it returns.
   open func performAndWait(_ block: () -> Void) {
-    lane.sync(isForParent: isParentOfCurrent) { turn(block) }
+    runAndWait(block)
   }
 
   // MARK: Finding objects

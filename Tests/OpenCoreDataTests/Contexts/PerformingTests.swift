@@ -52,6 +52,30 @@ struct PerformingTests {
     }
   }
 
+  /// The block is a part of the event: an app that has called it can still begin to observe.
+  @Test("On the main thread the changes of a main-queue context are posted at the event's end")
+  @MainActor
+  func mainThread() async throws {
+    let library = try Library(inMemory: true)
+    let context = library.container.viewContext
+    let notes = NoteCollector(context)
+    let reader = context.performAndWait { Reader(context: context) }
+    #expect(notes.names.isEmpty)
+    await withCheckedContinuation { continuation in
+      DispatchQueue.main.async { continuation.resume() }
+    }
+    #expect(notes.names == ["ObjectsDidChange"])
+    try context.performAndWait {
+      reader.name = "Ada"
+      try context.save()
+    }
+    context.performAndWait { context.delete(reader) }
+    let deleted = NoteCollector(context)
+    #expect(reader.isDeleted)
+    try context.performAndWait { try context.save() }
+    #expect(deleted.names == ["ObjectsDidChange", "WillSave", "DidSave"])
+  }
+
   @Test("Background tasks have contexts of their own; the view context is of the main queue")
   func container() async throws {
     let library = try Library(inMemory: true)

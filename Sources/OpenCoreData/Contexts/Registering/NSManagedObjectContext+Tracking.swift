@@ -124,12 +124,15 @@ extension NSManagedObjectContext {
 
   // MARK: Turns
 
+  /// Whether the end of the turn has something to do.
+  var hasUnprocessedChanges: Bool {
+    !turnState.touched.isEmpty || !unsaved.unpropagated.isEmpty
+  }
+
   /// Implements `processPendingChanges()`.
   func processTurn() {
     requireLane()
-    guard !turnState.isProcessing,
-      !turnState.touched.isEmpty || !unsaved.unpropagated.isEmpty
-    else { return }
+    guard !turnState.isProcessing, hasUnprocessedChanges else { return }
     propagateInTurn()
     postChanges()
   }
