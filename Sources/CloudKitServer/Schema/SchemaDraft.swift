@@ -60,11 +60,7 @@ struct SchemaDraft: Sendable {
     }
     if known == nil {
       guard environment == .development else {
-        throw ErrorDictionary(
-          .badRequest,
-          "Cannot create new type \(name) in production schema",
-          extension: ErrorExtension(code: .schemaMismatch)
-        )
+        throw notPromoted("Cannot create new type \(name) in production schema")
       }
       guard NameRules.isTypeOrFieldName(name, limits) else {
         // The error is that of a missing type: no schema can have a type of this name.
@@ -152,16 +148,26 @@ struct SchemaDraft: Sendable {
     }
   }
 
+  private func notPromoted(_ reason: String) -> ErrorDictionary {
+    ErrorDictionary(
+      .badRequest,
+      reason,
+      extension: ErrorExtension(
+        code: .schemaMismatch,
+        remedy: "Import the app's schema into development, or save such a record there, and then "
+          + "promote the schema: watershed schema promote --container-id \(container)"
+      )
+    )
+  }
+
   private func newField(
     _ name: String,
     _ value: FieldValue,
     type: String
   ) throws(ErrorDictionary) -> FieldSchema {
     guard environment == .development else {
-      throw ErrorDictionary(
-        .badRequest,
-        "Cannot create or modify field '\(name)' in record '\(type)' in production schema",
-        extension: ErrorExtension(code: .schemaMismatch)
+      throw notPromoted(
+        "Cannot create or modify field '\(name)' in record '\(type)' in production schema"
       )
     }
     guard NameRules.isTypeOrFieldName(name, limits) else {

@@ -48,7 +48,8 @@ package final class SchemaService: Sendable {
     guard environment == .development else {
       throw DatabaseSchema.Refusal(
         reasons: [
-          "Invalid scope: a schema is imported into development, and promoted to production"
+          "Invalid scope: a schema is imported into development, and promoted to production by "
+            + "`watershed schema promote`"
         ]
       )
     }

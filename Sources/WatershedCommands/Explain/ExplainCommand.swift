@@ -91,7 +91,7 @@ struct ExplainCommand: AsyncParsableCommand {
     ),
     (
       "BAD_REQUEST", "The request is malformed, against the schema, or lacks an index.",
-      "Read the reason; for indexes see watershed schema export."
+      "Read the reason. A type or field that production lacks: watershed schema promote. Indexes: watershed schema add-index."
     ),
     (
       "CONFLICT",

@@ -21,6 +21,8 @@ struct EnvironmentTests {
       try await production.save(.create, "p", ["a": .int64(1)])
     }
     #expect(refused?.reason == "Cannot create new type Note in production schema")
+    let remedy = try #require(refused?.extension?.remedy)
+    #expect(remedy.hasSuffix("watershed schema promote --container-id \(Self.container)"))
     #expect(try await service.schemas.promoteSchema(container: Self.container) == planned)
     #expect(try await service.schemas.promoteSchema(container: Self.container).isEmpty)
     try await production.save(.create, "p", ["a": .int64(1)])
