@@ -58,6 +58,40 @@ struct MistakeTests {
     }
   }
 
+  @Test(
+    "What a command of root does on a service's stopped server, the service's user can read",
+    .enabled(if: geteuid() == 0, "needs root")
+  )
+  func commandsOfRoot() async throws {
+    try await withTemporaryFolder { folder in
+      try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: folder.path)
+      let data = folder.appendingPathComponent("data")
+      try await makeData(in: data.path)
+      let names = try FileManager.default.subpathsOfDirectory(atPath: data.path)
+      for path in [data.path] + names.map({ "\(data.path)/\($0)" }) {
+        try #require(chown(path, 65534, 65534) == 0)
+      }
+      let copy = folder.appendingPathComponent("copy").path
+      for command in [["server", "rotate-key", "--yes"], ["backup", "create", copy]] {
+        let run = try await CommandProcess(command + ["--data", data.path]).finish()
+        try #require(run.exitCode == 0, "\(run.errors)")
+      }
+      let users = try await runWithoutRights(["users", "list", "--data", data.path], on: folder)
+      #expect(users.exitCode == 0, "\(users.errors)")
+      let doctor = try await runWithoutRights(["doctor", "--data", data.path], on: folder)
+      #expect(doctor.exitCode == 0, "\(doctor.output)")
+      // As an earlier release, or `cp`, leaves it.
+      let keys = data.appendingPathComponent("field-keys.json").path
+      try #require(chown(keys, 0, 0) == 0)
+      let found = try await CommandProcess.run("doctor", "--data", data.path)
+      #expect(found.exitCode == 2, "\(found.output)")
+      #expect(found.output.contains("chown -R --reference="), "\(found.output)")
+      let refused = try await runWithoutRights(["users", "list", "--data", data.path], on: folder)
+      #expect(refused.errors.contains("\(keys) cannot be read"), "\(refused.errors)")
+      #expect(!refused.errors.contains("adopt"), "\(refused.errors)")
+    }
+  }
+
   @Test("A server makes no new database beside the keys or the files of another one")
   func orphanedFolder() async throws {
     try await withTemporaryFolder { folder in

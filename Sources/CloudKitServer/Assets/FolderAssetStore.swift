@@ -23,11 +23,7 @@ package final class FolderAssetStore: AssetStore {
   package init(folder: URL, afterListing: (@Sendable (URL) -> Void)? = nil) throws {
     self.folder = folder
     self.afterListing = afterListing
-    try FileManager.default.createDirectory(
-      at: folder,
-      withIntermediateDirectories: true,
-      attributes: PrivateFile.folderAttributes
-    )
+    try PrivateFile.makeFolder(folder)
   }
 
   /// Creates the folder of a file and the partition's above it.
@@ -36,11 +32,7 @@ package final class FolderAssetStore: AssetStore {
   /// new folder with every file in it.
   private func makeFolder(_ prefix: URL) throws {
     guard !FileManager.default.fileExists(atPath: prefix.path) else { return }
-    try FileManager.default.createDirectory(
-      at: prefix,
-      withIntermediateDirectories: true,
-      attributes: PrivateFile.folderAttributes
-    )
+    try PrivateFile.makeFolder(prefix)
     try DurableFolder.synchronize(prefix.deletingLastPathComponent())
     try DurableFolder.synchronize(folder)
   }
@@ -57,20 +49,7 @@ package final class FolderAssetStore: AssetStore {
     let number = writes.wrappingAdd(1, ordering: .relaxed).newValue
     let pid = ProcessInfo.processInfo.processIdentifier
     let partial = file.appendingPathExtension("\(pid)-\(number).\(Self.partialExtension)")
-    guard
-      FileManager.default.createFile(
-        atPath: partial.path,
-        contents: nil,
-        attributes: PrivateFile.attributes
-      )
-    else {
-      throw CocoaError(.fileWriteUnknown, userInfo: [NSFilePathErrorKey: partial.path])
-    }
-    return FolderUpload(
-      handle: try FileHandle(forWritingTo: partial),
-      partial: partial,
-      file: file
-    )
+    return FolderUpload(handle: try PrivateFile.create(partial), partial: partial, file: file)
   }
 
   package func size(of place: AssetPlace) async throws -> Int64? {
@@ -125,21 +104,17 @@ package final class FolderAssetStore: AssetStore {
   /// The identity of the store in a folder, which is not created if it is missing.
   static func identity(of folder: URL) throws -> String? {
     let identityFile = identityFile(of: folder)
-    guard FileManager.default.fileExists(atPath: identityFile.path) else { return nil }
+    // A store that may not be read has an identity nevertheless.
+    guard try ForeignFile.isThere(folder), try ForeignFile.isThere(identityFile) else { return nil }
     let text = try String(contentsOf: identityFile, encoding: .utf8)
     return text.trimmingCharacters(in: .whitespacesAndNewlines)
   }
 
   package func keep(identity: String) async throws {
     do {
-      try Data("\(identity)\n".utf8).write(
-        to: Self.identityFile(of: folder),
-        options: .withoutOverwriting
-      )
-      try FileManager.default.setAttributes(
-        PrivateFile.attributes,
-        ofItemAtPath: Self.identityFile(of: folder).path
-      )
+      let file = try PrivateFile.create(Self.identityFile(of: folder))
+      try file.write(contentsOf: Data("\(identity)\n".utf8))
+      try file.close()
     } catch let error as CocoaError where error.code == .fileWriteFileExists {
       // Another server was first; both read the same identity.
     }

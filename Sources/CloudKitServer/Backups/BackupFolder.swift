@@ -115,11 +115,7 @@ package struct BackupFolder: Sendable {
     try refuseDamage()
     try Self.refuseTaken(folder, configuration)
     let manager = FileManager.default
-    try manager.createDirectory(
-      at: folder,
-      withIntermediateDirectories: true,
-      attributes: PrivateFile.folderAttributes
-    )
+    try PrivateFile.makeFolder(folder)
     do {
       try UnfinishedRestore.mark(folder)
       for file in try manifest().files {
@@ -189,15 +185,9 @@ package struct BackupFolder: Sendable {
         return try await upload(source, to: store, place)
       }
     }
-    let manager = FileManager.default
-    try manager.createDirectory(
-      at: target.deletingLastPathComponent(),
-      withIntermediateDirectories: true,
-      attributes: PrivateFile.folderAttributes
-    )
-    try manager.copyItem(at: source, to: target)
+    try PrivateFile.makeFolder(target.deletingLastPathComponent())
     // A backup may have been copied, and its files made readable for others.
-    try manager.setAttributes(PrivateFile.attributes, ofItemAtPath: target.path)
+    try PrivateFile.copy(source, to: target)
   }
 
   private func upload(

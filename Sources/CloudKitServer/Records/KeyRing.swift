@@ -2,14 +2,6 @@ import CloudKitWebServices
 import Crypto
 import Foundation
 
-#if canImport(Glibc)
-import Glibc
-#elseif canImport(Musl)
-import Musl
-#elseif canImport(Darwin)
-import Darwin
-#endif
-
 /// The server's keys for encrypted fields and for signing, by ID; it is stored in a file beside the
 /// database, never in it.
 struct KeyRing: Codable, Sendable {
@@ -94,7 +86,7 @@ struct KeyRing: Codable, Sendable {
 
   /// The ring in a file; nil if there is no file.
   static func read(_ file: URL) throws -> KeyRing? {
-    guard FileManager.default.fileExists(atPath: file.path) else { return nil }
+    guard try ForeignFile.isThere(file) else { return nil }
     do {
       return try WireCoding.decode(KeyRing.self, from: try Data(contentsOf: file))
     } catch is MalformedBody {
@@ -104,28 +96,11 @@ struct KeyRing: Codable, Sendable {
 
   /// Writes the ring atomically, readable only for its owner.
   func write(_ file: URL) throws {
-    try FileManager.default.createDirectory(
-      at: file.deletingLastPathComponent(),
-      withIntermediateDirectories: true
-    )
-    let partial = file.appendingPathExtension("new")
-    // A file left by a crash would keep its permissions.
-    try? FileManager.default.removeItem(at: partial)
-    guard
-      FileManager.default.createFile(
-        atPath: partial.path,
-        contents: try WireCoding.encode(self),
-        attributes: [.posixPermissions: 0o600]
-      )
-    else { throw CocoaError(.fileWriteUnknown, userInfo: [NSFilePathErrorKey: partial.path]) }
-    let handle = try FileHandle(forWritingTo: partial)
-    try handle.synchronize()
-    try handle.close()
-    guard rename(partial.path, file.path) == 0 else {
-      throw CocoaError(.fileWriteUnknown, userInfo: [NSFilePathErrorKey: file.path])
-    }
+    let folder = file.deletingLastPathComponent()
+    try PrivateFile.makeFolder(folder)
+    try PrivateFile.write(try WireCoding.encode(self), to: file)
     // Data that is sealed with a new key must not survive a power failure that the key does not.
-    try DurableFolder.synchronize(file.deletingLastPathComponent())
+    try DurableFolder.synchronize(folder)
   }
 
   struct MissingKey: Error, CustomStringConvertible {

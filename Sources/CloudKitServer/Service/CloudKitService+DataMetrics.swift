@@ -28,7 +28,7 @@ extension CloudKitService {
         "\(free)"
       )
     }
-    if let time = LastBackup.time(in: folder) {
+    if let time = lastBackup(in: folder) {
       lines.add(
         "watershed_backup_time_seconds",
         "gauge",
@@ -37,6 +37,15 @@ extension CloudKitService {
       )
     }
     return lines.text
+  }
+
+  private func lastBackup(in folder: URL) -> Int64? {
+    do {
+      return try LastBackup.time(in: folder)
+    } catch {
+      configuration.logger.error("The time of the last backup is not in the metrics: \(error)")
+      return nil
+    }
   }
 }
 
@@ -49,9 +58,10 @@ package enum LastBackup {
   }
 
   /// The time of the last backup in milliseconds since 1970; nil if none was made.
-  package static func time(in folder: URL) -> Int64? {
+  package static func time(in folder: URL) throws -> Int64? {
     let file = folder.appendingPathComponent(fileName)
-    guard let text = try? String(contentsOf: file, encoding: .utf8) else { return nil }
+    guard try ForeignFile.isThere(file) else { return nil }
+    let text = String(decoding: try Data(contentsOf: file), as: UTF8.self)
     return Int64(text.trimmingCharacters(in: .whitespacesAndNewlines))
   }
 }

@@ -26,17 +26,15 @@ package final class DataFolderLock: Sendable {
 
   /// Creates the folder, if there is none, for its owner alone, and takes its lock.
   package init(creating folder: URL) throws(Failure) {
+    let place = folder.appendingPathComponent(Self.fileName)
     do {
       // Other users of this machine get no access; an existing folder keeps its mode.
-      try FileManager.default.createDirectory(
-        at: folder,
-        withIntermediateDirectories: true,
-        attributes: [.posixPermissions: 0o700]
-      )
+      try PrivateFile.makeFolder(folder)
     } catch {
       throw .unwritable(error.systemReason)
     }
-    let lock = folder.appendingPathComponent(Self.fileName).path
+    PrivateFile.make(place.path)
+    let lock = place.path
     descriptor = open(lock, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
     guard descriptor >= 0 else { throw .unwritable(String(cString: strerror(errno))) }
     guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {

@@ -31,10 +31,12 @@ struct OrphanedFolder: Error, Hashable, CustomStringConvertible {
     func has(_ path: String) -> Bool {
       FileManager.default.fileExists(atPath: folder.appendingPathComponent(path).path)
     }
+    // A count that cannot be read is one.
+    let hasCount = (try? CommitTally.read(in: folder)).map { $0 > 0 } ?? true
     let found = [
       has(CloudKitService.keyFileName) ? "key file" : nil,
       has("\(CloudKitService.assetFolderName)/\(FolderAssetStore.identityName)") ? "files" : nil,
-      CommitTally.read(in: folder) > 0 ? "count of transactions" : nil,
+      hasCount ? "count of transactions" : nil,
     ].compactMap(\.self)
     guard !found.isEmpty else { return }
     throw OrphanedFolder(folder: folder.path, found: found.joined(separator: " and "))

@@ -1,27 +1,90 @@
 import Foundation
 
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
 /// Files and folders that only their owner can read, also in a folder that other users can read.
-enum PrivateFile {
+///
+/// What root creates in another user's folder is that user's; see ``FileOwner/heir(of:)``.
+package enum PrivateFile {
   static var attributes: [FileAttributeKey: Any] { [.posixPermissions: 0o600] }
   static var folderAttributes: [FileAttributeKey: Any] { [.posixPermissions: 0o700] }
 
   /// Creates an empty file if there is none; if that fails, the following write reports why.
   static func make(_ path: String) {
-    guard !FileManager.default.fileExists(atPath: path) else { return }
-    _ = FileManager.default.createFile(atPath: path, contents: nil, attributes: attributes)
+    _ = try? create(URL(fileURLWithPath: path)).close()
+  }
+
+  /// Creates a file, which must not exist, and opens it for writing.
+  static func create(_ file: URL) throws -> FileHandle {
+    let heir = FileOwner.heir(of: file)
+    let descriptor = open(file.path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
+    guard descriptor >= 0 else { throw failure(file) }
+    let handle = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
+    if let heir, !heir.take(descriptor) { throw failure(file) }
+    return handle
+  }
+
+  /// Creates a folder, and the missing ones above it.
+  static func makeFolder(_ folder: URL) throws {
+    guard !isFolder(folder) else { return }
+    try makeFolder(folder.deletingLastPathComponent())
+    let heir = FileOwner.heir(of: folder)
+    guard mkdir(folder.path, 0o700) == 0 else {
+      let error = failure(folder)
+      // Another process was first.
+      if isFolder(folder) { return }
+      throw error
+    }
+    guard let heir else { return }
+    let descriptor = open(folder.path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+    guard descriptor >= 0 else { throw failure(folder) }
+    defer { _ = close(descriptor) }
+    guard heir.take(descriptor) else { throw failure(folder) }
+  }
+
+  private static func isFolder(_ place: URL) -> Bool {
+    var found = stat()
+    return stat(place.path, &found) == 0 && found.st_mode & S_IFMT == S_IFDIR
   }
 
   /// Writes a file atomically, unreadable for other users from the first byte on.
-  static func write(_ data: Data, to file: URL) throws {
+  package static func write(_ data: Data, to file: URL) throws {
     let partial = file.appendingPathExtension("partial")
     try? FileManager.default.removeItem(at: partial)
-    make(partial.path)
-    let handle = try FileHandle(forWritingTo: partial)
+    let handle = try create(partial)
     try handle.write(contentsOf: data)
+    // Before it has its name: the file that it replaces may be another user's in a folder of root.
+    if let heir = FileOwner.heir(of: file), !heir.take(handle.fileDescriptor) {
+      throw failure(partial)
+    }
     try handle.synchronize()
     try handle.close()
-    guard rename(partial.path, file.path) == 0 else {
-      throw CocoaError(.fileWriteUnknown, userInfo: [NSFilePathErrorKey: file.path])
+    guard rename(partial.path, file.path) == 0 else { throw failure(file) }
+  }
+
+  /// Copies a file; the copy has no permissions of the source.
+  static func copy(_ source: URL, to file: URL) throws {
+    let from = try FileHandle(forReadingFrom: source)
+    defer { try? from.close() }
+    let to = try create(file)
+    while let chunk = try from.read(upToCount: 1_048_576), !chunk.isEmpty {
+      try to.write(contentsOf: chunk)
     }
+    try to.close()
+  }
+
+  /// The error of the system call that has just failed.
+  private static func failure(_ file: URL) -> any Error {
+    let reason = POSIXError(POSIXErrorCode(rawValue: errno) ?? .EIO)
+    return CocoaError(
+      reason.code == .EEXIST ? .fileWriteFileExists : .fileWriteUnknown,
+      userInfo: [NSFilePathErrorKey: file.path, NSUnderlyingErrorKey: reason]
+    )
   }
 }

@@ -179,6 +179,13 @@ extension CommandFailure {
         why: error.description,
         next: "run the command as root or as the server's user: sudo watershed …"
       )
+    case let error as ForeignFile:
+      self.init(
+        "UNUSABLE_DATA",
+        what: what,
+        why: error.description,
+        next: "run the command as root or as the server's user: sudo watershed …"
+      )
     case let error as AdministrationError:
       self.init("BAD_REQUEST", what: what, why: error.description, next: "watershed --help")
     case let error as BackupError:

@@ -101,6 +101,7 @@ struct DoctorCommand: AsyncParsableCommand {
     let running = RunningServerNote.read(in: place)
     var findings = [
       privacy("data folder", place.path, remedy: "chmod 700"),
+      owners(place),
       state(of: running, in: place),
     ]
     if running == nil, let port = port(settings) { findings.append(port) }
@@ -212,6 +213,21 @@ struct DoctorCommand: AsyncParsableCommand {
       remedy: code == EROFS
         ? "find out why the file system is read-only (dmesg), and mount it for writing"
         : "run it as root or as the server's user: sudo watershed doctor"
+    )
+  }
+
+  /// Whether all that is in the data folder is its owner's: the server may use nothing else.
+  private func owners(_ place: URL) -> Finding {
+    let foreign = FileOwner.foreignItems(in: place)
+    let more = foreign.count - 3
+    let names = foreign.prefix(3).joined(separator: ", ") + (more > 0 ? " and \(more) more" : "")
+    return Finding(
+      check: "owners",
+      isGood: foreign.isEmpty,
+      detail: foreign.isEmpty
+        ? "all files belong to the data folder's owner"
+        : "not the data folder's owner's, so the server may not use it: \(names)",
+      remedy: foreign.isEmpty ? nil : ForeignFile.remedy(place.path)
     )
   }
 

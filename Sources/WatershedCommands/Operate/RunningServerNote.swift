@@ -1,3 +1,4 @@
+import CloudKitServer
 import Foundation
 import Synchronization
 
@@ -36,6 +37,8 @@ struct RunningServerNote: Codable, Hashable {
   func write(in folder: URL) throws {
     let path = folder.appendingPathComponent(Self.name).path
     let next = path + ".next"
+    // A file that a server of another user left cannot be opened, but removed.
+    try? FileManager.default.removeItem(atPath: next)
     // The lock first: a command must not find the note unlocked.
     let descriptor = open(next, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
     guard descriptor >= 0 else {
@@ -95,15 +98,12 @@ enum AdminTokenFile {
 
   /// The token, created at the first start; only its owner can read the file.
   static func make(in folder: URL) throws -> String {
-    if let token = read(in: folder) { return token }
-    let token = newToken()
     let file = folder.appendingPathComponent(name)
-    let isMade = FileManager.default.createFile(
-      atPath: file.path,
-      contents: Data((token + "\n").utf8),
-      attributes: [.posixPermissions: 0o600]
-    )
-    guard isMade, read(in: folder) == token else {
+    // A token that may not be read is not replaced.
+    if try ForeignFile.isThere(file), let token = read(in: folder) { return token }
+    let token = newToken()
+    try PrivateFile.write(Data((token + "\n").utf8), to: file)
+    guard read(in: folder) == token else {
       throw CocoaError(.fileWriteUnknown, userInfo: [NSFilePathErrorKey: file.path])
     }
     return token
@@ -113,13 +113,8 @@ enum AdminTokenFile {
   static func renew(in folder: URL) throws -> String {
     let token = newToken()
     let file = folder.appendingPathComponent(name)
-    let next = folder.appendingPathComponent("\(name).next")
-    let isMade = FileManager.default.createFile(
-      atPath: next.path,
-      contents: Data((token + "\n").utf8),
-      attributes: [.posixPermissions: 0o600]
-    )
-    guard isMade, rename(next.path, file.path) == 0, read(in: folder) == token else {
+    try PrivateFile.write(Data((token + "\n").utf8), to: file)
+    guard read(in: folder) == token else {
       throw CocoaError(.fileWriteUnknown, userInfo: [NSFilePathErrorKey: file.path])
     }
     return token

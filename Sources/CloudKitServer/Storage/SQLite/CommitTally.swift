@@ -22,9 +22,12 @@ final class CommitTally: Sendable {
   private static func file(in folder: URL) -> URL { folder.appendingPathComponent("openings") }
 
   /// The number in the file; zero if there is none.
-  static func read(in folder: URL) -> Int64 {
-    let text = try? String(contentsOf: file(in: folder), encoding: .utf8)
-    return text.flatMap { Int64($0) } ?? 0
+  ///
+  /// Throws for a file that cannot be read: with zero, an older copy of the database would not be noticed.
+  static func read(in folder: URL) throws -> Int64 {
+    let file = file(in: folder)
+    guard try ForeignFile.isThere(file) else { return 0 }
+    return Int64(String(decoding: try Data(contentsOf: file), as: UTF8.self)) ?? 0
   }
 
   /// Creates the file with a first number.

@@ -44,14 +44,10 @@ package final class SQLiteStorage: SQLStorage {
   init(folder: URL?, effects: Effects, format: StorageFormat) throws {
     self.effects = effects
     if let folder {
-      try FileManager.default.createDirectory(
-        at: folder,
-        withIntermediateDirectories: true,
-        attributes: PrivateFile.folderAttributes
-      )
+      try PrivateFile.makeFolder(folder)
       let path = folder.appendingPathComponent("watershed.sqlite").path
       self.path = path
-      // SQLite gives its log the same permissions.
+      // SQLite gives its log the same permissions and owner.
       PrivateFile.make(path)
       writer = try SQLiteConnection(path: path)
       try writer.execute(Self.writerSettings)
@@ -74,7 +70,7 @@ package final class SQLiteStorage: SQLStorage {
       var incarnation = try facts.incarnation(effects.randomness)
       var count: Int64 = 0
       if let folder {
-        let (known, beside) = (try facts.commitCount(), CommitTally.read(in: folder))
+        let (known, beside) = (try facts.commitCount(), try CommitTally.read(in: folder))
         if known < beside { incarnation = try facts.branchOff(effects.randomness) }
         count = max(known, beside) + 1
         try facts.setCommitCount(count)

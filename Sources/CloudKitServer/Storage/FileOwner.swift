@@ -1,0 +1,63 @@
+import Foundation
+
+#if canImport(Glibc)
+import Glibc
+#elseif canImport(Musl)
+import Musl
+#elseif canImport(Darwin)
+import Darwin
+#endif
+
+/// The user and the group to whom a file belongs.
+package struct FileOwner: Hashable, Sendable {
+  package var user: UInt32
+  package var group: UInt32
+
+  /// The owner of a file or folder, not of what a link leads to; nil if it is missing.
+  package init?(ofItemAt path: String) {
+    var found = stat()
+    guard lstat(path, &found) == 0 else { return nil }
+    (user, group) = (found.st_uid, found.st_gid)
+  }
+
+  /// The owner of a folder, to which a link may lead: systemd's `/var/lib/watershed` is one.
+  package init?(ofFolder folder: URL) {
+    var found = stat()
+    guard stat(folder.path, &found) == 0 else { return nil }
+    (user, group) = (found.st_uid, found.st_gid)
+  }
+
+  /// The owner that root gives a file or folder that it creates: the former file's, or the folder's.
+  ///
+  /// Nil if it stays with the user of this process.
+  /// The server of a data folder runs as a user of its own. After a command of root on the stopped server it could
+  /// otherwise open neither a new key file nor a new folder.
+  static func heir(of item: URL) -> FileOwner? {
+    guard geteuid() == 0 else { return nil }
+    let owners = [
+      FileOwner(ofItemAt: item.path), FileOwner(ofFolder: item.deletingLastPathComponent()),
+    ]
+    return owners.compactMap(\.self).first { $0.user != 0 }
+  }
+
+  /// Gives a file that this process has just created to the owner.
+  ///
+  /// A descriptor, not a path: the owner of the folder could have put a link to another file there meanwhile.
+  func take(_ descriptor: Int32) -> Bool { fchown(descriptor, user, group) == 0 }
+
+  /// The files and folders of a data folder that belong to another user than the folder, by their names in it.
+  ///
+  /// Files of records are not among them: there may be millions.
+  package static func foreignItems(in folder: URL) -> [String] {
+    guard let owner = FileOwner(ofFolder: folder) else { return [] }
+    let assets = CloudKitService.assetFolderName
+    func names(_ path: String) -> [String] {
+      (try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []
+    }
+    let inAssets = names(folder.appendingPathComponent(assets).path).map { "\(assets)/\($0)" }
+    return (names(folder.path) + inAssets).filter { name in
+      let found = FileOwner(ofItemAt: folder.appendingPathComponent(name).path)
+      return found.map { $0.user != owner.user } ?? false
+    }.sorted()
+  }
+}
