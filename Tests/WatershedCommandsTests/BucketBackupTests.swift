@@ -152,8 +152,8 @@ struct BucketBackupTests {
   }
 }
 
-@Suite("Temporary copies of backups")
-struct TemporaryBackupTests {
+@Suite("Temporary folders of commands")
+struct TemporaryFolderTests {
   @Test("The copy that a killed command has left is removed, one in use and other folders are not")
   func left() async throws {
     try await withTemporaryFolder { place in
@@ -166,12 +166,13 @@ struct TemporaryBackupTests {
         return lock
       }
       _ = try make("watershed-backup-left", hasLock: true)
+      _ = try make("watershed-copy-left", hasLock: true)
       _ = try make("watershed-backup-begun.new", hasLock: true)
       _ = try make("watershed-backup-other", hasLock: false)
       _ = try make("another", hasLock: true)
       let used = try make("watershed-backup-used", hasLock: true)
       let lock = try #require(try FileLock.take(used))
-      TemporaryBackup.removeLeft(in: place)
+      TemporaryFolder.removeLeft(in: place)
       #expect(
         try manager.contentsOfDirectory(atPath: place.path).sorted() == [
           "another", "watershed-backup-begun.new", "watershed-backup-other",

@@ -217,7 +217,14 @@ struct RecordTransferTests {
     try await withWorld { world in
       let aimless = try await world.run(["records", "copy"])
       #expect(aimless.exitCode == 64)
+      let place = ["--data", world.data, "--output", "json"]
+      func sessions() async throws -> Int {
+        let list = try await CommandProcess(["sessions", "list", "demo"] + place).finish()
+        return try #require(try Self.object(list.output)["sessions"] as? [Any]).count
+      }
+      let before = try await sessions()
       let copied = try await world.run(["records", "copy", "--to-container-id", "iCloud.b"])
+      #expect(try await sessions() == before)
       try #require(copied.exitCode == 0, "\(copied.errors)\(copied.output)")
       #expect(try Self.object(copied.output)["created"] as? Int == 3)
       // As from a service whose administrator the caller is not.

@@ -128,7 +128,7 @@ struct BackupSource {
     }
     let (parent, name) = try address.split()
     let backups = try ConfigurationSource(file: config).load().backups(at: parent)
-    return try await TemporaryBackup.use { folder in
+    return try await TemporaryFolder.with(.backup) { folder in
       try await backups.download(name, to: folder)
       return try await body(BackupFolder(folder))
     }

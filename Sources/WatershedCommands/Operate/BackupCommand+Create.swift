@@ -105,7 +105,7 @@ extension BackupCommand {
       // Before anything is copied.
       let backups = try server.settings().backups(at: place)
       try await backups.refuseTaken(name)
-      let summary = try await TemporaryBackup.use { folder in
+      let summary = try await TemporaryFolder.with(.backup) { folder in
         let summary = try await receive(in: folder)
         let problems = try BackupFolder(folder).problems()
         guard problems.isEmpty else {

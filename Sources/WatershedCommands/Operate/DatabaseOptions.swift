@@ -33,9 +33,9 @@ struct DatabaseOptions: ParsableArguments {
   ///
   /// Unless `makesContainer`, the container must exist: one with a typing error would be created,
   /// and empty.
-  func open(
+  private func open(
     _ connection: AdminConnection,
-    makesContainer: Bool = false
+    makesContainer: Bool
   ) async throws -> DatabaseConnection {
     var connection = connection
     var token = userToken ?? ProcessInfo.processInfo.environment["CLOUDKIT_USER_TOKEN"]

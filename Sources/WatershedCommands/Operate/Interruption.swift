@@ -53,6 +53,7 @@ final class Interruption: Sendable {
       exit: ExitCodes.interrupted
     )
     StandardError.write(failure.text)
+    TemporaryFolder.removeOwn()
     exit(ExitCodes.interrupted)
   }
 }

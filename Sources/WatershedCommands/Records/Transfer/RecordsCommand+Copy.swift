@@ -25,29 +25,31 @@ extension RecordsCommand {
 
     func run() async throws {
       try await perform("the copy was not completed") {
-        let place = FileManager.default.temporaryDirectory
-          .appendingPathComponent("watershed-copy-\(UUID().uuidString)")
-        defer { try? FileManager.default.removeItem(at: place) }
-        let (targetServer, targetDatabase) = try target.options(server, database)
-        let exported = try await server.connect {
-          try await selection.export(try await database.open($0), to: place.path)
+        let copied = try await TemporaryFolder.with(.copy) { try await copy(through: $0) }
+        if let copied { try Import.show(copied, output) }
+      }
+    }
+
+    /// Nil if the copy was not to be made.
+    private func copy(through place: URL) async throws -> RecordImport.Result? {
+      let (targetServer, targetDatabase) = try target.options(server, database)
+      let exported = try await server.connect { connection in
+        try await database.use(connection, printsFiles: false) {
+          try await selection.export($0, to: place.path)
         }
-        if exported.shares > 0 {
-          output.remark("\(Count.of(exported.shares, "share")) not copied: people share again.")
-        }
-        guard
-          try Import.mayRun(replace, exported.records, targetDatabase, consent, output)
-        else { return }
-        let result = try await targetServer.connect {
-          var work = RecordImport(
-            try await targetDatabase.open($0),
-            from: RecordFolder(url: place),
-            replaces: replace
-          )
+      }
+      if exported.shares > 0 {
+        output.remark("\(Count.of(exported.shares, "share")) not copied: people share again.")
+      }
+      guard try Import.mayRun(replace, exported.records, targetDatabase, consent, output) else {
+        return nil
+      }
+      return try await targetServer.connect { connection in
+        try await targetDatabase.use(connection, printsFiles: false) {
+          var work = RecordImport($0, from: RecordFolder(url: place), replaces: replace)
           try await work.run()
           return work.result
         }
-        try Import.show(result, output)
       }
     }
   }
