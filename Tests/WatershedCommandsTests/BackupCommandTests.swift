@@ -55,6 +55,59 @@ struct BackupCommandTests {
     }
   }
 
+  private func writeManifest(in backup: URL, created: String) throws {
+    let date = try Date(
+      created.hasPrefix("by") ? "2017-01-01T00:00:00Z" : created,
+      strategy: .iso8601
+    )
+    let milliseconds = Int64(date.timeIntervalSince1970 * 1000)
+    let manifest = #"{"schema":1,"created":\#(milliseconds),"incarnation":"1","files":[]}"#
+    try FileManager.default.createDirectory(at: backup, withIntermediateDirectories: true)
+    try Data(manifest.utf8).write(to: backup.appendingPathComponent("manifest.json"))
+  }
+
+  @Test("The backup that was just made is kept where others were made by a clock that was ahead")
+  func future() async throws {
+    try await withTemporaryFolder { folder in
+      let data = folder.appendingPathComponent("data").path
+      try await makeData(in: data)
+      let parent = folder.appendingPathComponent("backups")
+      for year in ["2020", "2999"] {
+        let backup = parent.appendingPathComponent("\(year)-01-01T000000Z")
+        try writeManifest(in: backup, created: "\(year)-01-01T00:00:00Z")
+      }
+      let made = try await CommandProcess(
+        ["backup", "create", "--in", parent.path, "--keep", "1", "--data", data]
+      ).finish()
+      #expect(made.exitCode == 0, "\(made.errors)")
+      let path = try #require(try object(made.output)["path"] as? String)
+      let left = try FileManager.default.contentsOfDirectory(atPath: parent.path).sorted()
+      #expect(left == [URL(fileURLWithPath: path).lastPathComponent, "2999-01-01T000000Z"])
+      #expect(made.errors.contains("2999-01-01T000000Z"), "\(made.errors)")
+    }
+  }
+
+  @Test("An old backup that cannot be deleted is a remark, and the new one a success")
+  func undeletable() async throws {
+    try await withTemporaryFolder { folder in
+      let data = folder.appendingPathComponent("data").path
+      try await makeData(in: data)
+      let parent = folder.appendingPathComponent("backups")
+      let old = parent.appendingPathComponent("2020-01-01T000000Z")
+      try writeManifest(in: old, created: "2020-01-01T00:00:00Z")
+      // The name that the deletion gives first is taken.
+      let taken = parent.appendingPathComponent("2020-01-01T000000Z.partial/file")
+      try FileManager.default.createDirectory(at: taken, withIntermediateDirectories: true)
+      let made = try await CommandProcess(
+        ["backup", "create", "--in", parent.path, "--keep", "1", "--data", data]
+      ).finish()
+      #expect(made.exitCode == 0, "\(made.errors)")
+      #expect(made.errors.contains("was not deleted: \(old.path)"), "\(made.errors)")
+      let names = try FileManager.default.contentsOfDirectory(atPath: parent.path)
+      #expect(names.count == 2, "\(names)")
+    }
+  }
+
   @Test("With --in and --keep the oldest backups go, and nothing else of the folder")
   func retention() async throws {
     try await withTemporaryFolder { folder in
@@ -70,7 +123,7 @@ struct BackupCommandTests {
         try FileManager.default.createDirectory(at: backup, withIntermediateDirectories: true)
         // The last one has no manifest: it is no backup.
         guard name != names.last else { continue }
-        try Data("{}".utf8).write(to: backup.appendingPathComponent("manifest.json"))
+        try writeManifest(in: backup, created: "\(name.prefix(4))-01-01T00:00:00Z")
       }
       let made = try await CommandProcess.run(
         "backup",

@@ -134,34 +134,3 @@ struct BackupSource {
     }
   }
 }
-
-extension KeptBackups {
-  /// Deletes the oldest backups of a bucket, but not the one that was just made; returns their addresses.
-  ///
-  /// Only what has a name of this kind is deleted, as in a folder: all else stays. So do a backup with an
-  /// unreadable manifest, and for a day what has none: another run may be uploading it.
-  static func delete(
-    in backups: S3Backups,
-    at place: BucketAddress,
-    allBut count: Int,
-    made: String,
-    now: Date = Date()
-  ) async throws -> [String] {
-    let names = try await backups.names().filter(isName)
-    let aDayAgo = name(of: now.addingTimeInterval(-86_400))
-    var (complete, incomplete): ([String], [String]) = ([], [])
-    for name in names {
-      switch try await backups.manifest(of: name) {
-      case .readable: complete.append(name)
-      case .missing where name < aDayAgo: incomplete.append(name)
-      case .missing, .unreadable: continue
-      }
-    }
-    let oldest = complete.suffix(count).first ?? ""
-    let old = complete.dropLast(count).filter { $0 != made } + incomplete.filter { $0 < oldest }
-    for name in old { try await backups.delete(name) }
-    // Parts of killed uploads are in no listing, and are paid for.
-    try await backups.abortUploads(before: now.addingTimeInterval(-86_400), of: isName)
-    return old.map { place.appending($0).text }
-  }
-}

@@ -69,9 +69,32 @@ extension BackupCommand {
         let kept = KeptBackups(beside: place)
         if keep != nil { try kept.check() }
         await confirm()
-        let deleted = try keep.map { try kept.delete(allBut: $0) }
-        try report(summary, at: summary.path, deleted)
+        try report(summary, at: summary.path, keep.map { deleteOld(kept, allBut: $0) })
       }
+    }
+
+    /// Deletes older backups; what is left of them is a remark, since the new one is complete.
+    private func deleteOld(_ kept: KeptBackups, allBut count: Int) -> [String] {
+      do {
+        let result = try kept.delete(allBut: count)
+        remark(onFuture: result.future)
+        for failure in result.failures {
+          output.remark("The backup was made; an older one was not deleted: \(failure)")
+        }
+        return result.deleted
+      } catch {
+        output.remark("The backup was made; older ones were not deleted: \(error)")
+        return []
+      }
+    }
+
+    /// A machine without a battery for its clock makes backups of a later time than the next ones.
+    private func remark(onFuture future: [String]) {
+      guard !future.isEmpty else { return }
+      output.remark(
+        "Made at a later time than this backup, so neither counted nor deleted: "
+          + "\(future.joined(separator: ", ")). Was a clock wrong? Then delete them."
+      )
     }
 
     private static var name: String { KeptBackups.name(of: Date()) }
@@ -120,7 +143,14 @@ extension BackupCommand {
       var deleted: [String]?
       if let keep {
         do {
-          deleted = try await KeptBackups.delete(in: backups, at: place, allBut: keep, made: name)
+          let result = try await KeptBackups.delete(
+            in: backups,
+            at: place,
+            allBut: keep,
+            made: name
+          )
+          remark(onFuture: result.future)
+          deleted = result.deleted
         } catch {
           output.remark("The backup was made; older ones could not be deleted: \(error)")
         }
@@ -138,62 +168,6 @@ extension BackupCommand {
 
     private func path(in parent: String) -> String {
       "\(parent)/\(Self.name)"
-    }
-  }
-}
-
-/// The backups of one folder that `--in` has named.
-struct KeptBackups {
-  private let newest: URL
-  private let parent: URL
-
-  init(beside newest: URL) {
-    self.newest = newest
-    parent = newest.deletingLastPathComponent()
-  }
-
-  /// `2026-01-31T033000Z`: names are in the order of time.
-  static func name(of date: Date) -> String {
-    date.formatted(.iso8601).replacing(":", with: "")
-  }
-
-  /// Whether `--in` has made the name.
-  static func isName(_ text: String) -> Bool {
-    text.wholeMatch(of: /\d{4}-\d\d-\d\dT\d{6}Z/) != nil
-  }
-
-  /// Throws if the newest is damaged.
-  func check() throws {
-    let problems = try BackupFolder(newest).problems()
-    guard problems.isEmpty else {
-      throw BackupError(
-        description:
-          "\(newest.path) is damaged, so no older backup was deleted: "
-          + problems.joined(separator: "; ")
-      )
-    }
-  }
-
-  /// Deletes the oldest, after the newest was checked; returns their paths.
-  ///
-  /// Only folders with a name of this kind and a manifest are backups: all else stays.
-  func delete(allBut count: Int) throws -> [String] {
-    let names = try FileManager.default.contentsOfDirectory(atPath: parent.path)
-    let backups = names.filter { name in
-      let manifest = parent.appendingPathComponent(name)
-        .appendingPathComponent(BackupManifest.fileName)
-      return Self.isName(name)
-        && FileManager.default.fileExists(atPath: manifest.path)
-    }.sorted()
-    // Incomplete backups of killed commands that are older than every backup to keep.
-    let oldest = backups.suffix(count).first ?? ""
-    let incomplete = names.filter {
-      $0.wholeMatch(of: /\d{4}-\d\d-\d\dT\d{6}Z\.partial/) != nil && $0 < oldest
-    }
-    return try (backups.dropLast(count) + incomplete.sorted()).map { name in
-      let old = parent.appendingPathComponent(name)
-      try FileManager.default.removeItem(at: old)
-      return old.path
     }
   }
 }
