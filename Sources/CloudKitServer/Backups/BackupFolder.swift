@@ -111,9 +111,16 @@ package struct BackupFolder: Sendable {
   ///
   /// The storage begins a new incarnation: clients with newer data than the backup compare, and
   /// send again what the server lost; all others continue.
-  package func restore(to folder: URL, configuration: ServiceConfiguration) async throws {
+  ///
+  /// A bucket with a server's files is refused unless the restored data takes the place of that server's.
+  package func restore(
+    to folder: URL,
+    configuration: ServiceConfiguration,
+    takesOverFiles: Bool = false
+  ) async throws {
     try refuseDamage()
     try Self.refuseTaken(folder, configuration)
+    try await Self.refuseUsed(configuration, takesOverFiles: takesOverFiles)
     let manager = FileManager.default
     try PrivateFile.makeFolder(folder)
     do {
@@ -166,6 +173,26 @@ package struct BackupFolder: Sendable {
     if let keys = configuration.keyFile, manager.fileExists(atPath: keys.path) {
       throw BackupError(description: "There are keys in \(keys.path) already.")
     }
+  }
+
+  /// Throws for a database with rows, before files are uploaded, and for an asset store with a server's files.
+  ///
+  /// The restored server would take the store for its own: both number their partitions alike, and each removes
+  /// the files that only the other's records use.
+  package static func refuseUsed(
+    _ configuration: ServiceConfiguration,
+    takesOverFiles: Bool
+  ) async throws {
+    if let database = configuration.database, try !PostgreSQLStorage.isEmpty(database) {
+      throw PostgreSQLStorage.notEmpty
+    }
+    guard !takesOverFiles, try await configuration.assetStore?.identity() != nil else { return }
+    throw BackupError(
+      description:
+        "The bucket of the configuration has a server's files. Two servers with data of their own must not share "
+        + "it: each removes what only the other's records use. For a drill, give no bucket or an empty one; if "
+        + "the restored data takes the place of the lost data of that server, add --same-bucket."
+    )
   }
 
   private func put(

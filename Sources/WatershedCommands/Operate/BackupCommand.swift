@@ -70,6 +70,13 @@ struct BackupCommand: AsyncParsableCommand {
       )
     )
     var bucketConfig: String?
+    @Flag(
+      help: """
+        The bucket of --config has the files of the server whose lost data the restored takes the place of. Without \
+        it a bucket with files is refused.
+        """
+    )
+    var sameBucket = false
 
     func validate() throws {
       guard (bucketConfig != nil) == (BucketAddress(folder) != nil) else {
@@ -89,6 +96,7 @@ struct BackupCommand: AsyncParsableCommand {
         let place = URL(fileURLWithPath: data, isDirectory: true).standardizedFileURL
         guard !DataFolderLock.isHeld(in: place) else { throw ServeError.folderInUse(place.path) }
         try BackupFolder.refuseTaken(place, configuration)
+        try await BackupFolder.refuseUsed(configuration, takesOverFiles: sameBucket)
         // A drill finds what the restore would refuse.
         if consent.dryRun { try await source.open { try $0.refuseDamage() } }
         let deed = "create the data folder \(data) from the backup"
@@ -114,7 +122,8 @@ struct BackupCommand: AsyncParsableCommand {
       defer { held.close() }
       try await backup.restore(
         to: held.url,
-        configuration: configuration
+        configuration: configuration,
+        takesOverFiles: sameBucket
       )
       let start =
         "watershed serve --data \(data)" + (database == nil ? "" : " --database URL")

@@ -189,7 +189,7 @@ struct BackupTests {
       await #expect(throws: BackupError.self) {
         try await BackupFolder(backup).restore(to: new, configuration: try configuration(old))
       }
-      #expect(try FileManager.default.contentsOfDirectory(atPath: new.path).isEmpty)
+      #expect(!FileManager.default.fileExists(atPath: new.path))
       let again = try await TestServer(folder: old, seed: 2)
       #expect(try again.service.accounts.descriptions().map(\.userName) == ["ada"])
       await again.service.shutdown()
@@ -224,6 +224,36 @@ struct BackupTests {
         try await BackupFolder(backup).restore(to: copy, configuration: killed)
       }
       try ServiceConfiguration(dataFolder: new).openStorage().close()
+    }
+  }
+
+  @Test(
+    "A bucket with a server's files is restored into only where the data takes that server's place"
+  )
+  func usedStore() async throws {
+    try await withTemporaryFolder { folder in
+      let backup = folder.appendingPathComponent("backup")
+      let server = try await TestServer()
+      _ = try await server.person("ada")
+      try await server.service.backUp(to: backup)
+      await server.service.shutdown()
+      let store = MemoryAssetStore { Date(timeIntervalSince1970: 0) }
+      func restore(_ name: String, takesOverFiles: Bool) async throws {
+        let new = folder.appendingPathComponent(name)
+        try await BackupFolder(backup).restore(
+          to: new,
+          configuration: ServiceConfiguration(dataFolder: new, assetStore: store),
+          takesOverFiles: takesOverFiles
+        )
+      }
+      try await restore("empty", takesOverFiles: false)
+      try await store.keep(identity: "1")
+      let error = await #expect(throws: BackupError.self) {
+        try await restore("drill", takesOverFiles: false)
+      }
+      #expect(error?.description.contains("--same-bucket") == true)
+      #expect(!FileManager.default.fileExists(atPath: folder.appendingPathComponent("drill").path))
+      try await restore("real", takesOverFiles: true)
     }
   }
 

@@ -15,6 +15,21 @@ extension PostgreSQLStorage {
     }
   }
 
+  static let notEmpty = BackupError(
+    description: "The database is not empty; a backup goes into a new one."
+  )
+
+  /// Whether the tables at a URL, if there are any, have no rows.
+  static func isEmpty(_ url: String) throws -> Bool {
+    guard try hasTables(url) else { return true }
+    let pool = PostgreSQLPool(url: url)
+    defer { pool.close() }
+    return try pool.use { connection in
+      let session = PostgreSQLSession(connection: connection)
+      return try TableCopy(source: session, target: session).isTargetEmpty()
+    }
+  }
+
   /// Whether there are tables of a server at a URL.
   static func hasTables(_ url: String) throws -> Bool {
     let pool = PostgreSQLPool(url: url)

@@ -294,7 +294,7 @@ package final class PostgreSQLStorage: SQLStorage {
         try session.run("SET LOCAL statement_timeout = 0", [])
         let copy = TableCopy(source: source, target: session)
         guard try copy.isTargetEmpty() else {
-          throw BackupError(description: "The database is not empty; a backup goes into a new one.")
+          throw Self.notEmpty
         }
         try copy.run()
         // The restored server has its own asset store, which its first start registers.
