@@ -23,7 +23,7 @@ struct ConfigurationSource {
     var configuration: ServerConfiguration?
     /// The errors.
     var mistakes: [String] = []
-    /// Valid parts that this program does not know.
+    /// Parts that this program does not know, and values of the file that are without effect.
     var warnings: [String] = []
   }
 
@@ -58,24 +58,39 @@ struct ConfigurationSource {
         return nil
       }
     }
-    for key in ServerConfiguration.keys where key.kind != .object {
-      if let value = take(key.kind, ServerConfiguration.variable(key.name)) {
-        values[key.name] = value
+    var overridden: [String] = []
+    /// Sets a value; another one of the file is mentioned, since a change of the file has no effect.
+    func put(
+      _ value: Any,
+      _ key: String,
+      _ path: String,
+      _ name: String,
+      in values: inout [String: Any]
+    ) {
+      if let former = values[key] as? NSObject, former != value as? NSObject {
+        overridden.append("\(path): the variable \(name) overrides the file's value")
       }
+      values[key] = value
+    }
+    for key in ServerConfiguration.keys where key.kind != .object {
+      let name = ServerConfiguration.variable(key.name)
+      if let value = take(key.kind, name) { put(value, key.name, key.name, name, in: &values) }
     }
     for section in ServerConfiguration.sections
     where values[section.name] == nil || values[section.name] is [String: Any] {
       var object = values[section.name] as? [String: Any] ?? [:]
       for key in section.keys {
         let name = ServerConfiguration.variable(key.name, in: section.prefix)
-        if let value = take(key.kind, name) { object[key.name] = value }
+        if let value = take(key.kind, name) {
+          put(value, key.name, "\(section.name).\(key.name)", name, in: &object)
+        }
       }
       guard !object.isEmpty || values[section.name] != nil else { continue }
       let missing = section.required.filter { object[$0] == nil }
       found.mistakes += missing.map { "\(section.name).\($0) is missing" }
       values[section.name] = missing.isEmpty ? object : nil
     }
-    found.warnings = unknownVariables()
+    found.warnings = unknownVariables() + overridden
     do {
       found.configuration = try decode(values)
     } catch {
@@ -112,7 +127,7 @@ struct ConfigurationSource {
     switch kind {
     case .text, .object: return text
     case .number:
-      if let number = Double(text) { return number }
+      if let number = Double(text), number.isFinite { return number }
     case .wholeNumber:
       if let number = Int64(text) { return number }
     case .flag:

@@ -284,10 +284,20 @@ extension ServerConfiguration {
       let parts = URLComponents(string: text)
       if parts?.host == nil || !["http", "https"].contains(parts?.scheme ?? "") {
         found.append("\(name): \(text) is not an address such as https://cloud.example.org")
+      } else if let path = parts?.path, !["", "/"].contains(path) {
+        found.append("\(name): \(text) has a path, below which nothing is served; leave it out")
       }
+    }
+    if let keyFile, URL(fileURLWithPath: keyFile).hasDirectoryPath {
+      found.append("keyFile: \(keyFile) is a folder; name a file in it")
     }
     if let adminListen, AdministrationListener(adminListen) == nil {
       found.append("adminListen: \(adminListen) is not an address such as 127.0.0.1:8081")
+    }
+    if port != 0, let own = adminListen.flatMap({ AdministrationListener($0) }), own.host == host,
+      own.port == port
+    {
+      found.append("adminListen: \(host):\(port) is host and port; give it a port of its own")
     }
     if TrustedProxies(trustedProxies) == nil {
       found.append("trustedProxies: each is an address or a network such as 10.0.0.0/8")

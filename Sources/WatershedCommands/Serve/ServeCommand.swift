@@ -162,7 +162,8 @@ struct ServeCommand: AsyncParsableCommand {
     guard problems.isEmpty else {
       throw ServeError.badConfiguration(problems.joined(separator: "; "))
     }
-    for warning in settings.warnings { logger.warning("\(warning)") }
+    let examined = ConfigurationSource(file: config).examine()
+    for warning in examined.warnings + settings.warnings { logger.warning("\(warning)") }
     let folder = try DataFolder(opening: settings.data, database: settings.database)
     defer { folder.close() }
     let token = try AdminTokenFile.make(in: folder.url)
