@@ -11,16 +11,15 @@ public enum Program {
   /// SIGPIPE, any other error with one line and the code 74.
   public static func main() async {
     prepareStandardStreams()
-    if let unknown = UnknownVerb(Array(CommandLine.arguments.dropFirst())) {
-      StandardError.print("Error: \(unknown)")
-      exit(ExitCodes.usage)
-    }
+    let arguments = Array(CommandLine.arguments.dropFirst())
+    if let unknown = UnknownVerb(arguments) { refuse("\(unknown)") }
+    if let cluster = HelpCluster(arguments) { refuse("\(cluster)") }
     do {
-      var command = try await WatershedCommand.asyncParseAsRoot()
-      if var asynchronous = command as? any AsyncParsableCommand {
-        try await asynchronous.run()
-      } else {
-        try command.run()
+      let command = try await WatershedCommand.asyncParseAsRoot()
+      do {
+        try await run(command)
+      } catch let error as ValidationError {
+        refuse(error.message, usageOf: type(of: command))
       }
     } catch let error as StandardOutputError {
       end(error)
@@ -29,13 +28,41 @@ public enum Program {
     }
   }
 
+  private static func run(_ command: any ParsableCommand) async throws {
+    if var asynchronous = command as? any AsyncParsableCommand {
+      try await asynchronous.run()
+    } else {
+      var command = command
+      try command.run()
+    }
+  }
+
+  /// Ends the program because of its arguments; with the usage of a command that has read them.
+  private static func refuse(
+    _ message: String,
+    usageOf command: (any ParsableCommand.Type)? = nil
+  ) -> Never {
+    StandardError.print("Error: \(message)")
+    if let command {
+      let usage = WatershedCommand.usageString(for: command)
+      let name = UnknownVerb.path(of: command).joined(separator: " ")
+      StandardError.print("Usage: \(usage)\n  See '\(name) --help' for more information.")
+    }
+    exit(ExitCodes.usage)
+  }
+
   /// The parser treats a request for help or the version as an error; it is written to standard
   /// output.
   private static func finish(_ error: any Error) -> Never {
-    guard WatershedCommand.exitCode(for: error).isSuccess else {
+    let text = WatershedCommand.fullMessage(for: error)
+    let code = WatershedCommand.exitCode(for: error)
+    guard code.isSuccess else {
+      if text.contains("Missing value for") {
+        StandardError.print(text + "\n  " + HelpCluster.advice)
+        exit(code.rawValue)
+      }
       WatershedCommand.exit(withError: error)
     }
-    let text = WatershedCommand.fullMessage(for: error)
     do throws(StandardOutputError) {
       if !text.isEmpty { try StandardOutput.print(text) }
       exit(ExitCode.success.rawValue)

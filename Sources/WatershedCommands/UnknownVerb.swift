@@ -13,11 +13,10 @@ struct UnknownVerb: Error, Hashable, CustomStringConvertible {
   init?(_ arguments: [String]) {
     var command: any ParsableCommand.Type = WatershedCommand.self
     var path = [Self.name(of: command)]
-    for word in arguments {
+    // `help` takes the words of a command, and prints the help of the whole program for an unknown one.
+    for word in arguments.first == "help" ? arguments.dropFirst() : arguments[...] {
       let verbs = command.configuration.subcommands
-      guard !verbs.isEmpty, !word.hasPrefix("-"), !(path.count == 1 && word == "help") else {
-        return nil
-      }
+      guard !verbs.isEmpty, !word.hasPrefix("-") else { return nil }
       guard let next = verbs.first(where: { Self.names(of: $0).contains(word) }) else {
         self.word = word
         group = path.joined(separator: " ")
@@ -28,6 +27,19 @@ struct UnknownVerb: Error, Hashable, CustomStringConvertible {
       path.append(word)
     }
     return nil
+  }
+
+  /// The words of a command, from the program's name on.
+  static func path(
+    of command: any ParsableCommand.Type,
+    from group: any ParsableCommand.Type = WatershedCommand.self
+  ) -> [String] {
+    if command == group { return [name(of: group)] }
+    for verb in group.configuration.subcommands {
+      let rest = path(of: command, from: verb)
+      if !rest.isEmpty { return [name(of: group)] + rest }
+    }
+    return []
   }
 
   private static func name(of command: any ParsableCommand.Type) -> String { command._commandName }

@@ -191,6 +191,37 @@ struct MistakeTests {
     #expect(run.errors.contains(hint), "\(run.errors)")
   }
 
+  @Test("The help of an unknown command is an error, which names the commands")
+  func unknownHelp() async throws {
+    let unknown = try await CommandProcess.run("help", "bogus")
+    #expect(unknown.exitCode == 64)
+    #expect(unknown.errors.contains("serve, exec"), "\(unknown.errors)")
+    let known = try await CommandProcess.run("help", "records", "query")
+    #expect(known.exitCode == 0)
+    #expect(known.output.contains("--record-type"), "\(known.output)")
+  }
+
+  @Test("An argument that begins with a hyphen is not taken for the request of help")
+  func hyphens() async throws {
+    for arguments in [["users", "delete", "-hello", "--yes"], ["users", "add", "-dash"]] {
+      let run = try await CommandProcess(arguments).finish()
+      #expect(run.exitCode == 64, "\(run.output)")
+      #expect(run.errors.contains("is no option. A value"), "\(run.errors)")
+    }
+    #expect(try await CommandProcess.run("users", "delete", "-h").exitCode == 0)
+    let value = try await CommandProcess.run("records", "get", "--record-name", "-x")
+    #expect(value.exitCode == 64)
+    #expect(value.errors.contains("--OPTION=VALUE"), "\(value.errors)")
+  }
+
+  @Test("A wrong argument that a command finds itself is reported with the command's own usage")
+  func ownUsage() async throws {
+    let run = try await CommandProcess.run("adopt", "/none-of-this-name")
+    #expect(run.exitCode == 64)
+    #expect(run.errors.contains("Usage: watershed adopt"), "\(run.errors)")
+    #expect(run.errors.contains("'watershed adopt --help'"), "\(run.errors)")
+  }
+
   @Test("A container's name is checked where a command makes it without asking")
   func containerNames() async throws {
     let exec = try await CommandProcess.run("exec", "--container-id", "bad id", "--", "true")

@@ -63,12 +63,21 @@ struct RecordImport {
     do {
       input = try RecordInput(line)
     } catch let error as ValidationError {
-      throw ValidationError("records.ndjson:\(number): \(error.message)")
+      throw unreadable(number, error.message)
     }
     guard input.recordName != nil, input.recordType != nil else {
-      throw ValidationError("records.ndjson:\(number): a record has a recordName and a recordType.")
+      throw unreadable(number, "a record has a recordName and a recordType.")
     }
     return input
+  }
+
+  private static func unreadable(_ line: Int, _ reason: String) -> CommandFailure {
+    CommandFailure(
+      "UNREADABLE_FILE",
+      what: "nothing was imported",
+      why: "records.ndjson:\(line): \(reason)",
+      next: "correct or remove the line, and run the command again"
+    )
   }
 
   mutating func run() async throws {
