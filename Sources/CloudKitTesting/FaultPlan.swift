@@ -25,7 +25,7 @@ public final class FaultPlan: Sendable {
     case loseReply
     /// The server replies with this status, and does nothing.
     case fail(status: Int)
-    /// The request arrives after this many seconds.
+    /// The request arrives after this many seconds, unless the device is offline by then.
     case delay(seconds: Double)
   }
 

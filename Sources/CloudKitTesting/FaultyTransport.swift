@@ -29,6 +29,10 @@ package struct FaultyTransport: CloudKitTransport {
       return WebServiceResponse(status: status, headers: [:], body: Data())
     case .delay(let seconds)?:
       try await effects.clock.sleep(seconds: seconds)
+      // The request had not arrived when the device went offline, so the server never gets it.
+      guard faults.isOnline else {
+        throw TransportError(wasSent: false, reason: "The device went offline.")
+      }
     case nil:
       break
     }

@@ -3,7 +3,6 @@ import CloudKitWebServices
 import Effects
 import Foundation
 import OpenCloudKit
-import Synchronization
 
 /// A CloudKit service inside the process, for tests: without sockets, and with accounts of its own.
 ///
@@ -32,7 +31,6 @@ public final class TestCloud: Sendable {
   package let service: CloudKitService
   package let effects: Effects
   private let apiToken: String
-  private let people = Mutex<Set<String>>([])
 
   /// Starts a service in memory, or in a folder that can be opened again.
   public convenience init(dataFolder: URL? = nil, effects: Effects = .live) async throws {
@@ -95,11 +93,7 @@ public final class TestCloud: Sendable {
     faults: FaultPlan,
     retries: RetryPolicy
   ) async throws -> CKContainer {
-    let isNew = people.withLock { $0.insert(person).inserted }
-    // A folder that is opened again already has its users.
-    if isNew, try !service.accounts.has(named: person) {
-      try await service.createAccount(userName: person, password: "secret")
-    }
+    try await makeAccount(of: person)
     let token = try await service.signIn(userName: person, container: identifier)
     let service = service
     let apiToken =
@@ -123,5 +117,40 @@ public final class TestCloud: Sendable {
       clientIdentifier: device,
       retries: retries
     )
+  }
+
+  /// Creates a person's account at the first call; another call may do so at the same time.
+  private func makeAccount(of person: String) async throws {
+    // A folder that is opened again already has its users.
+    guard try !service.accounts.has(named: person) else { return }
+    do {
+      try await service.createAccount(userName: person, password: "secret")
+    } catch {
+      guard try service.accounts.has(named: person) else { throw error }
+    }
+  }
+
+  // MARK: The schema
+
+  /// Replaces the development schema of a container by the text of a schema file (`.ckdb`), as
+  /// `watershed schema import` does.
+  ///
+  /// Nothing is replaced if the text has an error, or contradicts the production schema.
+  public func importSchema(
+    _ text: String,
+    container identifier: String = TestCloud.defaultContainer
+  ) async throws {
+    try await service.schemas.importSchema(text, container: identifier)
+  }
+
+  /// Adds to the production schema of a container what its development schema has, as `watershed schema promote`
+  /// does.
+  ///
+  /// Production takes no record of a type or with a field that its schema lacks: a device in production shows
+  /// whether the promoted schema has all that an app's model sends.
+  public func promoteSchema(
+    container identifier: String = TestCloud.defaultContainer
+  ) async throws {
+    _ = try await service.schemas.promoteSchema(container: identifier)
   }
 }

@@ -12,21 +12,26 @@ import Synchronization
 /// try phone.launch()
 /// try await phone.sync()
 /// ```
+///
+/// ``launch()`` makes a plain container of a model. A device can run the app's own container instead, with its
+/// subclass, descriptions and contexts; see ``adopt(_:)``.
 public final class TestDevice: Sendable {
   /// The device's name.
   public let name: String
   /// The faults between the device and the cloud.
   public let faults: FaultPlan
-  private let model: NSManagedObjectModel
+  /// The model of ``launch()``; nil if the app makes its containers itself.
+  private let model: NSManagedObjectModel?
   private let folder: URL
-  private let cloud: CKContainer
+  /// The connection of the device.
+  let cloud: CKContainer
   private let effects: Effects
   private let running = Mutex<NSPersistentCloudKitContainer?>(nil)
   /// Imports that conflict with a save come from other devices' edits, which a test makes a few of.
   private static let attemptsPerSave = 10
 
   /// Creates a device; ``launch()`` opens its store.
-  public init(
+  public convenience init(
     name: String,
     model: NSManagedObjectModel,
     folder: URL,
@@ -34,6 +39,46 @@ public final class TestDevice: Sendable {
     person: String = "ada",
     containerIdentifier: String = TestCloud.defaultContainer,
     environment: CKContainerConfiguration.Environment = .development
+  ) async throws {
+    try await self.init(
+      name,
+      model,
+      folder,
+      cloud,
+      person,
+      containerIdentifier,
+      environment
+    )
+  }
+
+  /// Creates a device for an app that makes its containers itself; ``adopt(_:)`` takes them.
+  public convenience init(
+    name: String,
+    folder: URL,
+    cloud: TestCloud,
+    person: String = "ada",
+    containerIdentifier: String = TestCloud.defaultContainer,
+    environment: CKContainerConfiguration.Environment = .development
+  ) async throws {
+    try await self.init(
+      name,
+      nil,
+      folder,
+      cloud,
+      person,
+      containerIdentifier,
+      environment
+    )
+  }
+
+  private init(
+    _ name: String,
+    _ model: NSManagedObjectModel?,
+    _ folder: URL,
+    _ cloud: TestCloud,
+    _ person: String,
+    _ containerIdentifier: String,
+    _ environment: CKContainerConfiguration.Environment
   ) async throws {
     self.name = name
     self.model = model
@@ -53,18 +98,35 @@ public final class TestDevice: Sendable {
   public var storeURL: URL { folder.appendingPathComponent("\(name).sqlite") }
 
   /// Opens the store and starts to mirror it, as an app's launch does.
+  ///
+  /// - Throws: An error of the store; a ``StackError`` for a device without a model.
   @discardableResult
   public func launch() throws -> NSPersistentCloudKitContainer {
+    guard let model else {
+      throw StackError(
+        "The device \(name) was made without a model: make the app's container, and adopt(_:) it."
+      )
+    }
     let container = NSPersistentCloudKitContainer(name: name, managedObjectModel: model)
     container.effects = effects
     let description = NSPersistentStoreDescription(url: storeURL)
-    description.cloudKitContainerOptions = NSPersistentCloudKitContainerOptions(container: cloud)
+    description.cloudKitContainerOptions = cloudKitContainerOptions
     container.persistentStoreDescriptions = [description]
     var failure: (any Error)?
     container.loadPersistentStores { _, error in failure = failure ?? error }
     if let failure { throw failure }
     running.withLock { $0 = container }
     return container
+  }
+
+  /// Makes a container the one of the running app.
+  func run(_ container: NSPersistentCloudKitContainer) throws {
+    try running.withLock { running in
+      guard running == nil || running === container else {
+        throw StackError("Another container runs on the device \(name): quit() ends it.")
+      }
+      running = container
+    }
   }
 
   /// Ends the app: nothing of it runs afterwards, and uncommitted changes are lost.

@@ -1,4 +1,6 @@
+import CloudKitMirroring
 import CloudKitTesting
+import CloudKitWebServices
 import CoreData
 import Foundation
 import Testing
@@ -61,6 +63,79 @@ struct TestingExamples {
       #expect(try count(phone) == 3)
 
       for device in [phone, laptop] { try await device.quit() }
+      await cloud.shutdown()
+    }
+  }
+
+  /// The store of an app, as it has its own.
+  private final class Library {
+    let container: NSPersistentCloudKitContainer
+
+    init(at url: URL, options: NSPersistentCloudKitContainerOptions) throws {
+      container = NSPersistentCloudKitContainer(name: "Blog", managedObjectModel: Blog.model)
+      let description = NSPersistentStoreDescription(url: url)
+      description.cloudKitContainerOptions = options
+      container.persistentStoreDescriptions = [description]
+      var failure: (any Error)?
+      container.loadPersistentStores { _, error in failure = failure ?? error }
+      if let failure { throw failure }
+    }
+
+    func add(_ title: String) throws {
+      let context = container.newBackgroundContext()
+      try context.performAndWait { try context.addPosts(title) }
+    }
+  }
+
+  @Test("The app's own store syncs on a device")
+  func ownStack() async throws {
+    try await Blog.withFolder { folder in
+      let cloud = try await TestCloud()
+      // example: The app's own stack
+      let phone = try await TestDevice(name: "phone", folder: folder, cloud: cloud)
+      let library = try Library(at: phone.storeURL, options: phone.cloudKitContainerOptions)
+      try phone.adopt(library.container)
+      try library.add("Hello")
+      try await phone.sync()
+      // end
+      let laptop = try await TestDevice(
+        name: "laptop",
+        model: Blog.model,
+        folder: folder,
+        cloud: cloud
+      )
+      try laptop.launch()
+      try await laptop.sync()
+      #expect(try count(laptop) == 1)
+      for device in [phone, laptop] { try await device.quit() }
+      await cloud.shutdown()
+    }
+  }
+
+  @Test("A device in production shows what a promoted schema lacks")
+  func productionSchema() async throws {
+    try await Blog.withFolder { folder in
+      let model = Blog.model
+      let schema = cloudKitSchema(for: model, configuration: nil).ckdb
+      let cloud = try await TestCloud()
+      // example: The production schema
+      try await cloud.importSchema(schema)
+      try await cloud.promoteSchema()
+      let phone = try await TestDevice(
+        name: "phone",
+        model: model,
+        folder: folder,
+        cloud: cloud,
+        environment: .production
+      )
+      try phone.launch()
+      try phone.save { context in
+        let post = Post(context: context)
+        post.title = "Hello"
+      }
+      try await phone.sync()  // throws if the schema lacks a type or a field
+      // end
+      try await phone.quit()
       await cloud.shutdown()
     }
   }

@@ -257,6 +257,11 @@ open class NSPersistentCloudKitContainer: NSPersistentContainer, @unchecked Send
     mirrors.withLock { $0.first { $0.store === store }?.mirror }
   }
 
+  /// The CloudKit container of each mirrored store's options; nil where the options have an identifier alone.
+  package var mirroredConnections: [CKContainer?] {
+    mirrors.withLock { $0.map(\.options.container) }
+  }
+
   /// The mirroring status of each store.
   package func mirroringStatus() throws -> [MirroringStatus] {
     try storeMirrors.map { try $0.status() }

@@ -137,11 +137,17 @@ struct AppTemplate: SwiftPackageTemplate {
       ///   - containerIdentifier: The CloudKit container to mirror with; nil keeps the items here.
       /// - Throws: An error of the store that cannot be opened.
       public init(at url: URL, containerIdentifier: String?) throws {
-        let container = NSPersistentCloudKitContainer(name: "\#(name)", managedObjectModel: Self.model)
-        let description = NSPersistentStoreDescription(url: url)
-        description.cloudKitContainerOptions = containerIdentifier.map {
+        let options = containerIdentifier.map {
           NSPersistentCloudKitContainerOptions(containerIdentifier: $0)
         }
+        try self.init(at: url, options: options)
+      }
+
+      /// Opens the store of a file, or creates it, with options for its mirroring: those of a test's device.
+      public init(at url: URL, options: NSPersistentCloudKitContainerOptions?) throws {
+        let container = NSPersistentCloudKitContainer(name: "\#(name)", managedObjectModel: Self.model)
+        let description = NSPersistentStoreDescription(url: url)
+        description.cloudKitContainerOptions = options
         container.persistentStoreDescriptions = [description]
         var failure: (any Error)?
         container.loadPersistentStores { _, error in failure = failure ?? error }
@@ -152,31 +158,25 @@ struct AppTemplate: SwiftPackageTemplate {
       /// Adds an item.
       public func add(_ title: String) throws {
         let context = container.newBackgroundContext()
-        try context.performAndWait { try Self.add(title, to: context) }
-      }
-
-      /// Adds an item to the store of a context.
-      public static func add(_ title: String, to context: NSManagedObjectContext) throws {
-        let item = Item(context: context)
-        item.title = title
-        item.created = Date()
-        try context.save()
+        try context.performAndWait {
+          let item = Item(context: context)
+          item.title = title
+          item.created = Date()
+          try context.save()
+        }
       }
 
       /// The titles of all items, oldest first.
       public func titles() throws -> [String] {
         let context = container.newBackgroundContext()
-        return try context.performAndWait { try Self.titles(in: context) }
-      }
-
-      /// The titles of all items in the store of a context, oldest first.
-      public static func titles(in context: NSManagedObjectContext) throws -> [String] {
-        let request: NSFetchRequest<Item> = Item.fetchRequest()
-        request.sortDescriptors = [
-          NSSortDescriptor(key: "created", ascending: true),
-          NSSortDescriptor(key: "title", ascending: true),
-        ]
-        return try context.fetch(request).map { $0.title ?? "" }
+        return try context.performAndWait {
+          let request: NSFetchRequest<Item> = Item.fetchRequest()
+          request.sortDescriptors = [
+            NSSortDescriptor(key: "created", ascending: true),
+            NSSortDescriptor(key: "title", ascending: true),
+          ]
+          return try context.fetch(request).map { $0.title ?? "" }
+        }
       }
 
       /// Calls a function after each save and each import, on a thread that nothing waits for.
@@ -246,25 +246,22 @@ struct AppTemplate: SwiftPackageTemplate {
         defer { try? FileManager.default.removeItem(at: folder) }
         // The service and both devices are in this process: no server, no sockets.
         let cloud = try await TestCloud()
-        var devices: [TestDevice] = []
-        for name in ["phone", "laptop"] {
-          let device = try await TestDevice(
-            name: name,
-            model: ItemStore.model,
-            folder: folder,
-            cloud: cloud
-          )
-          try device.launch()
-          devices.append(device)
+        func makeDevice(_ name: String) async throws -> (TestDevice, ItemStore) {
+          let device = try await TestDevice(name: name, folder: folder, cloud: cloud)
+          // The app's own store, on the device's connection.
+          let store = try ItemStore(at: device.storeURL, options: device.cloudKitContainerOptions)
+          try device.adopt(store.container)
+          return (device, store)
         }
-        let (phone, laptop) = (devices[0], devices[1])
+        let (phone, phoneItems) = try await makeDevice("phone")
+        let (laptop, laptopItems) = try await makeDevice("laptop")
 
-        try phone.save { try ItemStore.add("Buy milk", to: $0) }
+        try phoneItems.add("Buy milk")
         try await phone.sync()
         try await laptop.sync()
-        #expect(try laptop.save { try ItemStore.titles(in: $0) } == ["Buy milk"])
+        #expect(try laptopItems.titles() == ["Buy milk"])
 
-        for device in devices { try await device.quit() }
+        for device in [phone, laptop] { try await device.quit() }
         await cloud.shutdown()
       }
 

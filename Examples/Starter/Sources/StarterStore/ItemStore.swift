@@ -22,11 +22,17 @@ public struct ItemStore: Sendable {
   ///   - containerIdentifier: The CloudKit container to mirror with; nil keeps the items here.
   /// - Throws: An error of the store that cannot be opened.
   public init(at url: URL, containerIdentifier: String?) throws {
-    let container = NSPersistentCloudKitContainer(name: "Starter", managedObjectModel: Self.model)
-    let description = NSPersistentStoreDescription(url: url)
-    description.cloudKitContainerOptions = containerIdentifier.map {
+    let options = containerIdentifier.map {
       NSPersistentCloudKitContainerOptions(containerIdentifier: $0)
     }
+    try self.init(at: url, options: options)
+  }
+
+  /// Opens the store of a file, or creates it, with options for its mirroring: those of a test's device.
+  public init(at url: URL, options: NSPersistentCloudKitContainerOptions?) throws {
+    let container = NSPersistentCloudKitContainer(name: "Starter", managedObjectModel: Self.model)
+    let description = NSPersistentStoreDescription(url: url)
+    description.cloudKitContainerOptions = options
     container.persistentStoreDescriptions = [description]
     var failure: (any Error)?
     container.loadPersistentStores { _, error in failure = failure ?? error }
@@ -37,31 +43,25 @@ public struct ItemStore: Sendable {
   /// Adds an item.
   public func add(_ title: String) throws {
     let context = container.newBackgroundContext()
-    try context.performAndWait { try Self.add(title, to: context) }
-  }
-
-  /// Adds an item to the store of a context.
-  public static func add(_ title: String, to context: NSManagedObjectContext) throws {
-    let item = Item(context: context)
-    item.title = title
-    item.created = Date()
-    try context.save()
+    try context.performAndWait {
+      let item = Item(context: context)
+      item.title = title
+      item.created = Date()
+      try context.save()
+    }
   }
 
   /// The titles of all items, oldest first.
   public func titles() throws -> [String] {
     let context = container.newBackgroundContext()
-    return try context.performAndWait { try Self.titles(in: context) }
-  }
-
-  /// The titles of all items in the store of a context, oldest first.
-  public static func titles(in context: NSManagedObjectContext) throws -> [String] {
-    let request: NSFetchRequest<Item> = Item.fetchRequest()
-    request.sortDescriptors = [
-      NSSortDescriptor(key: "created", ascending: true),
-      NSSortDescriptor(key: "title", ascending: true),
-    ]
-    return try context.fetch(request).map { $0.title ?? "" }
+    return try context.performAndWait {
+      let request: NSFetchRequest<Item> = Item.fetchRequest()
+      request.sortDescriptors = [
+        NSSortDescriptor(key: "created", ascending: true),
+        NSSortDescriptor(key: "title", ascending: true),
+      ]
+      return try context.fetch(request).map { $0.title ?? "" }
+    }
   }
 
   /// Calls a function after each save and each import, on a thread that nothing waits for.

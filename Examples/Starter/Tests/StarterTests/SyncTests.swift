@@ -13,25 +13,22 @@ struct SyncTests {
     defer { try? FileManager.default.removeItem(at: folder) }
     // The service and both devices are in this process: no server, no sockets.
     let cloud = try await TestCloud()
-    var devices: [TestDevice] = []
-    for name in ["phone", "laptop"] {
-      let device = try await TestDevice(
-        name: name,
-        model: ItemStore.model,
-        folder: folder,
-        cloud: cloud
-      )
-      try device.launch()
-      devices.append(device)
+    func makeDevice(_ name: String) async throws -> (TestDevice, ItemStore) {
+      let device = try await TestDevice(name: name, folder: folder, cloud: cloud)
+      // The app's own store, on the device's connection.
+      let store = try ItemStore(at: device.storeURL, options: device.cloudKitContainerOptions)
+      try device.adopt(store.container)
+      return (device, store)
     }
-    let (phone, laptop) = (devices[0], devices[1])
+    let (phone, phoneItems) = try await makeDevice("phone")
+    let (laptop, laptopItems) = try await makeDevice("laptop")
 
-    try phone.save { try ItemStore.add("Buy milk", to: $0) }
+    try phoneItems.add("Buy milk")
     try await phone.sync()
     try await laptop.sync()
-    #expect(try laptop.save { try ItemStore.titles(in: $0) } == ["Buy milk"])
+    #expect(try laptopItems.titles() == ["Buy milk"])
 
-    for device in devices { try await device.quit() }
+    for device in [phone, laptop] { try await device.quit() }
     await cloud.shutdown()
   }
 
