@@ -20,6 +20,21 @@ struct ObserverAdoptionTests {
     """
   }
 
+  @Test(
+    "An observer's method that throws is tried, and one that is asynchronous is left to be changed by hand",
+    arguments: [
+      ("m(_:)", "func m(_ n: Notification) throws {}", "{ try? $0.m($1) }"),
+      ("m", "func m() throws {}", "{ observer, _ in try? observer.m() }"),
+      ("m(_:)", "func m(_ n: Notification) async {}", nil),
+    ]
+  )
+  func effects(selector: String, method: String, closure: String?) {
+    let result = adopt(observing(selector, with: method))
+    #expect(result.notes.contains { $0.isByHand } == (closure == nil))
+    #expect(result.text.contains("#else") == (closure != nil))
+    if let closure { #expect(result.text.contains("object: nil) \(closure)"), "\(result.text)") }
+  }
+
   @Test("An observer's selector gets the closure of AppleShims in #else")
   func observers() {
     let result = adopt(

@@ -56,6 +56,28 @@ struct AdoptTests {
     }
   }
 
+  @Test("A dry run counts what the edits make necessary, and reads every manifest of the package")
+  func dryRun() async throws {
+    try await withPackage { folder in
+      let file = folder.appendingPathComponent("Sources/Blog/Post.swift")
+      try Data("import os\n\nlet model = NSManagedObjectModel()\n".utf8).write(to: file)
+      let manifest = folder.appendingPathComponent("Package.swift")
+      let other = folder.appendingPathComponent("Package@swift-6.2.swift")
+      try FileManager.default.copyItem(at: manifest, to: other)
+      // The place of the folder may be written in several ways.
+      let dry = try await Watershed.run("adopt", folder.path + "/./", "--dry-run")
+      for name in ["Package.swift", "Package@swift-6.2.swift"] {
+        for product in ["AppleShims", "CoreData"] {
+          let line = #"\#(name):1: Blog needs .product(name: "\#(product)""#
+          #expect(dry.output.contains(line), "\(line) in \(dry.output)")
+        }
+      }
+      let count = try #require(dry.output.split(separator: "\n").last)
+      let run = try await Watershed.run("adopt", folder.path)
+      #expect(run.output.split(separator: "\n").last == count)
+    }
+  }
+
   @Test("Files that the manifest excludes keep every byte")
   func excluded() async throws {
     try await withPackage { folder in

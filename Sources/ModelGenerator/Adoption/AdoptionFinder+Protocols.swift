@@ -39,4 +39,21 @@ extension AdoptionFinder {
       }
     }
   }
+
+  /// The name of an optional requirement of Core Data's protocols that `delegate?.name?(…)` calls.
+  ///
+  /// Swift has such requirements of Objective-C's protocols alone: ours have implementations that do nothing.
+  static func optionalRequirement(of call: FunctionCallExprSyntax) -> String? {
+    guard let chain = call.calledExpression.as(OptionalChainingExprSyntax.self),
+      let name = chain.expression.as(MemberAccessExprSyntax.self)?.declName.baseName.text
+    else { return nil }
+    switch name {
+    case "controllerWillChangeContent", "controllerDidChangeContent": return name
+    case "controller":
+      let label = call.arguments.dropFirst().first?.label?.text ?? ""
+      let labels = ["didChange", "didChangeContentWith", "sectionIndexTitleForSectionName"]
+      return labels.contains(label) ? "controller(_:\(label):…)" : nil
+    default: return nil
+    }
+  }
 }

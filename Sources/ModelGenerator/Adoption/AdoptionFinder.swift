@@ -154,6 +154,12 @@ final class AdoptionFinder: SyntaxVisitor {
       adopt(node, with: observer)
       imports.use("addObserver(_:name:object:calling:)", of: "AppleShims", at: node)
       return .skipChildren
+    } else if let name = Self.optionalRequirement(of: node) {
+      note(
+        node,
+        "\(name) is no optional requirement on Linux; drop the ? before its parenthesis",
+        isByHand: true
+      )
     } else if called == "String", labels.first == "localized" {
       imports.use("String(localized:)", of: "AppleShims", at: node)
     } else if called == "Bundle", labels == ["for"] {
@@ -350,7 +356,9 @@ final class AdoptionFinder: SyntaxVisitor {
 
   func note(_ node: some SyntaxProtocol, _ text: String, isByHand: Bool) {
     let line = node.startLocation(converter: converter, afterLeadingTrivia: true).line
-    notes.append(SourceAdopter.Note(file: path, line: line, text: text, isByHand: isByHand))
+    // A note that quotes several lines of source is one line nevertheless, as programs read it.
+    let words = text.split { $0.isWhitespace || $0.isNewline }.joined(separator: " ")
+    notes.append(SourceAdopter.Note(file: path, line: line, text: words, isByHand: isByHand))
   }
 
   // MARK: Queries

@@ -21,14 +21,16 @@ struct SelectorObserver {
       selector.macroName.text == "selector",
       let method = selector.arguments.first?.expression,
       let name = Self.name(of: method),
-      case .notification(let label)? = Self.parameter(of: name, in: method, of: call)
+      case .notification(let label, let throwing)? = Self.parameter(of: name, in: method, of: call)
     else { return nil }
     self.base = base
     self.arguments = arguments.map(\.expression)
+    // Objective-C, which calls the method by its selector, drops the error too.
+    let attempt = throwing ? "try? " : ""
     switch label {
-    case nil: body = "observer, _ in observer.\(name.baseName.text)()"
-    case "_": body = "$0.\(name.baseName.text)($1)"
-    case let label?: body = "$0.\(name.baseName.text)(\(label): $1)"
+    case nil: body = "observer, _ in \(attempt)observer.\(name.baseName.text)()"
+    case "_": body = "\(attempt)$0.\(name.baseName.text)($1)"
+    case let label?: body = "\(attempt)$0.\(name.baseName.text)(\(label): $1)"
     }
   }
 
@@ -83,7 +85,7 @@ struct SelectorObserver {
     let found = type.flatMap { finder.found[$0] } ?? finder.found.values.flatMap(\.self)
     guard let first = found.first else {
       // Another file has it; an observer's method takes the notification.
-      return labels?.count == 1 ? .notification(label: labels?[0]) : nil
+      return labels?.count == 1 ? .notification(label: labels?[0], throwing: false) : nil
     }
     return found.allSatisfy { $0 == first } ? first : nil
   }
@@ -93,7 +95,7 @@ struct SelectorObserver {
 private final class MethodFinder: SyntaxVisitor {
   enum Parameter: Equatable {
     /// A `Notification` with its label, or nothing at all.
-    case notification(label: String?)
+    case notification(label: String?, throwing: Bool)
     case other
   }
 
@@ -122,11 +124,14 @@ private final class MethodFinder: SyntaxVisitor {
   private static func parameter(of node: FunctionDeclSyntax) -> Parameter {
     let isOfType = node.modifiers.contains { ["static", "class"].contains($0.name.text) }
     let parameters = node.signature.parameterClause.parameters
-    guard !isOfType else { return .other }
-    guard let first = parameters.first else { return .notification(label: nil) }
+    let effects = node.signature.effectSpecifiers
+    // An asynchronous method has no place in the closure.
+    guard !isOfType, effects?.asyncSpecifier == nil else { return .other }
+    let throwing = effects?.throwsClause != nil
+    guard let first = parameters.first else { return .notification(label: nil, throwing: throwing) }
     let type = first.type.trimmedDescription
     return parameters.count == 1 && ["Notification", "Foundation.Notification"].contains(type)
-      ? .notification(label: first.firstName.text) : .other
+      ? .notification(label: first.firstName.text, throwing: throwing) : .other
   }
 
   /// The name of the type that a declaration or statement is in.

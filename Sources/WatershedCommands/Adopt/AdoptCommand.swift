@@ -26,6 +26,7 @@ struct AdoptCommand: ParsableCommand {
     var changed = 0
     var notes: [SourceAdopter.Note] = []
     var hasUnreadable = false
+    var adopted: [String: String] = [:]
     for path in try files() {
       guard let text = text(of: path) else {
         hasUnreadable = true
@@ -33,6 +34,7 @@ struct AdoptCommand: ParsableCommand {
       }
       let result = SourceAdopter.adopt(SourceFile(path: path, text: text))
       notes += result.notes
+      adopted[Self.key(path)] = result.text
       guard result.text != text else { continue }
       changed += 1
       if dryRun {
@@ -41,7 +43,7 @@ struct AdoptCommand: ParsableCommand {
         try attempt("\(path) was not changed") { try OutputFile.write(result.text, to: path) }
       }
     }
-    for path in paths { notes += try manifestNotes(path) }
+    for path in paths { notes += try manifestNotes(path, adopted) }
     if !dryRun {
       for note in notes where !note.isByHand { try StandardOutput.print("\(note)") }
     }
@@ -95,15 +97,20 @@ struct AdoptCommand: ParsableCommand {
   /// The Swift files of a folder but manifests, which are changed by hand, what was built or fetched, and
   /// what `uncompiled` names: a test may compare such files byte by byte.
   private func sources(in folder: String, uncompiled: [String] = []) throws -> [String] {
-    let uncompiled = try uncompiled + (manifest(of: folder)?.uncompiled ?? [])
+    let uncompiled = try uncompiled + manifests(of: folder).flatMap(\.uncompiled)
     return try FileManager.default.subpathsOfDirectory(atPath: folder).filter { name in
       let parts = name.split(separator: "/")
       return name.hasSuffix(".swift")
-        && !(parts.last?.hasPrefix("Package") == true && parts.count == 1)
+        && !(parts.count == 1 && Self.isManifest(name))
         && !parts.dropLast().contains { $0.hasPrefix(".") || $0 == "Pods" || $0 == "Carthage" }
         && !uncompiled.contains { name == $0 || name.hasPrefix($0 + "/") }
     }
     .map { Self.path($0, in: folder) }
+  }
+
+  /// A path by which a file is found again, however its folder was written.
+  private static func key(_ path: String) -> String {
+    URL(fileURLWithPath: path).standardizedFileURL.path
   }
 
   private static func path(_ name: String, in folder: String) -> String {
@@ -112,24 +119,44 @@ struct AdoptCommand: ParsableCommand {
 
   // MARK: The manifest
 
-  /// The manifest of a package's folder, or `nil` where another folder was given.
-  private func manifest(of folder: String) throws -> PackageManifest? {
-    let path = Self.path("Package.swift", in: folder)
-    guard FileManager.default.fileExists(atPath: path) else { return nil }
-    let text = try String(contentsOfFile: path, encoding: .utf8)
-    return PackageManifest(SourceFile(path: path, text: text))
+  /// Whether a file of a package's folder is a manifest: of all toolchains, or as
+  /// `Package@swift-6.2.swift` of one.
+  private static func isManifest(_ name: String) -> Bool {
+    name == "Package.swift" || name.wholeMatch(of: /Package@swift-[0-9.]+\.swift/) != nil
   }
 
-  private func manifestNotes(_ folder: String) throws -> [SourceAdopter.Note] {
-    guard let manifest = try manifest(of: folder) else { return [] }
-    var uses: [String: FrameworkUse] = [:]
-    for target in manifest.targets { uses[target.name] = try use(by: target, of: folder) }
-    return manifest.notes(uses)
+  /// The manifests of a package's folder, of which SwiftPM takes that of its version; none where another folder
+  /// was given.
+  private func manifests(of folder: String) throws -> [PackageManifest] {
+    guard FileManager.default.fileExists(atPath: Self.path("Package.swift", in: folder)) else {
+      return []
+    }
+    return try FileManager.default.contentsOfDirectory(atPath: folder).filter(Self.isManifest)
+      .sorted().map { name in
+        let path = Self.path(name, in: folder)
+        let text = try String(contentsOfFile: path, encoding: .utf8)
+        return PackageManifest(SourceFile(path: path, text: text))
+      }
   }
 
+  private func manifestNotes(
+    _ folder: String,
+    _ adopted: [String: String]
+  ) throws -> [SourceAdopter.Note] {
+    try manifests(of: folder).flatMap { manifest in
+      var uses: [String: FrameworkUse] = [:]
+      for target in manifest.targets {
+        uses[target.name] = try use(by: target, of: folder, adopted)
+      }
+      return manifest.notes(uses)
+    }
+  }
+
+  /// What a target uses when it is adopted, which in a dry run its files are not.
   private func use(
     by target: PackageManifest.Target,
-    of package: String
+    of package: String,
+    _ adopted: [String: String]
   ) throws -> FrameworkUse? {
     let folder = Self.path(target.folder, in: package)
     guard FileManager.default.fileExists(atPath: folder) else { return nil }
@@ -140,7 +167,10 @@ struct AdoptCommand: ParsableCommand {
     }
     for path in try sources(in: folder, uncompiled: target.uncompiled) {
       // A file that cannot be read has been reported.
-      if let text = try? String(contentsOfFile: path, encoding: .utf8) { use.add(text) }
+      if let text = adopted[Self.key(path)] ?? (try? String(contentsOfFile: path, encoding: .utf8))
+      {
+        use.add(text)
+      }
     }
     return use
   }
