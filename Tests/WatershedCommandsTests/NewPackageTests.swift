@@ -116,6 +116,7 @@ struct NewPackageTests {
     "A name that is no module's, a place that is taken and an unknown library write nothing",
     arguments: [
       ["notes", "--watershed", "https://x.example/w"], ["my-notes"], ["CoreData"], ["Taken"],
+      ["Watershed"], ["AppleShims"], ["Logging"],
       ["Notes", "--watershed", "/nowhere"],
       ["Notes", "--kind", "web", "--watershed", "https://x.example/w"],
     ]

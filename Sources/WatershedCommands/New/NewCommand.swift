@@ -41,11 +41,25 @@ struct NewCommand: ParsableCommand {
   )
   var watershed: String?
 
-  /// Modules that a package's own would hide.
+  /// Modules that a package's own would hide, and targets of the package graph, whose names are used once.
+  ///
+  /// A package `Watershed` would have the identity of its dependency.
   private static let takenNames: Set<String> = [
-    "CloudKit", "CloudKitMirroring", "CloudKitServer", "CloudKitTesting", "CoreData", "Effects",
-    "Foundation", "Hummingbird", "HummingbirdTesting", "Item", "OpenCloudKit", "OpenCoreData",
-    "Simulation", "Swift", "Testing",
+    "Algorithms", "AppleShims", "ArgumentParser", "AsyncAlgorithms", "AsyncHTTPClient", "Atomics",
+    "CloudKit", "CloudKitMirroring", "CloudKitServer", "CloudKitServerHTTP", "CloudKitTesting",
+    "CloudKitWebServices", "Collections", "Configuration", "CoreData", "CoreDataModels",
+    "CoreMetrics",
+    "Crypto", "CryptoExtras", "Dispatch", "Effects", "Foundation", "FoundationEssentials",
+    "FoundationNetworking", "FoundationXML", "Glibc", "HTTPTypes", "Hummingbird", "HummingbirdCore",
+    "HummingbirdTesting", "HummingbirdTLS", "Instrumentation", "Item", "JWTKit", "Logging",
+    "ManagedMacroPlugin", "ManagedMacros", "Metrics", "ModelGenerator", "NIO", "NIOCore",
+    "NIOFoundationCompat", "NIOPosix", "NIOSSL", "Numerics", "Observation", "OpenCloudKit",
+    "OpenCoreData", "OrderedCollections", "ServiceContextModule", "ServiceLifecycle", "Simulation",
+    "Swift", "SwiftASN1", "SwiftParser", "SwiftSyntax", "Synchronization", "SystemPackage",
+    "Testing",
+    "Tracing", "UnixSignals", "Watershed", "WatershedCommands", "WatershedPostgreSQL",
+    "WatershedSQLite",
+    "X509", "XCTest",
   ]
 
   func validate() throws {
@@ -55,7 +69,9 @@ struct NewCommand: ParsableCommand {
       )
     }
     guard !Self.takenNames.contains(name) else {
-      throw ValidationError("\(name) is the name of a module or class that the package uses.")
+      throw ValidationError(
+        "\(name) is the name of a package, module or class that the package uses; choose another."
+      )
     }
     guard kind != .web || watershed == nil else {
       throw ValidationError(
@@ -88,7 +104,17 @@ struct NewCommand: ParsableCommand {
       for file in template.files { try write(file, in: folder) }
     }
     try StandardOutput.print("Wrote \(Count.of(template.files.count, "file")) to \(folder.path).")
-    try StandardOutput.print("Next: cd \(name) && \(kind == .web ? "npm test" : "swift test")")
+    try StandardOutput.print("Next: cd \(name) && \(kind == .web ? Self.npmTest : "swift test")")
+  }
+
+  /// The test of a web page runs this program, which a checkout's is no command of the shell.
+  private static var npmTest: String {
+    let folders = (ProcessInfo.processInfo.environment["PATH"] ?? "").split(separator: ":")
+    let isCommand = folders.contains {
+      FileManager.default.isExecutableFile(atPath: "\($0)/watershed")
+    }
+    guard !isCommand, let program = Bundle.main.executableURL?.path else { return "npm test" }
+    return "WATERSHED=\(ServeBanner.quoted(program)) npm test"
   }
 
   private func write(_ file: PackageTemplateFile, in folder: URL) throws {

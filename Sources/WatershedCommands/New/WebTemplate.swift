@@ -24,7 +24,7 @@ struct WebTemplate: PackageTemplate {
       "private": true,
       "type": "module",
       "scripts": {
-        "test": "watershed exec --schema schema.ckdb -- node --test"
+        "test": "${WATERSHED:-watershed} exec --schema schema.ckdb -- node --test"
       }
     }
 
@@ -42,7 +42,8 @@ struct WebTemplate: PackageTemplate {
     npm test    # a server, and two pages' worth of calls; the server is gone afterwards
     ```
 
-    The test needs Node and the program `watershed` in the `PATH`; a checkout of Watershed has it in `.build/debug`.
+    The test needs Node and the program `watershed`. Where it is not in the `PATH`, name it, in a checkout for example
+    `WATERSHED=/path/to/watershed/.build/debug/watershed npm test`.
 
     To see the page in a browser, start a server with `watershed serve` and put the API token of its banner into `config.js`.
     In a second terminal, in this folder, import the schema and serve the page:

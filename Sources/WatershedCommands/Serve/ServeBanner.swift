@@ -91,7 +91,7 @@ struct ServeBanner {
   }
 
   /// The path quoted for a shell.
-  private static func quoted(_ path: String) -> String {
+  static func quoted(_ path: String) -> String {
     guard path.wholeMatch(of: #/[\w./+,:@%-]+/#) == nil else { return path }
     return "'" + path.replacing("'", with: "'\\''") + "'"
   }
