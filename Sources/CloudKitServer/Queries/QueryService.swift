@@ -155,7 +155,12 @@ final class QueryService: Sendable {
       )
     } catch {
       if let remedy = error.extension?.remedy {
-        logger.notice("\(error.reason ?? "")", metadata: ["remedy": "\(remedy)"])
+        // In development the default level shows it.
+        logger.log(
+          level: isDevelopment ? .warning : .notice,
+          "\(error.reason ?? "")",
+          metadata: ["remedy": "\(remedy)"]
+        )
       }
       throw error
     }
