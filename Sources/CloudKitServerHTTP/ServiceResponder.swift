@@ -123,9 +123,9 @@ struct ServiceResponder: Sendable {
     StreamedResponse(refused(incoming, .bodyTooLarge(incoming)))
   }
 
-  /// The reply to a request that does not name its host once.
-  func hostMissing(_ incoming: IncomingRequest) -> StreamedResponse {
-    StreamedResponse(refused(incoming, .hostMissing(incoming)))
+  /// The reply to a request whose head is refused.
+  func badHead(_ incoming: IncomingRequest, _ reason: String) -> StreamedResponse {
+    StreamedResponse(refused(incoming, .badHead(incoming, reason)))
   }
 
   /// The reply if the memory budget of bodies or of replies is used up.

@@ -31,15 +31,10 @@ extension WebServiceResponse {
     return response
   }
 
-  /// The reply to a request without a host name, or with several.
-  static func hostMissing(_ incoming: IncomingRequest) -> WebServiceResponse {
+  /// The reply to a request whose head is refused, as one without a host name, or with several.
+  static func badHead(_ incoming: IncomingRequest, _ reason: String) -> WebServiceResponse {
     let uuid = UUID().uuidString
-    let error = ErrorDictionary(
-      .badRequest,
-      "a request of HTTP/1.1 has one Host header",
-      uuid: uuid
-    )
-    return refusal(error, uuid: uuid, incoming)
+    return refusal(ErrorDictionary(.badRequest, reason, uuid: uuid), uuid: uuid, incoming)
   }
 
   /// The reply to a path that this listener does not serve.

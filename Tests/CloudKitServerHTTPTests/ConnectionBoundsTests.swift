@@ -49,6 +49,18 @@ struct ConnectionBoundsTests {
     }
   }
 
+  @Test("A header has a limited number of combining marks in a row", arguments: [128, 129])
+  func marks(count: Int) async throws {
+    try await withServer(.init(), Self.ok) { port in
+      try await RawLine.withLine(to: port) { line in
+        let header = "X-Marks: a" + String(repeating: "\u{0301}", count: count)
+        try await line.send("GET /x HTTP/1.1\r\nHost: a\r\n\(header)\r\n\r\n")
+        let head = try await line.read(through: "\r\n\r\n")
+        #expect(head.hasPrefix(count > 128 ? "HTTP/1.1 400 " : "HTTP/1.1 200 "))
+      }
+    }
+  }
+
   @Test("A body over its path's limit is refused with status 413, below the server's limit")
   func pathLimit() async throws {
     try await withTemporaryFolder { folder in

@@ -63,6 +63,53 @@ struct JSONBoundsTests {
     #expect(refusal(#"{"x":{"y":null,"z":{}},"w":[]}"#, values: 4) == .values(limit: 4))
   }
 
+  @Test("A text has a limited number of combining marks in a row, however they are written")
+  func marks() {
+    for mark in ["\u{0301}", #"\u0323"#, "\u{1D165}", #"\ud834\udd65"#, "\u{0F73}", "\u{0344}"] {
+      func run(_ count: Int) -> String { String(repeating: mark, count: count) }
+      for text in ["a\(run(128))b\(run(128))", "\(run(128))", "a\(run(128))\\n\(run(128))"] {
+        #expect(refusal(#"["\#(text)"]"#) == nil)
+        #expect(refusal(#"{"\#(text)":1}"#) == nil)
+      }
+      for text in ["a\(run(129))", "\(run(64))\\u0301\(run(64))"] {
+        #expect(refusal(#"["\#(text)"]"#) == .marks(limit: 128))
+        #expect(refusal(#"{"\#(text)":1}"#) == .marks(limit: 128))
+      }
+    }
+    // Each text has runs of its own, and half of a pair is no mark.
+    let marks = String(repeating: "\u{0301}", count: 100)
+    #expect(refusal(#"["\#(marks)","\#(marks)"]"#) == nil)
+    #expect(refusal(#"["\#(marks)\ud834\#(marks)"]"#) == nil)
+  }
+
+  @Test("A mark is each scalar that normalization sorts among its neighbours")
+  func allMarks() {
+    for value in UInt32(0)...0x10FFFF {
+      guard let scalar = Unicode.Scalar(value) else { continue }
+      let first = String(scalar).decomposedStringWithCanonicalMapping.unicodeScalars.first ?? scalar
+      let isSorted =
+        scalar.properties.canonicalCombiningClass != .notReordered
+        || first.properties.canonicalCombiningClass != .notReordered
+      if CombiningMarks.isMark(scalar) != isSorted { Issue.record("\(value)") }
+    }
+  }
+
+  @Test("Names of members and texts of named members have a limit of bytes", arguments: [4, 5])
+  func names(count: Int) {
+    var bounds = JSONBounds(arrays: [:], otherArrays: 10, values: 10)
+    bounds.nameBytes = 4
+    bounds.names = ["r"]
+    let text = String(repeating: "x", count: count)
+    for json in [#"{"\#(text)":1}"#, #"{"r":"\#(text)"}"#, #"{"r":["\#(text)"]}"#] {
+      var isTaken = true
+      do { try bounds.check(Data(json.utf8)) } catch { isTaken = false }
+      #expect(isTaken == (count == 4), "\(json)")
+    }
+    for json in [#"{"v":"\#(text)"}"#, #"{"v":["\#(text)"]}"#, #"[["\#(text)"]]"#] {
+      #expect(throws: Never.self) { try bounds.check(Data(json.utf8)) }
+    }
+  }
+
   @Test(
     "Text that is no JSON is refused at its first error",
     arguments: [

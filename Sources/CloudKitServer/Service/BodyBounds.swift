@@ -3,7 +3,8 @@ import CloudKitWebServices
 /// The bounds of all bodies of requests, derived from the limits once.
 ///
 /// They are checked before a body is decoded. Where the service has an exact limit later, whose
-/// error may be that of one item, an array may have twice as many elements.
+/// error may be that of one item, an array may have twice as many elements, and a name the bytes of
+/// its longest spelling.
 struct BodyBounds: Sendable {
   private let common: JSONBounds
   private let query: JSONBounds
@@ -53,6 +54,18 @@ extension ServiceLimits {
         arrays[name] = .init(2 * valuesPerFilter, inAll: queries * valuesPerQuery)
       }
     }
-    return JSONBounds(arrays: arrays, otherArrays: elementsPerArray, values: valuesPerRequest)
+    var bounds = JSONBounds(
+      arrays: arrays,
+      otherArrays: elementsPerArray,
+      values: valuesPerRequest
+    )
+    bounds.names = [
+      "recordName", "recordType", "zoneName", "ownerRecordName", "userRecordName", "fieldName",
+      "systemFieldName", "desiredKeys", "desiredRecordTypes", "rootRecordDesiredKeys",
+      "subscriptionID", "shortGUIDs", "emailAddress", "phoneNumber",
+    ]
+    // A character takes up to twelve bytes in JSON: two escaped code units.
+    bounds.nameBytes = 12 * nameLength
+    return bounds
   }
 }

@@ -37,6 +37,9 @@ package enum ClientBody {
       case .arrays(let name, let limit):
         reason = "the arrays '\(name)' have more than \(limit) elements together"
       case .values(let limit): reason = "the request has more than \(limit) values"
+      case .marks(let limit):
+        reason = "a text has more than \(limit) combining marks in a row; send it with fewer"
+      case .name(let limit): reason = "a name has more than \(limit) bytes"
       }
     }
     throw ErrorDictionary(

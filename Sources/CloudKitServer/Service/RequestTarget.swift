@@ -22,18 +22,24 @@ package struct RequestTarget: Sendable {
 
   /// Parses `a=b&c=d` as in queries and HTML forms; of equal names the first is used, and items
   /// beyond the limit are ignored.
+  ///
+  /// No item of ours has a long name, and a value with a long run of combining marks would be slow to
+  /// compare: these are ignored too, unless the marks are escaped, which then stay so.
   static func form(_ text: String, plusIsSpace: Bool = false) -> [String: String] {
     var items: [String: String] = [:]
     for item in text.split(ascii: "&", maxSplits: itemLimit).prefix(itemLimit) {
       let halves = item.split(ascii: "=", maxSplits: 1, omittingEmptySubsequences: false)
       let value = halves.count > 1 ? halves[1] : ""
       let name = unescape(halves[0])
-      if items[name] == nil {
-        items[name] = plusIsSpace ? unescape(withSpaces(value)) : unescape(value)
-      }
+      guard name.utf8.count <= nameLimit, items[name] == nil else { continue }
+      let text = plusIsSpace ? unescape(withSpaces(value)) : unescape(value)
+      if !CombiningMarks.areTooMany(in: text) { items[name] = text }
     }
     return items
   }
+
+  /// Bytes of an item's name.
+  private static let nameLimit = 64
 
   /// The text with a space for each plus, of which a form's text has none but as spaces.
   private static func withSpaces(_ text: Substring) -> String {
@@ -46,6 +52,10 @@ package struct RequestTarget: Sendable {
   private static func unescape(_ text: some StringProtocol) -> String {
     // Most parts have no escapes, and Foundation copies each of them twice.
     guard text.utf8.contains(UInt8(ascii: "%")) else { return String(text) }
-    return text.removingPercentEncoding ?? String(text)
+    // A text with too many combining marks stays as it was sent: no name has such an escape.
+    guard let plain = text.removingPercentEncoding, !CombiningMarks.areTooMany(in: plain) else {
+      return String(text)
+    }
+    return plain
   }
 }

@@ -156,8 +156,10 @@ final class ConnectionHandler: ChannelDuplexHandler {
     self.exchange = exchange
     responder.began()
     let hasRoom = exchange.hold(head, responder.budget)
-    guard hasRoom, head.namesItsHost else {
-      let refusal = hasRoom ? responder.hostMissing(incoming) : responder.noRoom(incoming)
+    let defect = head.defect
+    guard hasRoom, defect == nil else {
+      let refusal =
+        hasRoom ? responder.badHead(incoming, defect ?? "") : responder.noRoom(incoming)
       // The client receives the refusal instead of 100 Continue.
       if exchange.isExpectant { return send(refusal, exchange, context) }
       exchange.bodyUse = .discarded(refusal)

@@ -1,3 +1,4 @@
+import CloudKitWebServices
 import NIOHTTP1
 
 /// What a request's head asks of its connection.
@@ -18,6 +19,16 @@ extension HTTPRequestHead {
   var namesItsHost: Bool {
     let count = headers["host"].count
     return count == 1 || count == 0 && version == .http1_0
+  }
+
+  /// Why the head is refused, for the client; nil for a head that is served.
+  var defect: String? {
+    if !namesItsHost { return "a request of HTTP/1.1 has one Host header" }
+    // The service compares and hashes what headers say.
+    let field = headers.first { CombiningMarks.areTooMany(in: $0.value) }
+    return field.map {
+      "the header \($0.name) has more than \(CombiningMarks.runLimit) combining marks in a row"
+    }
   }
 
   /// The host and the path of a target that is a whole address, as clients send it to a proxy; nil for a path.

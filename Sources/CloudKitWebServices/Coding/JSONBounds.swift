@@ -26,6 +26,12 @@ package struct JSONBounds: Hashable, Sendable {
   package var otherArrays: Int
   /// All values of a body: members of objects and elements of arrays.
   package var values: Int
+  /// Combining marks in a row in each text and name.
+  package var marksInARow = CombiningMarks.runLimit
+  /// Bytes of each member's name, and of the texts of ``names``, as written in JSON.
+  package var nameBytes = Int.max
+  /// The members whose texts, or elements that are texts, are names.
+  package var names: Set<String> = []
 
   package init(arrays: [String: ArrayLimit], otherArrays: Int, values: Int) {
     self.arrays = arrays
@@ -43,6 +49,10 @@ package struct JSONBounds: Hashable, Sendable {
     case arrays(String, limit: Int)
     /// The whole has more values than the limit.
     case values(limit: Int)
+    /// A text has more combining marks in a row than the limit.
+    case marks(limit: Int)
+    /// A name has more bytes than the limit.
+    case name(limit: Int)
   }
 
   /// Throws for JSON that has more than these numbers; text that is no JSON is refused at its first
@@ -63,6 +73,7 @@ package struct JSONBounds: Hashable, Sendable {
   static func isJSON(_ json: Data) -> Bool {
     var bounds = JSONBounds(arrays: [:], otherArrays: .max, values: .max)
     bounds.refusesHalfPairs = true
+    bounds.marksInARow = .max
     do throws(Refusal) {
       try bounds.check(json)
     } catch {
@@ -96,6 +107,8 @@ private struct JSONSurvey {
   private var values = 0
   private var frames: [Frame] = []
   private var sums: [String: Int] = [:]
+  /// Combining marks before the index, in a row.
+  private var marks = 0
 
   /// The depth to which `JSONDecoder` reads.
   private static let depthLimit = 512
@@ -147,7 +160,9 @@ private struct JSONSurvey {
     case UInt8(ascii: "["):
       try open(array())
       return .firstElement
-    case UInt8(ascii: "\""): _ = try string()
+    case UInt8(ascii: "\""):
+      let text = try string()
+      guard text.count <= bounds.nameBytes || !isName else { throw .name(limit: bounds.nameBytes) }
     case UInt8(ascii: "t"): try word("true")
     case UInt8(ascii: "f"): try word("false")
     case UInt8(ascii: "n"): try word("null")
@@ -201,11 +216,19 @@ private struct JSONSurvey {
   }
 
   private mutating func member() throws(JSONBounds.Refusal) -> Step {
-    frames[frames.count - 1].name = try string()
+    let name = try string()
+    guard name.count <= bounds.nameBytes else { throw .name(limit: bounds.nameBytes) }
+    frames[frames.count - 1].name = name
     skipSpace()
     guard isNext(UInt8(ascii: ":")) else { throw .malformed }
     index += 1
     return .value
+  }
+
+  /// Whether the text that was read belongs to a member whose texts are names.
+  private var isName: Bool {
+    guard let last = frames.indices.last else { return false }
+    return bounds.names.contains(frames[last].isArray ? name(of: last) : text(frames[last].name))
   }
 
   /// The name of an array's member, for the reason of a refusal.
@@ -262,6 +285,7 @@ private struct JSONSurvey {
     guard isNext(UInt8(ascii: "\"")) else { throw .malformed }
     index += 1
     let start = index
+    marks = 0
     while index < bytes.count {
       switch bytes[index] {
       case UInt8(ascii: "\""):
@@ -270,10 +294,22 @@ private struct JSONSurvey {
       case UInt8(ascii: "\\"): try escape()
       case 0..<0x20: throw .malformed
       case 0x80...0xFF: try character()
-      default: index += 1
+      default:
+        index += 1
+        marks = 0
       }
     }
     throw .malformed
+  }
+
+  /// Counts a scalar of a text; half of a pair is none.
+  private mutating func count(_ value: UInt32) throws(JSONBounds.Refusal) {
+    guard let scalar = Unicode.Scalar(value), CombiningMarks.isMark(scalar) else {
+      marks = 0
+      return
+    }
+    marks += 1
+    guard marks <= bounds.marksInARow else { throw .marks(limit: bounds.marksInARow) }
   }
 
   /// Reads a character of several bytes in UTF-8 (RFC 3629, 4).
@@ -295,7 +331,11 @@ private struct JSONSurvey {
     guard end <= bytes.count, second.contains(bytes[index + 1]),
       bytes[index + 2..<end].allSatisfy({ (0x80...0xBF).contains($0) })
     else { throw .malformed }
+    // The bits of the first byte after its ones and a zero, and six of each other byte.
+    var value = UInt32(bytes[index]) & (0x7F >> UInt32(length))
+    for byte in bytes[index + 1..<end] { value = value << 6 | UInt32(byte & 0x3F) }
     index = end
+    try count(value)
   }
 
   private mutating func escape() throws(JSONBounds.Refusal) {
@@ -306,26 +346,39 @@ private struct JSONSurvey {
     switch letter {
     case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"), UInt8(ascii: "b"),
       UInt8(ascii: "f"), UInt8(ascii: "n"), UInt8(ascii: "r"), UInt8(ascii: "t"):
-      return
-    case UInt8(ascii: "u"): break
+      marks = 0
+    case UInt8(ascii: "u"): try count(try escapedScalar())
     default: throw .malformed
     }
+  }
+
+  /// Reads what follows `\u`, and the other half of a pair; half of one alone is returned as it is.
+  private mutating func escapedScalar() throws(JSONBounds.Refusal) -> UInt32 {
     let unit = try codeUnit()
-    guard bounds.refusesHalfPairs, (0xD800..<0xE000).contains(unit) else { return }
-    guard unit < 0xDC00, isNext(UInt8(ascii: "\\")) else { throw .malformed }
-    index += 1
-    guard isNext(UInt8(ascii: "u")) else { throw .malformed }
-    index += 1
-    guard (0xDC00..<0xE000).contains(try codeUnit()) else { throw .malformed }
+    guard (0xD800..<0xE000).contains(unit) else { return unit }
+    let end = index
+    if unit < 0xDC00, isNext(UInt8(ascii: "\\")) {
+      index += 1
+      if isNext(UInt8(ascii: "u")) {
+        index += 1
+        let second = try codeUnit()
+        if (0xDC00..<0xE000).contains(second) {
+          return 0x10000 + (unit - 0xD800) << 10 + (second - 0xDC00)
+        }
+      }
+    }
+    guard !bounds.refusesHalfPairs else { throw .malformed }
+    index = end
+    return unit
   }
 
   /// The four digits after `\u`.
-  private mutating func codeUnit() throws(JSONBounds.Refusal) -> Int {
+  private mutating func codeUnit() throws(JSONBounds.Refusal) -> UInt32 {
     guard index + 4 <= bytes.count else { throw .malformed }
-    var unit = 0
+    var unit: UInt32 = 0
     for byte in bytes[index..<index + 4] {
       guard let digit = Character(UnicodeScalar(byte)).hexDigitValue else { throw .malformed }
-      unit = unit * 16 + digit
+      unit = unit * 16 + UInt32(digit)
     }
     index += 4
     return unit
