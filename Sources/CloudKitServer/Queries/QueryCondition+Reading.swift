@@ -2,12 +2,12 @@ import CloudKitWebServices
 import Foundation
 
 /// Converts a filter to a condition, or throws the error of the filter.
+///
+/// The field is read first and the values after it: whether the field has an index is known before
+/// a text is split into words.
 extension QueryCondition {
-  init(
-    _ filter: QueryFilter,
-    _ type: RecordTypeSchema,
-    user: String?
-  ) throws(ErrorDictionary) {
+  /// Reads everything but the values.
+  init(_ filter: QueryFilter, _ type: RecordTypeSchema) throws(ErrorDictionary) {
     comparator = filter.comparator
     if filter.fieldName != nil || filter.systemFieldName != nil || !comparator.wantsWords {
       field = try QueryField(
@@ -31,14 +31,24 @@ extension QueryCondition {
       )
     }
     if comparator.wantsWords {
-      try readTokens(filter, type)
+      try readSearched(type)
     } else if let field {
       try checkApplies(to: field)
-      if comparator == .near {
-        try readCircle(filter)
-      } else {
-        try readOperands(filter, field, user: user)
-      }
+    }
+  }
+
+  /// Reads the values of the filter.
+  mutating func readValues(
+    of filter: QueryFilter,
+    user: String?,
+    _ limits: ServiceLimits
+  ) throws(ErrorDictionary) {
+    if comparator.wantsWords {
+      try readTokens(filter, limits)
+    } else if comparator == .near {
+      try readCircle(filter)
+    } else if let field {
+      try readOperands(filter, field, user: user)
     }
   }
 
@@ -59,13 +69,7 @@ extension QueryCondition {
     }
   }
 
-  private mutating func readTokens(
-    _ filter: QueryFilter,
-    _ type: RecordTypeSchema
-  ) throws(ErrorDictionary) {
-    guard let content = filter.fieldValue?.content,
-      case .string(let text)? = FieldCoercion.value(content, as: .string)
-    else { throw ErrorDictionary(.badRequest, "Invalid value, expected type STRING") }
+  private mutating func readSearched(_ type: RecordTypeSchema) throws(ErrorDictionary) {
     if let field {
       guard field.element == .string else {
         throw ErrorDictionary(
@@ -79,6 +83,18 @@ extension QueryCondition {
       searched = type.fields.filter {
         $0.indexes.contains(.searchable) && !$0.type.isEncrypted
       }.map(\.name).sorted()
+    }
+  }
+
+  private mutating func readTokens(
+    _ filter: QueryFilter,
+    _ limits: ServiceLimits
+  ) throws(ErrorDictionary) {
+    guard let content = filter.fieldValue?.content,
+      case .string(let text)? = FieldCoercion.value(content, as: .string)
+    else { throw ErrorDictionary(.badRequest, "Invalid value, expected type STRING") }
+    guard text.utf8.count <= limits.bytesOfWords else {
+      throw QueryPlan.tooMuch("the words of a filter have at most \(limits.bytesOfWords) bytes")
     }
     tokens = Tokenizer.tokens(text)
     let keys = tokens.sorted().map { IndexKey(.text($0)) }
@@ -141,6 +157,12 @@ extension QueryCondition {
     default: break
     }
   }
+}
+
+extension ServiceLimits {
+  /// Bytes of the text whose words a filter searches: that many words of a name's length, and a space
+  /// after each.
+  fileprivate var bytesOfWords: Int { valuesPerFilter * (nameLength + 1) }
 }
 
 /// A range of an index.

@@ -22,9 +22,13 @@ struct QueryPlan: Sendable {
       throw Self.tooMuch("a query has at most \(limits.clausesPerQuery) filters and sorts")
     }
     order = QueryOrder(keys: try Self.keys(query.sortBy ?? [], type, limits))
+    let filters = query.filterBy ?? []
+    for filter in filters { conditions.append(try QueryCondition(filter, type)) }
+    if !allowsUnindexed { try checkIndexes(isFiltered: !filters.isEmpty, container) }
     var values = 0
-    for filter in query.filterBy ?? [] {
-      let condition = try QueryCondition(filter, type, user: user)
+    for (index, filter) in filters.enumerated() {
+      try conditions[index].readValues(of: filter, user: user, limits)
+      let condition = conditions[index]
       guard max(condition.operands.count, condition.tokens.count) <= limits.valuesPerFilter else {
         throw Self.tooMuch("a filter has at most \(limits.valuesPerFilter) values")
       }
@@ -32,14 +36,10 @@ struct QueryPlan: Sendable {
       guard values <= limits.valuesPerQuery else {
         throw Self.tooMuch("the filters of a query have at most \(limits.valuesPerQuery) values")
       }
-      conditions.append(condition)
-    }
-    if !allowsUnindexed {
-      try checkIndexes(isFiltered: !(query.filterBy ?? []).isEmpty, container)
     }
   }
 
-  private static func tooMuch(_ reason: String) -> ErrorDictionary {
+  static func tooMuch(_ reason: String) -> ErrorDictionary {
     ErrorDictionary(.badRequest, reason, extension: ErrorExtension(code: .limitExceeded))
   }
 

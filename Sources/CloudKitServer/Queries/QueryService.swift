@@ -49,16 +49,17 @@ final class QueryService: Sendable {
       throw ErrorDictionary(.badRequest, "SharedDB does not support Zone Wide queries")
     }
     let zoneID = request.zoneID ?? .defaultZone
-    let (id, access) = try await reads.run(for: context) { [self] control in
-      try storage.read(control) { snapshot in
+    // Beside the pool, as all that takes time in proportion to the filters.
+    let (id, access, plan, marker) = try await reads.run(for: context) { [self] control in
+      let (id, access) = try storage.read(control) { snapshot in
         let database = try databases.target(of: [zoneID], context, snapshot)
         // Checked first: errors about fields and indexes are no help if the zone does not exist.
         if !isWide { _ = try ZoneDirectory(database, context).number(of: zoneID) }
         return (database.id, try snapshot.access(in: database.id, context))
       }
+      let plan = try self.plan(request.query, name, access, context)
+      return (id, access, plan, try SealedMarker.open(request, context, signer))
     }
-    let plan = try self.plan(request.query, name, access, context)
-    let marker = try SealedMarker.open(request, context, signer)
     try await indexes.activate(plan.indexes, of: name, id, for: context)
     return try await reads.run(.scan, for: context) { [self] control in
       try page(of: plan, after: marker, id, isWide, access, request, context, control)

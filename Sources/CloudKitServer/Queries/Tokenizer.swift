@@ -1,4 +1,5 @@
 import CloudKitWebServices
+import Effects
 import Foundation
 
 /// Splits a text into words for token filters: without case and diacritics, and without stop words.
@@ -10,10 +11,26 @@ enum Tokenizer {
     "they", "this", "to", "was", "will", "with",
   ]
 
+  /// Bytes of a word that are compared: as many as an index has, and up to three more.
+  ///
+  /// The end of a text without spaces is no word's, and a set of words hashes each of them.
+  private static let wordSize = 256
+
   static func tokens(_ text: String) -> Set<String> {
-    let folded = text.folding(options: [.caseInsensitive, .diacriticInsensitive], locale: nil)
-    let words = folded.split { !$0.isLetter && !$0.isNumber }.map(String.init)
+    let folded = text.foldedInPieces([.caseInsensitive, .diacriticInsensitive])
+    let words = folded.split { !$0.isLetter && !$0.isNumber }.map(start)
     return Set(words).subtracting(stopWords)
+  }
+
+  /// The scalars of a word that begin within its first bytes.
+  private static func start(of word: Substring) -> String {
+    guard word.utf8.count > wordSize else { return String(word) }
+    var size = 0
+    let scalars = word.unicodeScalars.prefix { scalar in
+      defer { size += UTF8.width(scalar) }
+      return size < wordSize
+    }
+    return String(scalars)
   }
 
   /// The words of all strings in the fields.

@@ -27,7 +27,7 @@ struct QueryCostTests {
 
   private static let schema = TestSchema.text(
     #"RECORD TYPE Note ("___recordID" REFERENCE QUERYABLE, t STRING SEARCHABLE, "#
-      + "l LIST<STRING> QUERYABLE);"
+      + "plain STRING, l LIST<STRING> QUERYABLE);"
   )
 
   private func noteType() throws -> RecordTypeSchema {
@@ -123,6 +123,43 @@ struct QueryCostTests {
     }
     #expect(try names(StoppedClock()) == 60)
     #expect(throws: ReadOver.self) { try names(TickingClock()) }
+  }
+
+  @Test("A filter's text is bounded before its words are read", arguments: [0, 1])
+  func textSize(excess: Int) throws {
+    // 1000 words of 255 characters and a space each.
+    let text = String(repeating: "x", count: 256_000 + excess)
+    let type = try noteType()
+    func refusal(_ filter: QueryFilter, isLenient: Bool = true) -> ErrorDictionary? {
+      do throws(ErrorDictionary) {
+        _ = try QueryPlan(
+          RecordQuery(recordType: "Note", filterBy: [filter]),
+          type,
+          container: "c",
+          allowsUnindexed: isLenient
+        )
+        return nil
+      } catch {
+        return error
+      }
+    }
+    #expect(refusal(words(text))?.extension?.code == (excess > 0 ? .limitExceeded : nil))
+    // A field without the index is refused before.
+    var other = words(text)
+    other.fieldName = "plain"
+    #expect(refusal(other, isLenient: false)?.extension?.code == .notIndexed)
+  }
+
+  @Test("Words are compared by their first bytes, as many as an index has")
+  func longWords() throws {
+    let long = String(repeating: "ä", count: 1000)
+    let token = try #require(Tokenizer.tokens(long).first)
+    #expect(token == String(repeating: "a", count: 256))
+    let wide = try #require(Tokenizer.tokens(String(repeating: "日", count: 1000)).first)
+    #expect(wide == String(repeating: "日", count: 86))
+    // The keys of an index are those of the whole words.
+    let whole = String(repeating: "日", count: 1000)
+    #expect(IndexKey(.text(wide)) == IndexKey(.text(whole)))
   }
 
   @Test("Subscriptions to a save compute the words of its text once")

@@ -1,3 +1,4 @@
+import Effects
 import Foundation
 import Synchronization
 
@@ -24,11 +25,7 @@ package struct StringComparison: Sendable {
     var folding: String.CompareOptions = []
     if options.contains(.caseInsensitive) { folding.insert(.caseInsensitive) }
     if options.contains(.diacriticInsensitive) { folding.insert(.diacriticInsensitive) }
-    // ASCII has no diacritics, and its case is one bit.
-    if string.utf8.allSatisfy({ $0 < 0x80 }) {
-      return options.contains(.caseInsensitive) ? string.lowercased() : string
-    }
-    return string.folding(options: folding, locale: nil)
+    return string.foldedInPieces(folding)
   }
 
   package func areEqual(_ left: String, _ right: String) -> Bool {

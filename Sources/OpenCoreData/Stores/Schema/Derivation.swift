@@ -1,3 +1,4 @@
+import Effects
 import Foundation
 
 /// The source of a derived attribute's value.
@@ -86,10 +87,7 @@ enum Derivation: Hashable {
 
   /// The text without case, accents and width, for sorting without regard to them.
   static func canonical(_ text: String) -> String {
-    text.folding(
-      options: [.caseInsensitive, .diacriticInsensitive, .widthInsensitive],
-      locale: Locale(identifier: "en_US_POSIX")
-    )
+    text.foldedInPieces([.caseInsensitive, .diacriticInsensitive, .widthInsensitive])
   }
 }
 
