@@ -14,20 +14,23 @@ extension CloudKitService {
     let body = Route(target).rules.body
     let isAnonymous =
       switch body {
-      case .request:
+      case .records, .request:
         request.headers[KeySignature.keyIDHeader] == nil && target.webAuthToken == nil
       case .administration: request.headers["authorization"] == nil
       case .form, .file: false
       }
     guard isAnonymous else { return limits.bytes(body) }
-    return body == .request
-      ? min(limits.anonymousRequestSize, limits.requestSize) : limits.bytes(.form)
+    return switch body {
+    case .records, .request: min(limits.anonymousRequestSize, limits.bytes(body))
+    case .administration, .form, .file: limits.bytes(.form)
+    }
   }
 
   /// Bytes of a body that may arrive before the credential of its request has been checked.
   package func uncheckedBodyLimit(of request: WebServiceRequest) -> Int {
-    switch Route(RequestTarget(request.path)).rules.body {
-    case .request: min(limits.anonymousRequestSize, limits.requestSize)
+    let body = Route(RequestTarget(request.path)).rules.body
+    return switch body {
+    case .records, .request: min(limits.anonymousRequestSize, limits.bytes(body))
     case .administration: limits.bytes(.form)
     // An upload's address is checked before its first byte is kept.
     case .form, .file: .max

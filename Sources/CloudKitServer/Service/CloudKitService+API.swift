@@ -57,7 +57,8 @@ extension CloudKitService {
     let call = APICall(
       context: context,
       body: request.body,
-      bounds: bodyBounds[endpoint]
+      bounds: bodyBounds[endpoint],
+      decoding: decoding
     )
     let body: Data
     do {
@@ -79,7 +80,7 @@ extension CloudKitService {
     RequestSubject.current?.note(context)
     return try await answer(
       endpoint,
-      APICall(context: context, body: body, bounds: bodyBounds[endpoint])
+      APICall(context: context, body: body, bounds: bodyBounds[endpoint], decoding: decoding)
     )
   }
 
@@ -88,34 +89,36 @@ extension CloudKitService {
     switch endpoint {
     case .modifyRecords:
       return try await records.modify(
-        try call.readLogged(),
+        try await call.readLogged(),
         context,
         bodySize: call.body.count
       )
-    case .lookupRecords: return try await records.lookup(try call.readLogged(), context)
-    case .queryRecords: return try await queries.query(try call.readLogged(), context)
-    case .changedRecords: return try await feeds.changedRecords(try call.read(), context)
-    case .zoneChanges: return try await feeds.zoneChanges(try call.readLogged(), context)
-    case .databaseChanges: return try await feeds.databaseChanges(try call.readOrEmpty(), context)
+    case .lookupRecords: return try await records.lookup(try await call.readLogged(), context)
+    case .queryRecords: return try await queries.query(try await call.readLogged(), context)
+    case .changedRecords: return try await feeds.changedRecords(try await call.read(), context)
+    case .zoneChanges: return try await feeds.zoneChanges(try await call.readLogged(), context)
+    case .databaseChanges:
+      return try await feeds.databaseChanges(try await call.readOrEmpty(), context)
     case .changedZones:
-      return try await feeds.databaseChanges(try call.readOrEmpty(), context, isOlder: true)
+      return try await feeds.databaseChanges(try await call.readOrEmpty(), context, isOlder: true)
     case .listZones: return try await zones.list(context)
-    case .lookupZones: return try await zones.lookup(try call.read(), context)
-    case .modifyZones: return try await zones.modify(try call.readLogged(), context)
+    case .lookupZones: return try await zones.lookup(try await call.read(), context)
+    case .modifyZones: return try await zones.modify(try await call.readLogged(), context)
     case .listSubscriptions: return try await subscriptions.list(context)
-    case .lookupSubscriptions: return try await subscriptions.lookup(try call.read(), context)
-    case .modifySubscriptions: return try await subscriptions.modify(try call.read(), context)
+    case .lookupSubscriptions: return try await subscriptions.lookup(try await call.read(), context)
+    case .modifySubscriptions: return try await subscriptions.modify(try await call.read(), context)
     case .caller, .currentUser: return try await users.current(context)
-    case .discoverUsers: return try await users.discover(try call.readOrEmpty(), context)
+    case .discoverUsers: return try await users.discover(try await call.readOrEmpty(), context)
     case .lookupUsersByEmail, .lookupUsersByID:
-      return try await users.lookup(try call.read(), context)
+      return try await users.lookup(try await call.read(), context)
     case .lookupContacts: return try await users.lookupContacts(context)
-    case .uploadAssets: return try await assets.uploadURLs(try call.readLogged(), context)
-    case .rereferenceAssets: return try await assets.rereference(try call.read(), context)
-    case .resolveShares: return try await sharing.resolve(try call.read(), context)
-    case .acceptShares: return try await sharing.accept(try call.read(), context)
-    case .requestAccess: return try await sharing.requestAccess(try call.read(), context)
-    case .createToken, .registerToken: return try await devices.register(try call.read(), context)
+    case .uploadAssets: return try await assets.uploadURLs(try await call.readLogged(), context)
+    case .rereferenceAssets: return try await assets.rereference(try await call.read(), context)
+    case .resolveShares: return try await sharing.resolve(try await call.read(), context)
+    case .acceptShares: return try await sharing.accept(try await call.read(), context)
+    case .requestAccess: return try await sharing.requestAccess(try await call.read(), context)
+    case .createToken, .registerToken:
+      return try await devices.register(try await call.read(), context)
     }
   }
 }
@@ -125,24 +128,26 @@ private struct APICall {
   var context: RequestContext
   var body: Data
   var bounds: JSONBounds
+  var decoding: BodyDecoding
 
-  func read<Body: Decodable>() throws -> Body {
-    try ClientBody.decode(Body.self, from: body, within: bounds)
+  func read<Body: Decodable & Sendable>() async throws -> Body {
+    try await decoding.decode(Body.self, from: body, within: bounds, for: context)
   }
 
   /// Reads a body whose names of types and zones are in the log of requests.
-  func readLogged<Body: Decodable & LoggedBody>() throws -> Body {
-    let value: Body = try read()
+  func readLogged<Body: Decodable & LoggedBody & Sendable>() async throws -> Body {
+    let value: Body = try await read()
     RequestSubject.current?.note(value)
     return value
   }
 
   /// For reads without parameters, which clients also send with an empty body or with GET.
-  func readOrEmpty<Body: Decodable>() throws -> Body {
-    try ClientBody.decode(
+  func readOrEmpty<Body: Decodable & Sendable>() async throws -> Body {
+    try await decoding.decode(
       Body.self,
       from: body.isEmpty ? Data("{}".utf8) : body,
-      within: bounds
+      within: bounds,
+      for: context
     )
   }
 }

@@ -16,6 +16,7 @@ package final class CloudKitService: Sendable {
   let sessionServices: SessionServices
   let accountServices: AccountServices
   let bodyBounds: BodyBounds
+  let decoding: BodyDecoding
   let readiness = Readiness()
   let backupRuns = BackupRuns()
   /// The bearer token of the admin API; it can be renewed while the server runs.
@@ -65,6 +66,7 @@ package final class CloudKitService: Sendable {
       sessionServices.sessions
     )
     bodyBounds = BodyBounds(base.limits)
+    decoding = BodyDecoding(base.limits, base.reads, base.effects)
     administratorToken = Mutex(configuration.administratorToken)
     storage.listen { [weak self] event in self?.handle(event) }
   }

@@ -19,6 +19,8 @@ struct EndpointRules: Hashable, Sendable {
   var isRead = false
   /// Whether the path names a database.
   var needsDatabase = true
+  /// The largest body.
+  var body = RouteRules.Body.request
 }
 
 extension Endpoint {
@@ -29,7 +31,8 @@ extension Endpoint {
       .changedZones, .lookupZones:
       EndpointRules(callers: .usersAndVisitors, isRead: true)
     case .listZones: EndpointRules(callers: .usersAndVisitors, allowsGet: true, isRead: true)
-    case .modifyRecords, .modifyZones, .lookupSubscriptions, .modifySubscriptions,
+    case .modifyRecords: EndpointRules(callers: .users, body: .records)
+    case .modifyZones, .lookupSubscriptions, .modifySubscriptions,
       .lookupUsersByEmail, .lookupUsersByID, .uploadAssets, .rereferenceAssets:
       EndpointRules(callers: .users)
     case .caller, .currentUser, .listSubscriptions, .discoverUsers, .lookupContacts:

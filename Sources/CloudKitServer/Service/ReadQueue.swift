@@ -107,10 +107,14 @@ final class ReadQueue: Sendable {
   private let mostWaitingPerReader: Int
   private let effects: Effects
 
-  init(threads: Int, waiting: Int, waitingPerReader: Int, effects: Effects) {
-    state = Mutex(
-      State(idle: (0..<threads).map { effects.waitingLane("server reads \($0)") })
-    )
+  init(
+    _ name: String = "server reads",
+    threads: Int,
+    waiting: Int,
+    waitingPerReader: Int,
+    effects: Effects
+  ) {
+    state = Mutex(State(idle: (0..<threads).map { effects.waitingLane("\(name) \($0)") }))
     most = Most(perReader: max(1, threads / 2), scans: max(1, threads - 1))
     mostWaiting = waiting
     mostWaitingPerReader = waitingPerReader

@@ -98,6 +98,9 @@ package struct RouteRules: Hashable, Sendable {
     /// Forms of pages, calls about accounts.
     case form
     case administration
+    /// Records to save.
+    case records
+    /// Any other call of an endpoint.
     case request
     /// A file that is streamed.
     case file
@@ -132,7 +135,7 @@ extension Route {
   package var rules: RouteRules {
     switch self {
     case .api(_, let endpoint):
-      RouteRules(origins: .ofToken, body: .request, label: endpoint.rawValue)
+      RouteRules(origins: .ofToken, body: endpoint.rules.body, label: endpoint.rawValue)
     case .unknownEndpoint: RouteRules(origins: .ofToken, body: .form, label: "other")
     case .section(let section): section.rules
     case .backupStream:
@@ -205,6 +208,7 @@ extension ServiceLimits {
     switch body {
     case .form: formSize
     case .administration: administrationSize
+    case .records: recordsRequestSize
     case .request: requestSize
     case .file: assetSize + Self.multipartRoom
     }

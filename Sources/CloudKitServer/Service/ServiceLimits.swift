@@ -70,9 +70,16 @@ package struct ServiceLimits: Hashable, Sendable {
   package var recordSize = 1_048_576
   /// Bytes of one file.
   package var assetSize = 50 * 1_048_576
-  /// Bytes of any request except an upload: 200 records of full size in base64 would be more, but
-  /// no client sends that.
-  package var requestSize = 64 * 1_048_576
+  /// Bytes of one `records/modify`: 200 records of full size in base64 would be more, but no client
+  /// sends that.
+  package var recordsRequestSize = 64 * 1_048_576
+  /// Bytes of any other request except an upload: names, filters, subscriptions.
+  package var requestSize = 4 * 1_048_576
+  /// Bytes of a request from which on it is decoded on a thread besides the pool, one of each user
+  /// at a time.
+  package var largeRequestSize = 64 * 1024
+  /// Threads that decode these requests.
+  package var decodingThreads = 2
   /// Bytes of the largest request without a user token or server key: reads of a public database
   /// are small.
   package var anonymousRequestSize = 1_048_576
@@ -128,9 +135,11 @@ package struct ServiceLimits: Hashable, Sendable {
   package var participationsPerShare = 2000
   /// Shares that one user may join in a container's environment, ended ones included.
   package var joinedSharesPerUser = 5000
-  /// Records that one request may add to or remove from shares, besides those it saves: their names
-  /// are kept in memory.
-  package var recordsPerShareChange = 200_000
+  /// Records that one request may add to or remove from shares, besides those it saves.
+  ///
+  /// Their names are kept in memory, and their rows are written in one transaction, which other writers
+  /// wait for; both the rows and the traces of records that leave count as `linkedRowsPerSecond`.
+  package var recordsPerShareChange = 100_000
   /// Seconds that an upload URL is valid.
   package var uploadURLLifetime = 15.0 * 60
   /// Concurrent uploads of one user.

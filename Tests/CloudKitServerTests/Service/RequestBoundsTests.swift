@@ -8,6 +8,7 @@ import Testing
 @Suite("Limits of requests")
 struct RequestBoundsTests {
   static let database = "/database/1/c/development/public/records/query?ckAPIToken=a"
+  static let modify = "/database/1/c/development/public/records/modify?ckAPIToken=a"
 
   @Test(
     "The limit of a body depends on its path and its credentials",
@@ -17,8 +18,9 @@ struct RequestBoundsTests {
       ("/admin/1/session/start", [:], 65_536),
       ("/admin/1/schema/import", ["authorization": "Bearer x"], 4 * 1_048_576),
       (database, [:], 1_048_576), (database + "&ckWebAuthToken=null", [:], 1_048_576),
-      (database + "&ckWebAuthToken=t", [:], 64 * 1_048_576),
-      (database, ["x-apple-cloudkit-request-keyid": "k"], 64 * 1_048_576),
+      (database + "&ckWebAuthToken=t", [:], 4 * 1_048_576),
+      (database, ["x-apple-cloudkit-request-keyid": "k"], 4 * 1_048_576),
+      (modify, [:], 1_048_576), (modify + "&ckWebAuthToken=t", [:], 64 * 1_048_576),
     ] as [(String, [String: String], Int)]
   )
   func bodies(path: String, headers: [String: String], limit: Int) async throws {
