@@ -154,7 +154,7 @@ struct ModifyCall: Sendable {
       Outcome(
         reply: reply,
         note: note,
-        linkedRows: batch.linkedRowCount,
+        linkedRows: batch.linkedRowCount + batch.sharedRowCount,
         refusals: plan.refusals
       )
     )

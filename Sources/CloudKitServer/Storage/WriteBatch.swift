@@ -110,6 +110,9 @@ package struct WriteBatch: Sendable {
   /// The rows besides records that it adds.
   var linkedRowCount: Int { addedIndexEntries.count + references.count + assetUses.count }
 
+  /// The rows that it writes because records enter or leave shares without being saved.
+  var sharedRowCount: Int { memberships.count + departures.count }
+
   /// Whether a record's row must be new.
   func makes(_ key: RecordKey) -> Bool {
     madeRecords.contains(key) || (!expectedTags.isEmpty && expectedTags[key] == .some(nil))

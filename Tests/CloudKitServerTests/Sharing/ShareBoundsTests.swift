@@ -340,4 +340,29 @@ struct ShareBoundsTests {
     #expect(!DatabaseAccess.shared([:]).sees(record))
     #expect(!DatabaseAccess.shared([:]).reader(of: zone).mayWrite(record))
   }
+
+  @Test("Records that a share's making or ending moves count for the user's rate")
+  func movedRows() async throws {
+    let server = try await TestServer(limits: {
+      $0.linkedRowsPerSecond = 1
+      $0.linkedRowBurst = 50
+    })
+    let owner = try await server.person("ada")
+    try await owner.makeZone()
+    let children = (0..<60).map { RecordOperation.make(.create, "c\($0)", parent: "root") }
+    _ = try await owner.modify([.make(.create, "root")] + children)
+    server.clock.advance(seconds: 200)
+    try await owner.save(.create, "a")
+    _ = try await owner.share("root")
+    for name in ["b", "c"] {
+      let refused = await #expect(throws: ErrorDictionary.self) {
+        try await owner.save(.create, name)
+      }
+      #expect(refused?.serverErrorCode == .throttled)
+      server.clock.advance(seconds: 200)
+      try await owner.save(.create, name)
+      // Refused for no number of rows: an owner can always end a share.
+      _ = try? await owner.modify([.make(.forceDelete, "share", recordType: nil)])
+    }
+  }
 }
