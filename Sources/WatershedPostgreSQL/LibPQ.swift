@@ -69,6 +69,8 @@ package final class LibPQ: @unchecked Sendable {
   let clear: @convention(c) (Answer?) -> Void
 
   let consumeInput: @convention(c) (Connection) -> Int32
+  let isBusy: @convention(c) (Connection) -> Int32
+  let setNonblocking: @convention(c) (Connection, Int32) -> Int32
   private let notifies: @convention(c) (Connection) -> UnsafeMutableRawPointer?
   private let freemem: @convention(c) (UnsafeMutableRawPointer) -> Void
 
@@ -144,6 +146,8 @@ package final class LibPQ: @unchecked Sendable {
     getisnull = try function("PQgetisnull")
     clear = try function("PQclear")
     consumeInput = try function("PQconsumeInput")
+    isBusy = try function("PQisBusy")
+    setNonblocking = try function("PQsetnonblocking")
     notifies = try function("PQnotifies")
     freemem = try function("PQfreemem")
     getCancel = try function("PQgetCancel")

@@ -16,6 +16,16 @@ package final class PostgreSQLConnection: @unchecked Sendable {
   private let observer: (@Sendable (String) -> Void)?
   /// Whether the connection is unusable.
   private(set) var isBroken = false
+  /// Whether the owner has checked which server the connection leads to.
+  package var isConfirmed = false
+  /// The longest silence of the server while an answer is due, in seconds; nil if there is no limit.
+  ///
+  /// The kernel of a server that hangs acknowledges what arrives, so keepalive does not notice it.
+  package var answerLimit: Double?
+  /// Whether the statements of the current transaction may take any time.
+  private var hasNoLimit = false
+  /// Bytes that were queued since libpq has sent all.
+  private var queuedBytes = 0
 
   private struct Queued {
     enum Kind { case preparation, execution, collection, end }
@@ -26,6 +36,9 @@ package final class PostgreSQLConnection: @unchecked Sendable {
 
   /// The most prepared statements on the server; the project's own are fewer.
   private static let preparedLimit = 300
+
+  /// Bytes that are queued before they are sent: libpq keeps them in memory.
+  private static let queueLimit = 262_144
 
   /// libpq's settings in order: the URL can override the settings before it, but not those after
   /// it.
@@ -41,8 +54,13 @@ package final class PostgreSQLConnection: @unchecked Sendable {
   }
 
   /// Connects to a `postgresql://` URL, with all options that libpq supports in one.
-  package init(url: String, observer: (@Sendable (String) -> Void)? = nil) throws {
+  package init(
+    url: String,
+    answerLimit: Double? = nil,
+    observer: (@Sendable (String) -> Void)? = nil
+  ) throws {
     self.observer = observer
+    self.answerLimit = answerLimit
     let libpq = try LibPQ.shared()
     self.libpq = libpq
     let settings = Self.settings(url)
@@ -57,7 +75,8 @@ package final class PostgreSQLConnection: @unchecked Sendable {
     )
     guard let opened else { throw PostgreSQLError.lost("libpq had no memory to connect") }
     handle = opened
-    guard libpq.status(opened) == LibPQ.ConnectionStatus.ok, libpq.enterPipelineMode(opened) == 1
+    guard libpq.status(opened) == LibPQ.ConnectionStatus.ok, libpq.enterPipelineMode(opened) == 1,
+      libpq.setNonblocking(opened, 1) == 0
     else {
       let message = Self.message(of: opened, libpq)
       isBroken = true
@@ -146,6 +165,14 @@ package final class PostgreSQLConnection: @unchecked Sendable {
     }
     guard sent == 1 else { throw broken(sql) }
     queue.append(Queued(kind: kind, sql: sql))
+    queuedBytes += buffer.size
+    if queuedBytes > Self.queueLimit { try sendAll() }
+  }
+
+  /// Lets the statements of the current transaction take any time.
+  package func liftLimits() throws {
+    try queue("SET LOCAL statement_timeout = 0")
+    hasNoLimit = true
   }
 
   /// The name of the prepared statement; the first use of a text prepares it.
@@ -176,7 +203,9 @@ package final class PostgreSQLConnection: @unchecked Sendable {
     var collected: [PostgreSQLResult] = []
     let waiting = queue
     queue.removeAll(keepingCapacity: true)
+    try sendAll()
     for item in waiting {
+      try awaitResult(item.sql)
       guard let answer = libpq.getResult(handle) else { throw broken(item.sql) }
       let status = libpq.resultStatus(answer)
       if item.kind == .end {
@@ -201,6 +230,7 @@ package final class PostgreSQLConnection: @unchecked Sendable {
       }
       if libpq.status(handle) != LibPQ.ConnectionStatus.ok { throw broken(item.sql, failure) }
       // A null result ends each statement's results.
+      try awaitResult(item.sql)
       guard libpq.getResult(handle) == nil else { throw broken(item.sql) }
     }
     if let failure { throw failure }
@@ -209,8 +239,43 @@ package final class PostgreSQLConnection: @unchecked Sendable {
 
   /// Sends the queued statements; the next `flush` reads their results.
   private func sendOff() throws {
-    guard libpq.pipelineSync(handle) == 1, libpq.flush(handle) >= 0 else { throw broken(nil) }
+    guard libpq.pipelineSync(handle) == 1 else { throw broken(nil) }
     queue.append(Queued(kind: .end, sql: ""))
+    try sendAll()
+  }
+
+  // MARK: Waiting
+
+  /// Sends what libpq has in memory; reads meanwhile, so that the server does not wait for the client
+  /// while the client waits for the server.
+  private func sendAll() throws {
+    while true {
+      switch libpq.flush(handle) {
+      case 0:
+        queuedBytes = 0
+        return
+      case 1: try wait(for: POLLIN | POLLOUT, nil)
+      default: throw broken(nil)
+      }
+    }
+  }
+
+  /// Waits until libpq has a result, or knows that there is none.
+  private func awaitResult(_ sql: String) throws {
+    while libpq.isBusy(handle) == 1 { try wait(for: POLLIN, sql) }
+  }
+
+  /// Waits until the socket can be used, at most as long as the server may be silent.
+  private func wait(for events: Int32, _ sql: String?) throws {
+    // First: with TLS, bytes that have arrived may be in a buffer.
+    guard libpq.consumeInput(handle) == 1 else { throw broken(sql) }
+    if events == POLLIN, libpq.isBusy(handle) == 0 { return }
+    var descriptor = pollfd(fd: libpq.socket(handle), events: Int16(events), revents: 0)
+    let limit = hasNoLimit ? nil : answerLimit
+    let found = poll(&descriptor, 1, limit.map { Int32($0 * 1000) } ?? -1)
+    guard found == 0 else { return }
+    isBroken = true
+    throw PostgreSQLError.lost("the server has been silent for \(limit ?? 0) seconds", sql: sql)
   }
 
   private func error(_ result: LibPQ.Answer?, sql: String?) -> PostgreSQLError {
@@ -250,6 +315,7 @@ package final class PostgreSQLConnection: @unchecked Sendable {
     _ body: () throws -> Result
   ) throws -> Result {
     try queue(isolation.rawValue)
+    defer { hasNoLimit = false }
     var isCommitting = false
     do {
       let result = try body()

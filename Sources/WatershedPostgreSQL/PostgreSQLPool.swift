@@ -10,11 +10,11 @@ package final class PostgreSQLPool: Sendable {
     var used = 0
     var opened = 0
     var isClosed = false
-    var losses = 0
   }
 
   private let state = Mutex(State())
   private let url: String
+  private let answerLimit: Double
   private let observer: (@Sendable (String) -> Void)?
 
   /// The most idle connections that are kept; each one is a process on the server.
@@ -26,24 +26,31 @@ package final class PostgreSQLPool: Sendable {
   /// A worker of a cluster that hangs must not block the threads of all requests. A statement that
   /// needs longer sets its own limit.
   package static let statementTimeout = 30_000
+  /// The longest silence of the server while an answer is due, in seconds: twice a statement's limit, as
+  /// a server sends the results of several statements together.
+  package static let answerLimit = 60.0
 
   /// The observer is called with each statement's text before the statement is first sent.
-  package init(url: String, observer: (@Sendable (String) -> Void)? = nil) {
+  package init(
+    url: String,
+    answerLimit: Double = answerLimit,
+    observer: (@Sendable (String) -> Void)? = nil
+  ) {
     self.url = url
+    self.answerLimit = answerLimit
     self.observer = observer
   }
 
-  /// How many times a connection was lost, or led to a server that accepts no writes: after each, the next
-  /// connection may lead to another server.
-  package var losses: Int { state.withLock { $0.losses } }
-
   /// Notes that a connection was lost, in the pool or beside it.
+  ///
+  /// After a restart of the server the idle connections are likely to be lost too.
   package func noteLoss() {
-    state.withLock { state in
-      state.losses += 1
-      // After a restart of the server the idle connections are likely to be lost too.
-      state.idle.removeAll()
+    let lost = state.withLock { state in
+      defer { state.idle.removeAll() }
+      return state.idle
     }
+    // Closed here, outside the lock.
+    withExtendedLifetime(lost) {}
   }
 
   /// The connections that a thread has now, the idle ones, and all that were opened so far.
@@ -55,11 +62,17 @@ package final class PostgreSQLPool: Sendable {
   ///
   /// A broken connection is not kept, nor one to a server that accepts no writes: another host of
   /// the URL may accept them.
-  package func use<Result>(_ body: (PostgreSQLConnection) throws -> Result) throws -> Result {
+  /// `answerLimit` replaces the pool's for this use.
+  package func use<Result>(
+    answerLimit: Double? = nil,
+    _ body: (PostgreSQLConnection) throws -> Result
+  ) throws -> Result {
     let connection = try state.withLock { $0.idle.popLast() } ?? open()
+    if let answerLimit { connection.answerLimit = answerLimit }
     state.withLock { $0.used += 1 }
     var isOfUse = true
     defer {
+      connection.answerLimit = self.answerLimit
       let isKept = isOfUse && !connection.isBroken
       state.withLock { state in
         state.used -= 1
@@ -78,7 +91,11 @@ package final class PostgreSQLPool: Sendable {
   }
 
   private func open() throws -> PostgreSQLConnection {
-    let connection = try PostgreSQLConnection(url: url, observer: observer)
+    let connection = try PostgreSQLConnection(
+      url: url,
+      answerLimit: answerLimit,
+      observer: observer
+    )
     // A process that hangs inside a transaction must not keep its row locks for long, and a commit
     // that waits for such a lock must fail with an error.
     try connection.queue("SET idle_in_transaction_session_timeout = 60000")

@@ -80,6 +80,8 @@ struct ParameterBuffer {
     withUnsafeBytes(of: value.bigEndian) { bytes.append(contentsOf: $0) }
   }
 
+  var size: Int { bytes.count }
+
   /// Calls the body with the pointers that `PQsendQueryPrepared` expects.
   func withPointers<Result>(
     _ body: (

@@ -24,6 +24,30 @@ struct PostgreSQLConnectionTests {
     return (0..<result.count).map { result[$0].text(0) }
   }
 
+  @Test("A server that is silent for longer than the limit breaks its connection alone")
+  func silence() throws {
+    let server = try #require(PostgreSQLServer.shared)
+    let pool = PostgreSQLPool(url: server.url, answerLimit: 0.1)
+    let error = #expect(throws: PostgreSQLError.self) {
+      try pool.use { try $0.query("SELECT pg_sleep(600)") }
+    }
+    #expect(error?.isConnectionLoss == true)
+    #expect(error?.message.contains("silent") == true)
+    #expect(pool.counts.idle == 0)
+    // The next connection answers; its limit does not hold where a transaction lifted it.
+    let number = try pool.use(answerLimit: 3600) { connection in
+      try connection.transaction { try connection.query("SELECT 1::bigint")[0].int64(0) }
+    }
+    #expect(number == 1)
+    try pool.use { connection in
+      try connection.transaction {
+        try connection.liftLimits()
+        _ = try connection.query("SELECT pg_sleep(0.3)")
+      }
+      #expect(throws: PostgreSQLError.self) { try connection.query("SELECT pg_sleep(600)") }
+    }
+  }
+
   @Test("PostgreSQL values round-trip")
   func values() throws {
     let insert = "INSERT INTO note VALUES ($1, $2, $3)"

@@ -100,7 +100,9 @@ final class ContainerErasures: Sendable {
 
   /// Erases for a number of seconds, at least one step of each container.
   func run(for seconds: Double) async throws {
-    let begun = try storage.read { try $0.entries(DirectoryRange(.containerErasing, limit: .max)) }
+    let begun = try await writer.read {
+      try $0.entries(DirectoryRange(.containerErasing, limit: .max))
+    }
     var steps = EveryStep()
     for entry in begun where entry.expires == nil {
       try await steps.run(entry.key.name) { _ = try await erase(entry.key.name, for: seconds) }
@@ -115,7 +117,7 @@ final class ContainerErasures: Sendable {
   func erase(_ container: String, for seconds: Double) async throws -> Bool {
     let end = effects.clock.uptime + seconds
     while true {
-      let left = try storage.read { snapshot in
+      let left = try await writer.read { snapshot in
         try Self.deletion(of: container, snapshot).map { _ in
           try Self.databases(of: container, snapshot)
         }

@@ -8,9 +8,9 @@ extension CloudKitService {
   /// Anyone may ask, so the storage is read at most once in a second, and only one entry.
   package func isReady() async -> Bool {
     guard !isClosed else { return false }
-    return readiness.isReady(at: effects.clock.uptime) { [storage] in
+    return await readiness.isReady(at: effects.clock.uptime) { [writer] in
       do {
-        _ = try storage.read { try $0.entry(DirectoryEntry.Key(.sessionEnd, "")) }
+        _ = try await writer.read { try $0.entry(DirectoryEntry.Key(.sessionEnd, "")) }
         return true
       } catch {
         return false
@@ -52,7 +52,7 @@ final class Readiness: Sendable {
   /// The answer, and the monotonic time of it.
   private let known = Mutex<(isReady: Bool, time: Double)?>(nil)
 
-  func isReady(at time: Double, _ read: () -> Bool) -> Bool {
+  func isReady(at time: Double, _ read: () async -> Bool) async -> Bool {
     let fresh = known.withLock { known -> Bool? in
       guard let last = known else { return nil }
       guard time - last.time >= Self.freshness else { return last.isReady }
@@ -61,7 +61,7 @@ final class Readiness: Sendable {
       return nil
     }
     if let fresh { return fresh }
-    let isReady = read()
+    let isReady = await read()
     known.withLock { $0 = (isReady, time) }
     return isReady
   }

@@ -8,12 +8,21 @@ final class StorageWriter: Sendable {
   private let storage: any Storage
   private let effects: Effects
   private let lanes: [Lane]
+  private let maintenance: Lane
   let times = CommitTimes()
 
   init(_ storage: any Storage, _ effects: Effects) {
     self.storage = storage
     self.effects = effects
     lanes = (0..<storage.writerCount).map { effects.waitingLane("server storage \($0)") }
+    maintenance = effects.waitingLane("server maintenance")
+  }
+
+  /// Reads for work of the server itself: no thread of the pool waits for a database that hangs.
+  func read<Result: Sendable>(
+    _ body: @escaping @Sendable (any StorageSnapshot) throws -> Result
+  ) async throws -> Result {
+    try await maintenance.run { [storage] in try storage.read(body) }
   }
 
   /// The lane of writes outside partitions.

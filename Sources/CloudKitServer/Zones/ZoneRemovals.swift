@@ -26,7 +26,7 @@ final class ZoneRemovals: Sendable {
     let end = effects.clock.uptime + seconds
     var range = DirectoryRange(.endedZone, limit: 100)
     while true {
-      let page = try storage.read { try $0.entries(range) }
+      let page = try await writer.read { [range] in try $0.entries(range) }
       for entry in page {
         guard let ended = EndedZone(entry.key) else { continue }
         while try await step(ended, entry) {

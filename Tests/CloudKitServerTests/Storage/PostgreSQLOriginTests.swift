@@ -36,6 +36,23 @@ struct PostgreSQLOriginTests {
     }
   }
 
+  @Test("A new connection is confirmed before its first use, though no connection was lost")
+  func newConnection() async throws {
+    try await TestEngine.runOnPostgreSQL { storage, url in
+      let first = storage.incarnation
+      /// Reads within reads: each keeps its connection from the next, as a server that hangs does.
+      func read(within depth: Int) throws {
+        try storage.read { _ in if depth > 0 { try read(within: depth - 1) } }
+      }
+      try Self.pretendOtherOrigin(url)
+      // The idle connections are confirmed already.
+      try read(within: (storage.connections?.idle ?? 0) - 1)
+      #expect(storage.incarnation == first)
+      try read(within: storage.connections?.idle ?? 0)
+      #expect(storage.incarnation != first)
+    }
+  }
+
   @Test("Events of another cluster, with greater numbers than any here, delay nothing")
   func foreignEvents() async throws {
     try await TestEngine.runOnPostgreSQL { _, url in

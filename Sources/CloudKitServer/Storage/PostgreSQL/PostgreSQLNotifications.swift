@@ -26,6 +26,9 @@ final class PostgreSQLNotifications: Sendable {
   private let channel: String
   private let pool: PostgreSQLPool
   private let effects: Effects
+  /// Waits for the server: its lanes keep no thread of the pool while it hangs.
+  private let looking: Lane
+  private let sending: Lane
   /// Identifies this server's own notifications.
   private let sender: String
 
@@ -41,6 +44,8 @@ final class PostgreSQLNotifications: Sendable {
     self.channel = channel
     self.pool = pool
     self.effects = effects
+    looking = effects.waitingLane("server polls")
+    sending = effects.waitingLane("server notices")
     sender = effects.randomness.bytes(8).hexadecimal
   }
 
@@ -51,20 +56,25 @@ final class PostgreSQLNotifications: Sendable {
   /// Connects, and reconnects after a connection loss; each poll runs `check`.
   func start(_ check: @escaping @Sendable () throws -> Void) {
     connect()
-    let poll = effects.tasks.spawn { [weak self, effects] in
+    let poll = effects.tasks.spawn { [weak self, effects, looking] in
       while (try? await effects.clock.sleep(seconds: Self.pollInterval)) != nil {
         guard let self else { return }
-        // If the server can't be reached, the next poll tries again.
-        try? check()
-        if state.withLock({ $0.connection == nil }) {
-          connect()
-          handle(.directory)
-          handle(.containers)
-        }
-        handle(.events)
+        _ = try? await looking.run { self.poll(check) }
       }
     }
     state.withLock { $0.poll = poll }
+  }
+
+  private func poll(_ check: () throws -> Void) {
+    // If the server can't be reached, the next poll tries again.
+    try? check()
+    if state.withLock({ $0.connection == nil }) {
+      connect()
+      // What a lost connection did not take may have been one of these.
+      handle(.directory)
+      handle(.containers)
+    }
+    handle(.events)
   }
 
   func stop() {
@@ -86,7 +96,7 @@ final class PostgreSQLNotifications: Sendable {
       defer { state.isSending = true }
       return !state.isSending && !state.isStopped
     }
-    if mustSend { effects.tasks.spawn { [weak self] in self?.send() } }
+    if mustSend { sending.async { [weak self] in self?.send() } }
     handle(event)
   }
 
@@ -114,8 +124,12 @@ final class PostgreSQLNotifications: Sendable {
   // MARK: Receiving
 
   private func connect() {
-    guard let connection = try? PostgreSQLConnection(url: url),
-      (try? connection.execute("LISTEN \"\(channel)\"")) != nil
+    guard
+      let connection = try? PostgreSQLConnection(
+        url: url,
+        answerLimit: PostgreSQLPool.answerLimit
+      ),
+      (try? connection.query("LISTEN \"\(channel)\"")) != nil
     else { return }
     state.withLock { state in
       guard !state.isStopped else { return }
@@ -158,12 +172,13 @@ final class PostgreSQLNotifications: Sendable {
     // Without a listener nothing waits for events.
     let isFirst = state.withLock { $0.listener != nil && $0.settling.request() }
     guard isFirst else { return }
-    effects.tasks.spawn { [weak self, effects] in
+    effects.tasks.spawn { [weak self, effects, looking] in
       var hasWaited = false
       var pause = Self.settlingPauses.first
       while let self {
         state.withLock { $0.settling.beginCheck() }
-        if isUnsettled() {
+        let isUnsettled = (try? await looking.run { self.isUnsettled() }) ?? false
+        if isUnsettled {
           guard (try? await effects.clock.sleep(seconds: pause)) != nil else {
             return state.withLock { $0.settling.stop() }
           }

@@ -19,8 +19,6 @@ package final class PostgreSQLStorage: SQLStorage {
   private let notifications: PostgreSQLNotifications
   /// Whether this is a cluster's coordinator; checked again with each poll.
   private let isCluster = Mutex(false)
-  /// The pool's lost connections after which the PostgreSQL server's history was compared.
-  private let confirmedLosses = Mutex(0)
   /// The lane for cancel requests, which wait for the server.
   private let stops: Lane
   /// Set when another server's migration removed what this version needs.
@@ -53,7 +51,7 @@ package final class PostgreSQLStorage: SQLStorage {
       try connection.transaction {
         let session = PostgreSQLSession(connection: connection)
         // A migration step may rewrite whole tables.
-        try session.run("SET LOCAL statement_timeout = 0", [])
+        try connection.liftLimits()
         try format.prepare(session)
         let facts = ServiceFacts(session: session)
         try facts.settle(in: try Self.origin(session), effects.randomness)
@@ -88,28 +86,41 @@ package final class PostgreSQLStorage: SQLStorage {
   /// Identifies the history of commits: a server that was restored elsewhere, from a backup or to
   /// an earlier time, or a standby that took over, has another one.
   private static func origin(_ session: PostgreSQLSession) throws -> String {
-    // The timeline of the current log; the control file has the last checkpoint's.
-    try session.query(
-      """
-      SELECT (pg_control_system()).system_identifier::text || ' '
-        || left(pg_walfile_name(pg_current_wal_lsn()), 8)
-      """,
-      []
-    ) { $0.text(0) }.first ?? ""
+    try session.query("SELECT \(historyText)", []) { $0.text(0) }.first ?? ""
   }
 
-  /// Begins a new incarnation if the PostgreSQL server's history is another one.
-  private func confirmOrigin() throws {
-    let losses = pool.losses
-    let incarnation = try pool.use { connection in
-      try connection.transaction {
-        let facts = ServiceFacts(session: PostgreSQLSession(connection: connection))
-        try facts.settle(in: try Self.origin(facts.session), effects.randomness)
-        return try facts.incarnation(effects.randomness)
-      }
+  /// The timeline of the current log; the control file has the last checkpoint's.
+  private static let historyText = """
+    (pg_control_system()).system_identifier::text || ' '
+      || left(pg_walfile_name(pg_current_wal_lsn()), 8)
+    """
+
+  /// Begins a new incarnation if the history of the PostgreSQL server at the end of the connection is
+  /// another one.
+  ///
+  /// Each connection is confirmed before its first use: of several hosts in a URL it may lead to a
+  /// standby that took over while the connections to the former server only hang.
+  private func confirmOrigin(of connection: PostgreSQLConnection) throws {
+    // Without a lock and a transaction number: while the database accepts no writes, it is read.
+    let found = try connection.query(
+      """
+      SELECT \(Self.historyText),
+        (SELECT value FROM service WHERE name = 'origin'),
+        (SELECT value FROM service WHERE name = 'incarnation')
+      """
+    )[0]
+    if let incarnation = found.optionalBlob(2), found.optionalBlob(1) == Data(found.text(0).utf8) {
+      adopt(String(decoding: incarnation, as: UTF8.self))
+    } else {
+      adopt(
+        try connection.transaction {
+          let facts = ServiceFacts(session: PostgreSQLSession(connection: connection))
+          try facts.settle(in: try Self.origin(facts.session), effects.randomness)
+          return try facts.incarnation(effects.randomness)
+        }
+      )
     }
-    adopt(incarnation)
-    confirmedLosses.withLock { $0 = max($0, losses) }
+    connection.isConfirmed = true
   }
 
   /// Adopts the incarnation of the PostgreSQL server.
@@ -120,12 +131,19 @@ package final class PostgreSQLStorage: SQLStorage {
     guard identity.adopt(incarnation) else { return }
     caches.forgetContainers()
     notifications.notify(.directory)
+    // The service ignores what a lane of its writers notes, since each commit of its own is followed by
+    // a call for what it changed. This one is not.
+    effects.tasks.spawn { [notifications] in notifications.notify(.directory) }
   }
+
+  /// The longest silence of the server during a poll, in seconds.
+  private static let pollAnswerLimit = 15.0
 
   /// Reads the service's own state again.
   private func checkService() throws {
     do {
-      try confirmOrigin()
+      // Idle connections may lead to a server that hangs: the next ones are opened soon.
+      try pool.use(answerLimit: Self.pollAnswerLimit) { try confirmOrigin(of: $0) }
       let incarnation = try reading { session in
         try format.check(session)
         return try ServiceFacts(session: session).incarnation(effects.randomness)
@@ -210,8 +228,10 @@ package final class PostgreSQLStorage: SQLStorage {
     var retries = PostgreSQLRetries()
     while true {
       do {
-        if confirmedLosses.withLock({ $0 }) < pool.losses { try confirmOrigin() }
-        return try pool.use(body)
+        return try pool.use { connection in
+          if !connection.isConfirmed { try confirmOrigin(of: connection) }
+          return try body(connection)
+        }
       } catch let error as PostgreSQLError {
         if error.isUniqueViolation { throw ExpectationFailed(what: error.message) }
         guard !retries.repeats(after: error) else { continue }
@@ -269,7 +289,7 @@ package final class PostgreSQLStorage: SQLStorage {
   package func copy(to file: URL) throws {
     try reading { source in
       // Whole tables are read.
-      try source.connection.queue("SET LOCAL statement_timeout = 0")
+      try source.connection.liftLimits()
       // Removes the file of an earlier attempt whose connection was lost.
       try? FileManager.default.removeItem(at: file)
       PrivateFile.make(file.path)
@@ -291,7 +311,7 @@ package final class PostgreSQLStorage: SQLStorage {
   func takeIn(_ other: SQLiteStorage) throws {
     try other.reading { source in
       try writing { session in
-        try session.run("SET LOCAL statement_timeout = 0", [])
+        try session.connection.liftLimits()
         let copy = TableCopy(source: source, target: session)
         guard try copy.isTargetEmpty() else {
           throw Self.notEmpty
