@@ -41,7 +41,6 @@ struct TableCopy<Source: SQLSession, Target: SQLSession> {
     let key = keys.joined(separator: ", ")
     let start: [SQLValue] = partition.map { [.integer($0)] } ?? []
     let places = keys.indices.map { "$\($0 + 1 + start.count)" }.joined(separator: ", ")
-    let size = table.hasLargeRows ? 100 : 1000
     let keyColumns = keys.compactMap { name in table.columns.firstIndex { $0.name == name } }
     var last: [SQLValue]?
     while true {
@@ -50,15 +49,43 @@ struct TableCopy<Source: SQLSession, Target: SQLSession> {
       let condition =
         conditions.isEmpty ? "" : "WHERE " + conditions.joined(separator: " AND ")
       let order = key.isEmpty ? "" : "ORDER BY \(key)"
-      let rows = try source.query(
-        "SELECT \(names) FROM \(table.name) \(condition) \(order) LIMIT \(size)",
-        start + (last ?? [])
-      ) { row in table.columns.indices.map { Self.value(row, $0, table.columns[$0]) } }
+      let values = start + (last ?? [])
+      let page = "FROM \(table.name) \(condition) \(order) LIMIT"
+      let size = try rowCount(of: page, table, values)
+      let rows = try source.query("SELECT \(names) \(page) \(size)", values) { row in
+        table.columns.indices.map { Self.value(row, $0, table.columns[$0]) }
+      }
+      guard let row = rows.last else { return }
       try target.insert(into: table, .refused, rows)
-      guard rows.count == size, let row = rows.last else { return }
       last = keyColumns.map { row[$0] }
+      // Without a key there is one row at most.
+      guard !keyColumns.isEmpty, rows.count == size else { return }
     }
   }
+
+  /// The rows of the next page: as many as have few bytes together, at least one.
+  private func rowCount(
+    of page: String,
+    _ table: StorageTable,
+    _ values: [SQLValue]
+  ) throws -> Int {
+    let columns = table.columns.filter { $0.kind == .bytes }.map(\.name)
+    guard !columns.isEmpty else { return Self.rowsPerPage }
+    let length = columns.map { "COALESCE(LENGTH(\($0)), 0)" }.joined(separator: " + ")
+    let sizes = try source.query("SELECT \(length) \(page) \(Self.rowsPerPage)", values) {
+      $0.int64(0)
+    }
+    var bytes: Int64 = 0
+    let fitting = sizes.prefix { size in
+      bytes += size
+      return bytes <= Self.bytesPerPage
+    }
+    return fitting.count == sizes.count ? Self.rowsPerPage : max(1, fitting.count)
+  }
+
+  private static var rowsPerPage: Int { 1000 }
+  /// Bytes of values that are in memory at a time; one row may have more.
+  private static var bytesPerPage: Int64 { 8 * 1_048_576 }
 
   private static func value(
     _ row: Source.Row,
