@@ -19,19 +19,27 @@ package final class NotificationDelivery: Sendable {
   private let announcements = AnnouncementLedger()
   /// The incarnation of the storage to which the position belongs.
   private let incarnation: Mutex<String>
+  /// When all events of the storage were last read; milliseconds since 1970.
+  private let lastLook: Mutex<Int64>
+  /// Milliseconds without a look at the events after which some may have expired unread.
+  private let longestPause: Int64
 
   /// `onCommit` is called after every commit of this process to records and zones.
   init(
     storage: any Storage,
     hub: NotificationHub,
     effects: Effects,
+    eventLifetime: Double,
     onCommit: (@Sendable (CommitEvent) -> Void)?
   ) throws {
     self.storage = storage
     self.hub = hub
     self.effects = effects
     self.onCommit = onCommit
-    lane = effects.lane("server notifications")
+    lane = effects.waitingLane("server notifications")
+    lastLook = Mutex(effects.now.wireMilliseconds)
+    // Half of it: the clocks of servers differ.
+    longestPause = Int64(eventLifetime * 500)
     incarnation = Mutex(storage.incarnation)
     position = Mutex(try storage.newestEvent())
   }
@@ -125,10 +133,14 @@ package final class NotificationDelivery: Sendable {
     for note in late {
       do { try deliver(note) } catch { keepUndelivered(note) }
     }
-    try followIncarnation()
+    let start = effects.now.wireMilliseconds
+    // What this server's devices have may be of another history, or what they lack may have expired.
+    if try followIncarnation() || start - lastLook.withLock({ $0 }) > longestPause {
+      hub.postLossToAll()
+    }
     while true {
       let events = try storage.events(after: position.withLock { $0 }, limit: 500)
-      guard !events.isEmpty else { return }
+      guard !events.isEmpty else { return lastLook.withLock { $0 = start } }
       for event in events {
         // A server of another version wrote an event that is unreadable here: its listeners fetch
         // changes at their next opportunity.
@@ -142,13 +154,14 @@ package final class NotificationDelivery: Sendable {
   }
 
   /// Continues with the events of another history if the storage was restored: a position of the
-  /// old history may be greater than all new positions.
-  private func followIncarnation() throws {
+  /// old history may be greater than all new positions; returns whether it was.
+  private func followIncarnation() throws -> Bool {
     let current = storage.incarnation
-    guard incarnation.withLock({ $0 }) != current else { return }
+    guard incarnation.withLock({ $0 }) != current else { return false }
     let newest = try storage.newestEvent()
     position.withLock { $0 = min($0, newest) }
     incarnation.withLock { $0 = current }
+    return true
   }
 
   private func deliver(_ note: CommitNotification, of event: StoredEvent) throws {

@@ -253,6 +253,17 @@ final class NotificationHub: Sendable {
     for (listener, delivery) in served { listener.serve(delivery) }
   }
 
+  /// Lets the devices of all users fetch all changes, since notifications may have been lost.
+  func postLossToAll() {
+    let served = state.withLock { state in
+      state.devices.keys.sorted().flatMap { token -> [(Listener, Delivery)] in
+        state.devices[token]?.log.lose()
+        return serve(token, &state)
+      }
+    }
+    for (listener, delivery) in served { listener.serve(delivery) }
+  }
+
   private func post(
     _ notification: PushNotification,
     key: String?,

@@ -82,6 +82,38 @@ struct DeliveryTests {
     #expect(try await listener.next()?.ck?.met?.sid == "db")
   }
 
+  @Test("Streams get a resync where events may have expired unread", arguments: [29, 31])
+  func longPause(minutes: Double) async throws {
+    let delivery = server.service.delivery
+    try await delivery.deliverEvents()
+    var stream = try listener.stream()
+    _ = await stream.next()
+    server.clock.advance(seconds: minutes * 60)
+    try await delivery.deliverEvents()
+    guard minutes < 30 else {
+      let event = String(decoding: await stream.next() ?? Data(), as: UTF8.self)
+      #expect(event.contains("event: resync"))
+      return
+    }
+    let batch = try await person.decide([.make(.create, "r")], zone: TestServer.zone)
+    let position = position
+    try server.service.storage.commit(batch)
+    try await waitForEvent(of: batch, after: position)
+    try await delivery.deliverEvents()
+    let event = String(decoding: await stream.next() ?? Data(), as: UTF8.self)
+    #expect(event.contains("event: notification"))
+  }
+
+  @Test("After a switch to another history, streams get a resync")
+  func otherHistoryOfStreams() async throws {
+    var stream = try listener.stream()
+    _ = await stream.next()
+    try server.service.storage.beginNewIncarnation()
+    try await server.service.delivery.deliverEvents()
+    let event = String(decoding: await stream.next() ?? Data(), as: UTF8.self)
+    #expect(event.contains("event: resync"))
+  }
+
   @Test("An event of another server is delivered once, also with concurrent checks")
   func concurrentLooks() async throws {
     let user: UserIdentity = try await person.call(.caller, [String: String](), in: .public)

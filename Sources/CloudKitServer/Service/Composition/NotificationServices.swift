@@ -14,6 +14,7 @@ struct NotificationServices: Sendable {
       storage: base.storage,
       hub: hub,
       effects: base.effects,
+      eventLifetime: base.limits.eventLifetime,
       onCommit: base.configuration.onCommit
     )
     devices = DeviceService(
