@@ -37,6 +37,8 @@ struct ModifyCall: Sendable {
     var note: CommitNotification?
     /// The rows that were added besides records.
     var linkedRows = 0
+    /// The device whose last batch the commit records, and its time.
+    var recordedDevice: (name: String, time: Int64)?
     /// The codes of the operations that were refused.
     var refusals: [ServerErrorCode] = []
   }
@@ -155,6 +157,9 @@ struct ModifyCall: Sendable {
         reply: reply,
         note: note,
         linkedRows: batch.linkedRowCount + batch.sharedRowCount,
+        recordedDevice: batch.reply.flatMap { reply in
+          reply.rules.map { (reply.stored.device, $0.now) }
+        },
         refusals: plan.refusals
       )
     )
@@ -225,7 +230,7 @@ struct ModifyCall: Sendable {
           - Int64((parts.limits.replyLifetime - parts.limits.finishedReplyLifetime) * 1000)
       )
     }
-    if parts.sequenceDevices.isDue(id, user, sequence.device, now: now, limit: limit) {
+    if parts.sequenceDevices.isDue(id, user, sequence.device, now: now) {
       write.rules = WriteBatch.ReplyRules(
         now: now,
         oldest: now - Int64(parts.limits.replyLifetime * 1000),

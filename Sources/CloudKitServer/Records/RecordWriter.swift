@@ -50,9 +50,14 @@ final class RecordWriter: Sendable {
 
   /// Loads, decides and commits; repeated if the loaded rows were changed in between.
   func commit(_ call: ModifyCall, to id: PartitionID) async throws -> ModifyCall.Outcome {
-    try await writer.write(to: id) {
+    let outcome = try await writer.write(to: id) {
       var call = call
       return try call.decide()
     }
+    if let device = outcome.recordedDevice {
+      let most = limits.sequenceDevices
+      sequenceDevices.note(id, call.user, device.name, now: device.time, limit: most)
+    }
+    return outcome
   }
 }

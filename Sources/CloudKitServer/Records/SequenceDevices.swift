@@ -25,31 +25,34 @@ final class SequenceDevices: Sendable {
     noted.withLock { $0[key]?.removeAll { $0.device == device } }
   }
 
-  /// Whether the device is to be recorded, which the caller then does.
+  /// Whether the next commit of the device has to record it.
+  func isDue(_ partition: PartitionID, _ user: String, _ device: String, now: Int64) -> Bool {
+    let key = User(partition: partition, name: user)
+    return noted.withLock { noted in
+      let known = noted[key]?.first { $0.device == device }
+      return known.map { now - $0.time >= Self.interval } ?? true
+    }
+  }
+
+  /// Notes a device that a commit has recorded: a decision whose commit fails has not.
   ///
   /// No more devices of a user are kept than in the storage: one that another device has replaced
   /// there is due again.
-  func isDue(
+  func note(
     _ partition: PartitionID,
     _ user: String,
     _ device: String,
     now: Int64,
     limit: Int
-  ) -> Bool {
+  ) {
     let key = User(partition: partition, name: user)
-    return noted.withLock { noted in
+    noted.withLock { noted in
       var devices = noted[key] ?? []
-      if let known = devices.first(where: { $0.device == device }),
-        now - known.time < Self.interval
-      {
-        return false
-      }
       devices.removeAll { $0.device == device }
       devices.append(Noted(device: device, time: now))
       if devices.count > limit { devices.removeFirst(devices.count - limit) }
       if noted.count >= Self.users { noted.removeAll() }
       noted[key] = devices
-      return true
     }
   }
 }
