@@ -10,23 +10,36 @@ extension CloudKitService {
   package func collectTraces() async throws {
     let oldest = now - Int64(limits.traceLifetime * 1000)
     let oldestReply = now - Int64(limits.replyLifetime * 1000)
-    for id in try storage.read({ try $0.partitions() }) {
-      let (expired, hasReplies) = try storage.read { snapshot in
-        (
-          try snapshot.expiredTraces(in: id, before: oldest),
-          try snapshot.hasReplies(in: id, before: oldestReply)
-        )
+    // A database that fails ends no other one's collection.
+    var steps = EveryStep()
+    for id in try await writer.read({ try $0.partitions() }) {
+      try await steps.run("database \(id.rawValue)") {
+        try await collectTraces(in: id, before: oldest, replies: oldestReply)
       }
-      if hasReplies {
-        try await write(to: id) {
-          var batch = WriteBatch(partition: id)
-          batch.forgetsRepliesBefore = oldestReply
-          return (batch, ())
-        }
+    }
+    try steps.finish()
+  }
+
+  private func collectTraces(
+    in id: PartitionID,
+    before oldest: Int64,
+    replies oldestReply: Int64
+  ) async throws {
+    let (expired, hasReplies) = try await writer.read { snapshot in
+      (
+        try snapshot.expiredTraces(in: id, before: oldest),
+        try snapshot.hasReplies(in: id, before: oldestReply)
+      )
+    }
+    if hasReplies {
+      try await write(to: id) {
+        var batch = WriteBatch(partition: id)
+        batch.forgetsRepliesBefore = oldestReply
+        return (batch, ())
       }
-      for (zone, horizon) in expired {
-        while try await collectStep(of: zone, in: id, upTo: horizon) {}
-      }
+    }
+    for (zone, horizon) in expired {
+      while try await collectStep(of: zone, in: id, upTo: horizon) {}
     }
   }
 

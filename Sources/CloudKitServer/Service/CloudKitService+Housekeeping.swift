@@ -9,13 +9,15 @@ extension CloudKitService {
   /// Safe to repeat, after a crash during the work and in several processes at once.
   package func housekeep() async throws {
     let time = now
-    try await write {
-      var batch = WriteBatch()
-      batch.sweepsExpiredBefore = time
-      return (batch, ())
+    var steps = EveryStep()
+    try await steps.run("expired rows") {
+      try await write {
+        var batch = WriteBatch()
+        batch.sweepsExpiredBefore = time
+        return (batch, ())
+      }
     }
     devices.endUnboundListeners()
-    var steps = EveryStep()
     try await steps.run("erasings of schema imports") { try await erasing.finishAll() }
     try await steps.run("removals of zones") { try await removals.finishAll() }
     try await steps.run("deletions of containers") { try await containerErasures.finishAll() }
