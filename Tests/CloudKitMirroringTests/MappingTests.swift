@@ -286,6 +286,11 @@ import Testing
       ]
     )
     #expect(try CloudBatch(encoded: batch.encoded) == batch)
+    // No device, batch 1, and a negative number of operations.
+    let numbers = [Int64(0), 1, -1].reduce(into: Data()) { data, number in
+      withUnsafeBytes(of: number.littleEndian) { data.append(contentsOf: $0) }
+    }
+    #expect(throws: FieldBagError.self) { try CloudBatch(encoded: Data([1]) + numbers) }
   }
 
   @Test("The schema of a model has asset fields, the entity name, edges and move receipts")

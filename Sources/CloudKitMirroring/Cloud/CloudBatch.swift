@@ -49,7 +49,7 @@ package struct CloudBatch: Hashable, Sendable {
     device = try reader.text()
     sequence = try reader.integer()
     operations = []
-    for _ in 0..<(try reader.integer()) {
+    for _ in 0..<(try reader.count()) {
       guard let kind = CloudOperation.Kind(rawValue: try reader.byte()) else {
         throw FieldBagError(reason: "The metadata has an operation of an unknown kind.")
       }

@@ -94,6 +94,11 @@ extension MirrorSession {
       let name = entity.formerNames[toOne.name] ?? toOne.name
       digested[MirrorNames.field(name)] = fields[toOne.field]
     }
+    // Copies may differ in what is finer than a millisecond: other clients do not keep it.
+    digested = digested.mapValues { value in
+      guard case .date(let date) = value else { return value }
+      return .date(MirrorDate(milliseconds: date.milliseconds))
+    }
     return SHA256.hash(data: FieldBag(digested).encoded).map { String($0, radix: 16) }
       .joined(separator: ".")
   }

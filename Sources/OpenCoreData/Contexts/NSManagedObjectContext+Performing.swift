@@ -111,7 +111,12 @@ extension NSManagedObjectContext {
     lane.async { [handle] in
       guard let context = handle.object else { return }
       context.turnState.isEndScheduled = false
-      context.processPendingChanges()
+      // This is the end of the event: the changes of the next one are a group of their own.
+      if let undoManager = context.undoManager {
+        undoManager.endingGroup { context.processPendingChanges() }
+      } else {
+        context.processPendingChanges()
+      }
     }
   }
 }

@@ -29,6 +29,31 @@ struct UndoTests {
     }
   }
 
+  @Test("On the main thread the changes of two events are two groups")
+  @MainActor
+  func events() async throws {
+    let library = try Library(inMemory: true)
+    nonisolated(unsafe) let context = library.container.viewContext
+    nonisolated(unsafe) let reader = context.performAndWait { Reader(context: context) }
+    reader.name = "first"
+    try context.save()
+    context.undoManager = UndoManager()
+    await withCheckedContinuation { continuation in
+      DispatchQueue.main.async {
+        context.performAndWait { reader.name = "second" }
+        DispatchQueue.main.async {
+          context.performAndWait { reader.name = "third" }
+          // The end of the turn, and of its group, are queued behind this block.
+          DispatchQueue.main.async { DispatchQueue.main.async { continuation.resume() } }
+        }
+      }
+    }
+    context.undo()
+    #expect(reader.name == "second")
+    context.undo()
+    #expect(reader.name == "first")
+  }
+
   @Test("With groups by event, all changes since the last undo are undone together")
   func byEvent() throws {
     let library = try Library(inMemory: true)

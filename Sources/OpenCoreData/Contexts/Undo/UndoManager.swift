@@ -102,6 +102,13 @@ open class UndoManager: NSObject, @unchecked Sendable {
     Lane.main.async { [weak self] in self?.endEventGroup() }
   }
 
+  /// Runs the end of an event; the event's group ends with it if the body opens it.
+  final func endingGroup(_ body: () -> Void) {
+    let wasOpen = isEventGroupOpen
+    body()
+    if !wasOpen { endEventGroup() }
+  }
+
   private func endEventGroup() {
     guard isEventGroupOpen, openGroups.count == 1, !isUndoing, !isRedoing else { return }
     closeGroup()
