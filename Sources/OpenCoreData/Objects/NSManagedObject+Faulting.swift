@@ -21,6 +21,7 @@ extension NSManagedObject {
   /// Takes a row's values, except those of properties with unsaved changes.
   final func take(_ row: Row) {
     if takeAsFirst(row) { return noteState() }
+    let wasFault = state.contains(.fault)
     // Only unpacked values can differ from a row.
     let differs =
       !state.contains(.fault)
@@ -51,7 +52,21 @@ extension NSManagedObject {
       }
     }
     state.remove([.fault, .prefetched])
+    if wasFault, !template.transientDefaults.isEmpty { takeTransientDefaults() }
     noteState()
+  }
+
+  /// Gives transient attributes their defaults: no row of the store has them.
+  private final func takeTransientDefaults() {
+    for index in template.transientDefaults where !changed.contains(index) {
+      if let known = template.objectDefaults.first(where: { $0.index == index }) {
+        var boxes = objectValues ?? [:]
+        boxes[index] = known.value
+        objectValues = boxes
+      } else {
+        values[index] = template.defaults[index]
+      }
+    }
   }
 
   /// Drops the values and the changes that wait to be saved.

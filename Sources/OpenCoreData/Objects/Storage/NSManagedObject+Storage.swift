@@ -176,8 +176,10 @@ extension NSManagedObject {
     body.pointee.state.insert(.prefetched)
   }
 
-  /// Takes a row where nothing else is known of the object; false where something is.
+  /// Takes a row where nothing else is known of the object, and the row has all its values; else false.
   final func takeAsFirst(_ row: Row) -> Bool {
+    let hasAll = templateReference._withUnsafeGuaranteedRef { $0.transientDefaults.isEmpty }
+    guard hasAll else { return false }
     let body = body
     guard body.pointee.work == nil, body.pointee.toOneObjects.isEmpty,
       body.pointee.state.contains(.fault)
@@ -187,8 +189,8 @@ extension NSManagedObject {
     return true
   }
 
-  /// Uses the row that is attached to the fault, if it is as recent as the context, the class doesn't
-  /// override `awakeFromFetch()` and the object has no observers; false where a fetch or more work is
+  /// Uses the row that is attached to the fault, if it is as recent as the context and has all values, the class
+  /// doesn't override `awakeFromFetch()` and the object has no observers; false where a fetch or more work is
   /// needed.
   final func takeAttachedRow() -> Bool {
     guard let body = knownBody, body.pointee.state.isSuperset(of: [.fault, .prefetched]),
@@ -197,7 +199,7 @@ extension NSManagedObject {
     else { return false }
     return body.pointee.shared._withUnsafeGuaranteedRef { shared in
       guard let context = shared.context, context.generation == body.pointee.rowGeneration,
-        !shared.template.awakesFromFetch
+        shared.template.isWholeWithRow
       else { return false }
       body.pointee.state.remove([.fault, .prefetched])
       return true

@@ -43,6 +43,8 @@ final class ObjectTemplate: @unchecked Sendable {
   let hasObjectAttributes: Bool
   /// Attributes that the store doesn't save.
   let transientIndexes: [Int]
+  /// Transient attributes with a default, which no row of the store has.
+  let transientDefaults: [Int]
   /// Set once, before the template is published to other threads.
   private var madeDetached: SharedObjectState?
   /// The number of that shared state in ``SharedStateTable``; 0 where it has none.
@@ -63,6 +65,8 @@ final class ObjectTemplate: @unchecked Sendable {
   let validatesUpdate: Bool
   /// Whether the class overrides `awakeFromFetch()`.
   let awakesFromFetch: Bool
+  /// Whether an object has all its values once it has its row.
+  let isWholeWithRow: Bool
   /// Whether the class overrides no method that is called when an object is loaded or becomes a
   /// fault.
   let fadesQuietly: Bool
@@ -83,6 +87,8 @@ final class ObjectTemplate: @unchecked Sendable {
     hasObjectDefaults = !objectDefaults.isEmpty
     hasObjectAttributes = !objectAttributes.isEmpty
     transientIndexes = layout.attributes.filter(\.isTransient).map(\.index)
+    transientDefaults = layout.attributes
+      .filter { $0.isTransient && $0.description.defaultValue != nil }.map(\.index)
     defaults =
       layout.attributes.map(\.defaultRowValue)
       + [RowValue](repeating: .null, count: layout.toOnes.count)
@@ -103,6 +109,7 @@ final class ObjectTemplate: @unchecked Sendable {
     validatesValues = overridesValidation || !namedMembers.rules.isEmpty
     validatesUpdate = MethodOverride.validateForUpdate.isPresent(in: type)
     awakesFromFetch = MethodOverride.awakeFromFetch.isPresent(in: type)
+    isWholeWithRow = !awakesFromFetch && transientDefaults.isEmpty
     fadesQuietly =
       !awakesFromFetch && !MethodOverride.willTurnIntoFault.isPresent(in: type)
       && !MethodOverride.didTurnIntoFault.isPresent(in: type)
