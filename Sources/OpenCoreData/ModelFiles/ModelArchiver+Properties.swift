@@ -46,13 +46,14 @@ extension ModelArchiver {
       property is NSDerivedAttributeDescription || property is NSFetchedPropertyDescription
     let rules = property.allValidationRules
     let isOrdered = (property as? NSRelationshipDescription)?.isOrdered ?? false
+    let hasUserInfo = property.userInfo?.isEmpty == false
     // The packed flags: the higher bits of the low byte mark absent parts.
     var flags: Int64 = 0x01
     if property.isOptional { flags |= 0x02 }
     if isReadOnly { flags |= 0x04 }
     if property.isTransient { flags |= 0x08 }
     if rules.isEmpty { flags |= 0x30 }
-    if property.userInfo == nil { flags |= 0x40 }
+    if !hasUserInfo { flags |= 0x40 }
     if property.versionHashModifier == nil { flags |= 0x80 }
     if isOrdered { flags |= 0x400 }
     var fields: [(String, ArchiveValue)] = [
@@ -68,7 +69,7 @@ extension ModelArchiver {
     if let modifier = property.versionHashModifier {
       fields.append(("NSVersionHashModifier", builder.string(modifier)))
     }
-    if property.userInfo != nil { fields.append(("NSUserInfo", userInfo(property.userInfo))) }
+    if hasUserInfo { fields.append(("NSUserInfo", userInfo(property.userInfo))) }
     if !rules.isEmpty { fields += validationFields(rules) }
     return fields
   }

@@ -163,9 +163,8 @@ struct ModelUnarchiver {
     return template
   }
 
-  func userInfo(_ object: ArchivedObject) -> [AnyHashable: Any]? {
-    let info = object.object("NSUserInfo")?.foundationValue() as? [AnyHashable: Any]
-    return info?.isEmpty == true ? nil : info
+  func userInfo(_ object: ArchivedObject) -> [AnyHashable: Any] {
+    object.object("NSUserInfo")?.foundationValue() as? [AnyHashable: Any] ?? [:]
   }
 
   /// An archive repeats the name if the developer set no identifier.

@@ -62,9 +62,8 @@ struct ModelXMLFields {
     }
   }
 
-  func userInfo() throws -> [AnyHashable: Any]? {
+  func userInfo() throws -> [AnyHashable: Any] {
     let entries = element.children(named: "userInfo").flatMap { $0.children(named: "entry") }
-    guard !entries.isEmpty else { return nil }
     var info: [AnyHashable: Any] = [:]
     for entry in entries {
       let fields = ModelXMLFields(element: entry, file: file)

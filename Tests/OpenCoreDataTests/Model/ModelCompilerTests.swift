@@ -32,4 +32,30 @@ struct ModelCompilerTests {
       #expect(hashes?[name] == model.entityVersionHashesByName)
     }
   }
+
+  @Test("What has no user info has an empty one, as in code, in both forms of a model file")
+  func emptyUserInfo() throws {
+    let folder = try ScratchFolder()
+    let package = folder.file("Model.xcdatamodeld")
+    let place = package.appendingPathComponent("Model.xcdatamodel")
+    try FileManager.default.createDirectory(at: place, withIntermediateDirectories: true)
+    try Data(
+      """
+      <model><entity name="Note">
+      <attribute name="text" optional="YES" attributeType="String"/>
+      <attribute name="marked" optional="YES" attributeType="String">
+      <userInfo><entry key="a" value="b"/></userInfo></attribute>
+      </entity></model>
+      """.utf8
+    )
+    .write(to: place.appendingPathComponent("contents"))
+    let compiled = folder.file("Model.momd")
+    try ModelCompiler.compile(package, into: compiled)
+    for file in [package, compiled] {
+      let note = try #require(try ModelFile.load(contentsOf: file).entitiesByName["Note"])
+      #expect(note.userInfo?.isEmpty == true)
+      #expect(note.propertiesByName["text"]?.userInfo?.isEmpty == true)
+      #expect(note.propertiesByName["marked"]?.userInfo?["a"] as? String == "b")
+    }
+  }
 }
