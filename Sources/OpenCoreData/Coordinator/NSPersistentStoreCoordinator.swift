@@ -36,6 +36,11 @@ open class NSPersistentStoreCoordinator: NSObject, @unchecked Sendable {
     self.init(managedObjectModel: model, effects: .live)
   }
 
+  /// Creates a coordinator for a model without entities.
+  public override convenience init() {
+    self.init(managedObjectModel: NSManagedObjectModel())
+  }
+
   /// Creates a coordinator with other effects than the system's.
   package init(managedObjectModel model: NSManagedObjectModel, effects: Effects) {
     managedObjectModel = model

@@ -23,7 +23,7 @@ import Foundation
 /// An object that another context changed so that it matches enters the list with the merge, also
 /// where this context has not read it before.
 open class NSFetchedResultsController<ResultType>: NSObject {
-  let results: FetchedResults
+  private(set) var results: FetchedResults
   private var typedObjects: [ResultType] = []
   private var typedVersion = 0
 
@@ -58,11 +58,27 @@ open class NSFetchedResultsController<ResultType>: NSObject {
     results.titleOfController = { [weak self] in self?.sectionIndexTitle(forSectionName: $0) }
   }
 
+  /// Creates a controller whose fetch fails, to be passed to the methods of a delegate.
+  public override convenience init() {
+    self.init(
+      fetchRequest: NSFetchRequest(),
+      managedObjectContext: NSManagedObjectContext(.mainQueue),
+      sectionNameKeyPath: nil,
+      cacheName: nil
+    )
+  }
+
   /// A controller of another static type with the same list.
-  private init(_ results: FetchedResults, fetchRequest: NSFetchRequest<ResultType>) {
+  ///
+  /// A second designated initializer would keep subclasses from inheriting `init()`.
+  private convenience init(_ results: FetchedResults, fetchRequest: NSFetchRequest<ResultType>) {
+    self.init(
+      fetchRequest: fetchRequest,
+      managedObjectContext: results.context,
+      sectionNameKeyPath: results.sectionNameKeyPath,
+      cacheName: results.cacheName
+    )
     self.results = results
-    self.fetchRequest = fetchRequest
-    super.init()
   }
 
   private lazy var facade: NSFetchedResultsController<any NSFetchRequestResult> =

@@ -442,4 +442,22 @@ struct FetchedResultsControllerTests {
       #expect(results.fetchedObjects?.map(\.title) == stored + ["0"])
     }
   }
+
+  /// A list of an app's tests, which calls the delegate's methods itself.
+  private final class Mock: NSFetchedResultsController<Book> {}
+
+  @Test("A controller without a request has no objects, and its fetch fails")
+  func placeholder() {
+    let controller = NSFetchedResultsController<any NSFetchRequestResult>()
+    #expect(controller.fetchedObjects == nil)
+    #expect(throws: (any Error).self) { try controller.performFetch() }
+    #expect(Mock().fetchedObjects == nil)
+  }
+
+  @Test("A coordinator without a model has an empty one, and a context of it fetches nothing")
+  func emptyCoordinator() {
+    let coordinator = NSPersistentStoreCoordinator()
+    #expect(coordinator.managedObjectModel.entities.isEmpty)
+    #expect(coordinator.persistentStores.isEmpty)
+  }
 }
