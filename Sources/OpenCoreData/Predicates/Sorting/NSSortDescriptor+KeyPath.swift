@@ -70,6 +70,15 @@ extension SortDescriptorBuilding where Self: NSSortDescriptor {
     self = Self.made(Self.converted(sortDescriptor))
   }
 
+  /// Makes a descriptor that is equivalent to a `SortDescriptor`, whose type need not be known to be a class.
+  ///
+  /// Stops the program if the descriptor does not sort by a property of a managed object.
+  @available(*, deprecated, message: "Use a SortDescriptor of a subclass of NSManagedObject")
+  @_disfavoredOverload
+  public init<Compared>(_ sortDescriptor: SortDescriptor<Compared>) {
+    self = Self.made(Self.converted(sortDescriptor))
+  }
+
   private static func converted<Compared>(
     _ descriptor: SortDescriptor<Compared>
   ) -> KeySortDescriptor {

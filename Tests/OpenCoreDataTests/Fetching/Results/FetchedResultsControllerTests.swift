@@ -460,4 +460,13 @@ struct FetchedResultsControllerTests {
     #expect(coordinator.managedObjectModel.entities.isEmpty)
     #expect(coordinator.persistentStores.isEmpty)
   }
+
+  @Test("A generic function makes a sort descriptor of a type that is not known to be a class")
+  @available(*, deprecated)
+  func sortDescriptorOfAnyType() {
+    func descriptor<Compared>(_ sort: SortDescriptor<Compared>) -> NSSortDescriptor {
+      NSSortDescriptor(sort)
+    }
+    #expect(descriptor(SortDescriptor(\Book.title)).key == "title")
+  }
 }
