@@ -3,7 +3,7 @@ import Foundation
 
 /// Finds model files where SwiftPM, Xcode and hand-made apps put them.
 ///
-/// The order: the given bundles; the main bundle; every `*.resources` folder beside the executable
+/// The order: the given bundles, of which the main bundle includes the folders of SwiftPM; the main bundle; every `*.resources` folder beside the executable
 /// and beside the main bundle; every loaded bundle. In each place a compiled model comes first.
 package enum ModelLocator {
   /// The kinds of model file, in the order of preference.
@@ -88,7 +88,13 @@ package enum ModelLocator {
       add(bundle.bundleURL)
     }
     for bundle in bundles ?? [] { add(bundle) }
-    if isExclusive { return places }
+    if isExclusive {
+      // SwiftPM puts the resources of the program's targets beside its bundle.
+      if bundles?.contains(Bundle.main) == true {
+        for folder in resourceFolders() { add(folder) }
+      }
+      return places
+    }
     add(Bundle.main)
     for folder in resourceFolders() { add(folder) }
     for bundle in Bundle.allBundles { add(bundle) }
@@ -110,6 +116,8 @@ package enum ModelLocator {
 
 extension NSManagedObjectModel {
   /// Merges every model of the bundles; nil searches the app's own places.
+  ///
+  /// Models among the resources of the program's SwiftPM targets are in the main bundle.
   public class func mergedModel(from bundles: [Bundle]?) -> NSManagedObjectModel? {
     let models = ModelLocator.allModelFiles(in: bundles).compactMap { file in
       NSManagedObjectModel(contentsOf: file)

@@ -356,6 +356,13 @@ struct ModelXMLTests {
     #expect(NSManagedObjectModel(contentsOf: URL(fileURLWithPath: "/no/such.momd")) == nil)
   }
 
+  @Test("The main bundle has the models of the resource folders beside the program")
+  func mainBundle() throws {
+    let names = ModelLocator.allModelFiles(in: [Bundle.main]).map(\.lastPathComponent)
+    #expect(names.contains("Blog.momd"))
+    #expect(NSManagedObjectModel.mergedModel(from: [Bundle.main])?.entitiesByName["Post"] != nil)
+  }
+
   @Test("The current version is the one in the marker file")
   func currentVersion() throws {
     let files = FileManager.default
