@@ -45,8 +45,12 @@ extension NSManagedObject {
   /// property whose type is not optional.
   public final subscript<Value>(_ property: ManagedObjectProperty<Value>) -> Value {
     get {
-      let value = boxedValue(at: slot(named: property.named.key, property.named.cache))
+      let slot = slot(named: property.named.key, property.named.cache)
+      let value = boxedValue(at: slot)
       guard let typed = value as? Value ?? Self.bridged(value) as? Value else {
+        if case .toMany(let index) = slot.kind, let typed = mutableCollection(at: index) as? Value {
+          return typed
+        }
         if let destination = KeyPathNames.destination(of: property.key, in: template.layout),
           let typed = destination as? Value
         {

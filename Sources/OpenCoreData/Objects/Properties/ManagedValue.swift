@@ -144,13 +144,13 @@ extension Set: ManagedOptionalValue where Element: NSManagedObject {
 }
 
 extension NSSet: ManagedOptionalValue {
-  /// Reads a to-many relationship.
+  /// Reads a to-many relationship; a change of an `NSMutableSet` is one of the relationship.
   public static func optionalManagedValue(
     of object: NSManagedObject,
     at slot: ManagedSlot
   ) -> Self? {
     guard case .toMany(let index) = slot.kind else { return nil }
-    return object.collection(at: index) as? Self
+    return object.collection(at: index) as? Self ?? object.mutableCollection(at: index) as? Self
   }
 
   /// Writes a to-many relationship.
@@ -165,13 +165,13 @@ extension NSSet: ManagedOptionalValue {
 }
 
 extension NSOrderedSet: ManagedOptionalValue {
-  /// Reads an ordered to-many relationship.
+  /// Reads an ordered to-many relationship; a change of an `NSMutableOrderedSet` is one of the relationship.
   public static func optionalManagedValue(
     of object: NSManagedObject,
     at slot: ManagedSlot
   ) -> Self? {
     guard case .toMany(let index) = slot.kind else { return nil }
-    return object.collection(at: index) as? Self
+    return object.collection(at: index) as? Self ?? object.mutableCollection(at: index) as? Self
   }
 
   /// Writes an ordered to-many relationship.

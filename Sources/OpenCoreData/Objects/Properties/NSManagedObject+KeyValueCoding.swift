@@ -144,7 +144,17 @@ extension NSManagedObject {
           + "property '\(key)'"
       )
     }
-    return loadedToMany(at: index).proxy ?? RelationshipOrderedSet(object: self, index: index)
+    return orderedSet(at: index)
+  }
+
+  private final func orderedSet(at index: Int) -> RelationshipOrderedSet {
+    loadedToMany(at: index).proxy ?? RelationshipOrderedSet(object: self, index: index)
+  }
+
+  /// The set or ordered set that stands for a to-many relationship.
+  final func mutableCollection(at index: Int) -> NSObject {
+    template.toManys[index].slot.isOrdered
+      ? orderedSet(at: index) : RelationshipSet(object: self, index: index)
   }
 
   // MARK: Values
