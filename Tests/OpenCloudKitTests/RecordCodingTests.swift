@@ -196,6 +196,90 @@ struct RecordCodingTests {
     #expect(record.allKeys().isEmpty)
   }
 
+  @Test("System fields of a record with a parent that Apple's CloudKit archived are read")
+  func appleParent() throws {
+    let data = try appleArchive(
+      [
+        "Note",
+        ["$class": object(8), "RecordName": object(3), "ZoneID": object(4)],
+        "n",
+        ["$class": object(7), "ZoneName": object(5), "ownerName": object(6)],
+        "Zone",
+        "__defaultOwner__",
+        appleClass("CKRecordZoneID", "NSObject"),
+        appleClass("CKRecordID", "NSObject"),
+        ["$class": object(10), "RecordID": object(2)],
+        appleClass("CKReference", "NSObject"),
+      ],
+      top: ["RecordType": object(1), "RecordID": object(2), "ParentReference": object(9)]
+    )
+    let record = try #require(CKRecord(coder: try NSKeyedUnarchiver(forReadingFrom: data)))
+    #expect(record.parent?.recordID == record.recordID)
+    #expect(record.parent?.action == CKRecord.ReferenceAction.none)
+  }
+
+  @Test("A whole record that Apple's CloudKit archived is read with its values and files")
+  func appleRecord() throws {
+    let data = try appleArchive(
+      [
+        [
+          "$class": object(2), "RecordType": object(3), "RecordID": object(4),
+          "ValueStore": object(10), "EncryptedValueStore": object(23), "ParentReference": object(0),
+        ],
+        appleClass("CKRecord", "NSObject"),
+        "Person",
+        ["$class": object(9), "RecordName": object(5), "ZoneID": object(6)],
+        "p",
+        ["$class": object(8), "ZoneName": object(7), "ownerName": object(7)],
+        "__defaultOwner__",
+        appleClass("CKRecordZoneID", "NSObject"),
+        appleClass("CKRecordID", "NSObject"),
+        [
+          "$class": object(11), "RecordValues": object(12), "OriginalValues": object(21),
+          "ChangedKeys": object(19),
+        ],
+        appleClass("CKRecordValueStore", "NSObject"),
+        [
+          "$class": object(18), "NS.keys": [object(13), object(14)],
+          "NS.objects": [object(15), object(16)],
+        ],
+        "age",
+        "avatar",
+        26,
+        [
+          "$class": object(17), "AssetFileURL": object(25), "AssetUUID": object(0),
+          "AssetSize": 3,
+        ],
+        appleClass("CKAsset", "NSObject"),
+        appleClass("NSMutableDictionary", "NSDictionary", "NSObject"),
+        ["$class": object(20), "NS.objects": [object(13)]],
+        appleClass("NSMutableSet", "NSSet", "NSObject"),
+        ["$class": object(18), "NS.keys": [object(13)], "NS.objects": [object(22)]],
+        25,
+        [
+          "$class": object(24), "RecordValues": object(28), "OriginalValues": object(29),
+        ],
+        appleClass("CKEncryptedRecordValueStore", "CKRecordValueStore", "NSObject"),
+        ["$class": object(27), "NS.base": object(0), "NS.relative": object(26)],
+        "file:///tmp/avatar.png",
+        appleClass("NSURL", "NSObject"),
+        ["$class": object(18), "NS.keys": [object(30)], "NS.objects": [object(30)]],
+        ["$class": object(18), "NS.keys": [Int](), "NS.objects": [Int]()],
+        "secret",
+      ],
+      top: ["root": object(1)]
+    )
+    let record = try #require(
+      try NSKeyedUnarchiver.unarchivedObject(ofClass: CKRecord.self, from: data)
+    )
+    #expect(record.recordType == "Person")
+    #expect(record["age"] as? Int == 26)
+    #expect((record["avatar"] as? CKAsset)?.fileURL?.path == "/tmp/avatar.png")
+    #expect(record.encryptedValues["secret"] as? String == "secret")
+    #expect(record.changedKeys() == ["age"])
+    #expect(record.ancestor()["age"] as? Int == 25)
+  }
+
   @Test("A record whose archive has an unreadable part is not read without it")
   func unreadablePart() throws {
     let data = try appleArchive(

@@ -11,5 +11,10 @@ private let nameArchivedClasses: @convention(c) () -> Void = {
   NSKeyedUnarchiver.setClass(CKServerChangeToken.self, forClassName: "CKServerChangeToken")
   NSKeyedUnarchiver.setClass(CKRecordZoneID.self, forClassName: "CKRecordZoneID")
   NSKeyedUnarchiver.setClass(CKRecordID.self, forClassName: "CKRecordID")
+  NSKeyedUnarchiver.setClass(CKRecord.self, forClassName: "CKRecord")
+  NSKeyedUnarchiver.setClass(CKReference.self, forClassName: "CKReference")
+  NSKeyedUnarchiver.setClass(ArchivedValueStore.self, forClassName: "CKRecordValueStore")
+  NSKeyedUnarchiver.setClass(ArchivedValueStore.self, forClassName: "CKEncryptedRecordValueStore")
+  NSKeyedUnarchiver.setClass(ArchivedAsset.self, forClassName: "CKAsset")
 }
 #endif

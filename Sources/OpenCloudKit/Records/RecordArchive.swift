@@ -4,7 +4,8 @@ import Foundation
 ///
 /// System fields are plain strings and dates under their own keys; the values are one property
 /// list under `Values`, which an archive of the system fields does not have. The keys of the system
-/// fields are those of Apple's CloudKit, so that an app's archives of them are read here.
+/// fields are those of Apple's CloudKit, so that an app's archives of them are read here. Apple's archives
+/// of whole records are read too; their values are objects.
 struct RecordArchive {
   /// The part that `encodeSystemFields(with:)` leaves out.
   struct Contents: Codable {
@@ -32,6 +33,8 @@ struct RecordArchive {
     static let share = "ShareReference"
     static let isShareChanged = "ShareReferenceChanged"
     static let values = "Values"
+    static let appleValues = "ValueStore"
+    static let appleEncryptedValues = "EncryptedValueStore"
   }
 
   init(
@@ -68,7 +71,11 @@ struct RecordArchive {
     system.isShareChanged = coder.integer(forKey: Key.isShareChanged) != 0
     // A part that could not be read leaves no record that lacks it.
     guard (coder as? NSKeyedUnarchiver)?.error == nil else { return nil }
-    guard let data = coder.decodeIfPresent(of: NSData.self, forKey: Key.values) else { return }
+    guard let data = coder.decodeIfPresent(of: NSData.self, forKey: Key.values) else {
+      self.contents = Self.appleContents(of: coder)
+      guard (coder as? NSKeyedUnarchiver)?.error == nil else { return nil }
+      return
+    }
     guard
       let contents = try? PropertyListDecoder().decode(
         Contents.self,
@@ -76,6 +83,26 @@ struct RecordArchive {
       )
     else { return nil }
     self.contents = contents
+  }
+
+  /// The values in an archive that Apple's CloudKit wrote, if it has some.
+  private static func appleContents(of coder: NSCoder) -> Contents? {
+    let stores = [(Key.appleValues, false), (Key.appleEncryptedValues, true)].compactMap {
+      key,
+      isEncrypted in
+      coder.decodeIfPresent(of: ArchivedValueStore.self, forKey: key).map { ($0, isEncrypted) }
+    }
+    guard !stores.isEmpty else { return nil }
+    var contents = Contents(fields: [:], changedKeys: [], former: [:])
+    for (store, isEncrypted) in stores {
+      func fields(_ values: [String: RecordValue]) -> [String: CKRecord.Field] {
+        values.mapValues { CKRecord.Field($0, isEncrypted: isEncrypted) }
+      }
+      contents.fields.merge(fields(store.values)) { $1 }
+      contents.former?.merge(fields(store.former)) { $1 }
+      contents.changedKeys += store.changedKeys
+    }
+    return contents
   }
 
   func encode(with coder: NSCoder) {
