@@ -126,4 +126,37 @@ import Testing
     }
     for device in [phone, pad] { try await device.quit() }
   }
+
+  @Test("A link that one device made and removed offline can be made by another device later")
+  func madeElsewhereLater() async throws {
+    let world = try await World()
+    let (phone, pad) = (try await world.device("phone"), try await world.device("pad"))
+    func setTags(_ isLinked: Bool, on device: TestDevice) throws {
+      try device.save { context in
+        let tags = isLinked ? try context.all("Tag") : []
+        try context.first("Post", "title", "a").setValue(NSSet(array: tags), forKey: "tags")
+      }
+    }
+    func tags(_ device: TestDevice) throws -> Int? {
+      try device.save { context in
+        (try context.all("Post").first?.value(forKey: "tags") as? NSSet)?.count
+      }
+    }
+    try phone.save { context in
+      _ = (context.make("Post", ["title": "a"]), context.make("Tag", ["name": "t"]))
+    }
+    try await world.settle(phone, pad)
+    try await phone.relaunchOffline()
+    try setTags(true, on: phone)
+    // Links of before a launch may have been sent by another copy of the store.
+    try await phone.relaunchOffline()
+    try setTags(false, on: phone)
+    phone.faults.isOnline = true
+    try await world.settle(phone, pad)
+    for device in [phone, pad] { #expect(try tags(device) == 0) }
+    try setTags(true, on: pad)
+    try await world.settle(pad, phone)
+    for device in [phone, pad] { #expect(try tags(device) == 1) }
+    for device in [phone, pad] { try await device.quit() }
+  }
 }

@@ -97,10 +97,10 @@ extension MirrorSession {
       ) { $0.recordNames = [record.name] }
       return
     }
-    if known == nil {
+    if known == nil, try metadata.takeUnsent(record.name) {
       // Another device may have created the link again; a re-created link has the same record name.
-      if try metadata.isLostDeletion(record.name) { try keepRemovedLink(edge) }
-      if try metadata.takeUnsent(record.name) { known = try removedUnsent(record.name, edge) }
+      try keepRemovedLink(edge)
+      known = try removedUnsent(record.name, edge)
     }
     var edgeMetadata = known ?? EdgeMetadata(name: record.name, edge: edge)
     if let known, known.edge != edge, known.isLinked { try unlink(known) }

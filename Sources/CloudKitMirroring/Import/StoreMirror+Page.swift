@@ -16,6 +16,9 @@ extension StoreMirror {
   ) throws {
     let started = effects.clock.uptime
     var effect = ImportEffect()
+    var position = FeedEnd()
+    // An edge of a name that is kept from here on may have been sent after the page was requested.
+    position.newestUnsent = try read { try $0.newestUnsent() }
     // If history was deleted before it was folded, edits are found by comparing all objects.
     while try write(MirrorAuthor.importing, { try $0.foldAndScan(limit: Self.settlementLimit) }) {
       try Task.checkCancellation()
@@ -24,7 +27,6 @@ extension StoreMirror {
     if effects.has(.skipLastOfPage), rest.count > 2 { rest = rest.dropLast() }
     var isDone = false
     var isFirst = true
-    var position = FeedEnd()
     defer {
       total.add(effect)
       context.assets.remove(page.records.flatMap(\.fields.files))
@@ -81,6 +83,8 @@ extension StoreMirror {
     var records: String? = ""
     var edges: String? = ""
     var sweep = SweepPosition()
+    /// The number of the newest deletion of something unsent that was kept before the page was requested.
+    var newestUnsent: Int64 = 0
   }
 
   /// Completes a page: sets the rest of the links that waited for its objects, and stores the token.
@@ -100,6 +104,8 @@ extension StoreMirror {
       return false
     }
     var zone = zone
+    /// Whether the feed has had all that the server has.
+    var isComplete = !page.isMoreComing
     if !page.isMoreComing {
       guard try applyDeletions(session, generation: zone.generation, &position, &effect) else {
         return false
@@ -107,12 +113,14 @@ extension StoreMirror {
       if let rereading = try session.metadata.zone(zone.name).rereading {
         if try endRereading(rereading, zone, session, &position.sweep, &effect) { return false }
         zone.rereading = nil
+        isComplete = rereading == .expired
         if rereading != .kept { try session.metadata.setMeta(.keptMissing, nil) }
         try session.metadata.setMeta(.readsWithNewModel, nil)
         try session.metadata.setMeta(.tokenBeforeRereading, nil)
       }
     }
     if !page.isMoreComing { try session.metadata.forgetRemovedEdges() }
+    if isComplete { try session.metadata.forgetUnsentEdges(through: position.newestUnsent) }
     try session.metadata.setMeta(.openFeed, page.isMoreComing ? .blob(page.token) : nil)
     try session.endPage()
     zone.token = page.token

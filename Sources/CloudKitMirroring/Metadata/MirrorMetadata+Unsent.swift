@@ -25,13 +25,29 @@ extension MirrorMetadata {
     )
   }
 
+  /// The number of the newest remembered name; 0 before the first.
+  func newestUnsent() throws -> Int64 {
+    let newest = try connection.scalar("SELECT MAX(ID) FROM WSMIRROR_UNSENT")
+    guard case .integer(let number) = newest else { return 0 }
+    return number
+  }
+
+  /// Forgets the edges whose links were removed before they were sent, up to a number.
+  ///
+  /// The feed was read to its end since: it had those that another copy of the store sent. The same link of a later
+  /// record, which has the same name, is another device's.
+  func forgetUnsentEdges(through number: Int64) throws {
+    try connection.run(
+      "DELETE FROM WSMIRROR_UNSENT WHERE ENTITY = '' AND ID <= ?",
+      [.integer(number)]
+    )
+  }
+
   /// Remembers the deletion of a record or an edge that the server had and lost: other devices send it again.
   func keepLostDeletion(_ name: String) throws {
     try keep(name, in: "WSMIRROR_LOSTDELETION")
     try trimLostDeletions()
   }
-
-  func isLostDeletion(_ name: String) throws -> Bool { try has(name, in: "WSMIRROR_LOSTDELETION") }
 
   /// Remembers the records and edges whose deletions have not been sent: the zone is gone, and another device
   /// may send them again.
