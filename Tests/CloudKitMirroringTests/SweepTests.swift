@@ -74,6 +74,38 @@ struct SweepTests {
     try await phone.quit()
   }
 
+  @Test("One step of a sweep keeps some large objects, and the next one continues after them")
+  func largeObjects() async throws {
+    let world = try await World()
+    let phone = try await ScriptedDevice("phone", in: world)
+    try phone.save { context in
+      for number in 0..<20 {
+        let content = String(repeating: "x", count: 1 << 20)
+        _ = context.make("Post", ["title": "\(number)", "content": content])
+      }
+    }
+    try await phone.sync()
+    await phone.mirror.stopAndFinish()
+    let generation = try startRereading(phone)
+    var position = SweepPosition()
+    for count in [16, 20] {
+      try phone.mirror.write(MirrorAuthor.importing) { session in
+        var effect = ImportEffect()
+        let hasMore = try session.sweepMissing(
+          generation: generation,
+          limit: 100,
+          guard: SweepGuard(),
+          from: &position,
+          &effect
+        )
+        #expect(hasMore == (count < 20))
+        #expect(try session.metadata.recoveredEdits().count == count)
+      }
+    }
+    #expect(try phone.titles().isEmpty)
+    try await phone.quit()
+  }
+
   @Test("Many missing edges between existing objects stop the sweep")
   func missingEdges() async throws {
     let world = try await World()

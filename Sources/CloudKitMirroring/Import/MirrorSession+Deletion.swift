@@ -65,6 +65,7 @@ extension MirrorSession {
   ) throws -> String? {
     let names = try metadata.goneRecords(after: name, limit: limit)
     let hasUnreadable = try !names.isEmpty && metadata.unreadableCount() > 0
+    var growth = try RecoveryGrowth(metadata)
     for name in names {
       // A cascade may have deleted it meanwhile.
       let known = try metadata.record(named: name)
@@ -84,6 +85,7 @@ extension MirrorSession {
         effect.deleted.append(name)
       }
       try metadata.forgetGoneRecord(name)
+      if try growth.isFull() { return name }
     }
     return names.count == limit ? names.last : nil
   }

@@ -46,9 +46,10 @@ extension MirrorSession {
     position.isAllowed = true
     let group = try rows.lastTransactionNumber()
     let records = try missingRecords(generation: generation, limit: limit, from: &position)
-    for record in records {
+    var growth = try RecoveryGrowth(metadata)
+    for missing in records {
       // A cascade may have deleted it already.
-      guard let record = try metadata.record(named: record.name) else { continue }
+      guard let record = try metadata.record(named: missing.name) else { continue }
       if record.isRestoredDuringDeletion {
         // The reply to the deletion makes it a creation.
         var record = record
@@ -65,6 +66,10 @@ extension MirrorSession {
       } else {
         try applyDeletion(of: record, isConcluded: true)
         effect.deleted.append(record.name)
+        if try growth.isFull() {
+          position.record = missing.id
+          return true
+        }
       }
     }
     guard records.count < limit else { return true }

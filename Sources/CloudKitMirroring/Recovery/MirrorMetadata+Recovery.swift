@@ -16,6 +16,23 @@ extension MirrorMetadata {
     )
   }
 
+  /// The number of the newest entry; 0 without one.
+  func newestRecovery() throws -> Int64 {
+    let newest = try connection.scalar("SELECT MAX(ID) FROM WSMIRROR_RECOVERY")
+    guard case .integer(let id) = newest else { return 0 }
+    return id
+  }
+
+  /// The bytes of the entries after one of them.
+  func recoveryBytes(after id: Int64) throws -> Int64 {
+    let bytes = try connection.scalar(
+      "SELECT SUM(LENGTH(FIELDS)) FROM WSMIRROR_RECOVERY WHERE ID > ?",
+      [.integer(id)]
+    )
+    guard case .integer(let count) = bytes else { return 0 }
+    return count
+  }
+
   /// The entries of the recovery list after one of them, oldest first.
   package func recoveredEdits(after id: Int64 = 0, limit: Int = 1000) throws -> [RecoveredEdit] {
     try connection.query(
