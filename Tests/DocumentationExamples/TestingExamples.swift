@@ -121,21 +121,29 @@ struct TestingExamples {
       // example: The production schema
       try await cloud.importSchema(schema)
       try await cloud.promoteSchema()
-      let phone = try await TestDevice(
-        name: "phone",
-        model: model,
-        folder: folder,
-        cloud: cloud,
-        environment: .production
-      )
-      try phone.launch()
+      func makeDevice(_ name: String) async throws -> TestDevice {
+        let device = try await TestDevice(
+          name: name,
+          model: model,
+          folder: folder,
+          cloud: cloud,
+          environment: .production
+        )
+        try device.launch()
+        return device
+      }
+      let phone = try await makeDevice("phone")
+      let laptop = try await makeDevice("laptop")
       try phone.save { context in
         let post = Post(context: context)
         post.title = "Hello"
       }
-      try await phone.sync()  // throws if the schema lacks a type or a field
+      try await phone.sync()  // a record that the schema refuses stays on the phone
+      try await laptop.sync()
+      let posts = NSFetchRequest<Post>(entityName: "Post")
+      #expect(try laptop.save { try $0.count(for: posts) } == 1)
       // end
-      try await phone.quit()
+      for device in [phone, laptop] { try await device.quit() }
       await cloud.shutdown()
     }
   }
