@@ -132,6 +132,7 @@ struct FileOwnerTests {
   func unreadableTime() async throws {
     try await withTemporaryFolder { folder in
       #expect(try LastBackup.time(in: folder) == nil)
+      try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
       try makeUnreadable(folder.appendingPathComponent("last-backup"))
       #expect(throws: ForeignFile.self) { _ = try LastBackup.time(in: folder) }
     }
