@@ -1,4 +1,5 @@
 import CloudKitMirroring
+import CloudKitTesting
 import Foundation
 import OpenCoreData
 import Testing

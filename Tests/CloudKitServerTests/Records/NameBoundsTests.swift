@@ -24,7 +24,7 @@ struct NameBoundsTests {
 
   @Test(
     "A name that no record can have is treated as missing",
-    arguments: [String(repeating: "x", count: 100_000), "a\u{0}b", "é", "\u{202E}", ""]
+    arguments: [String(repeating: "x", count: 3000), "a\u{0}b", "é", "\u{202E}", ""]
   )
   func lookups(name: String) async throws {
     let ada = try await TestServer().person()
