@@ -33,7 +33,7 @@ struct UndoTests {
   @MainActor
   func events() async throws {
     let library = try Library(inMemory: true)
-    nonisolated(unsafe) let context = library.container.viewContext
+    let context = library.container.viewContext
     nonisolated(unsafe) let reader = context.performAndWait { Reader(context: context) }
     reader.name = "first"
     try context.save()
