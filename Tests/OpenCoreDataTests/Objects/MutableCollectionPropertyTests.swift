@@ -25,7 +25,7 @@ struct MutableCollectionPropertyTests {
       let maybe = try #require(reader[Self.maybeLoans])
       maybe.add(books[1])
       #expect(reader.loans == Set(books))
-      #expect(books[1].value(forKey: "reader") as? Reader == reader)
+      #expect(books[1].value(forKey: "loanedTo") as? Reader == reader)
       #expect(reader[Self.loans].count == 2)
       reader[Self.loans] = NSMutableSet(array: [books[1]])
       #expect(reader.loans == [books[1]])
