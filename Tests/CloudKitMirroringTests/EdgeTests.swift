@@ -155,6 +155,10 @@ import Testing
     phone.faults.isOnline = true
     try await world.settle(phone, pad)
     for device in [phone, pad] { #expect(try tags(device) == 0) }
+    // The removal was found after the import of its round, and no further page had changes.
+    try await world.settle(phone, pad)
+    let mirror = try #require(phone.container.storeMirrors.first)
+    #expect(try mirror.read { try $0.newestUnsentEdge() } == 0)
     try setTags(true, on: pad)
     try await world.settle(pad, phone)
     for device in [phone, pad] { #expect(try tags(device) == 1) }

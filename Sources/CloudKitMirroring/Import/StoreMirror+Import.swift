@@ -99,7 +99,10 @@ extension StoreMirror {
     var losses = 0
     while true {
       try await waitForOtherImport()
-      let zone = try read { try $0.zone(options.zone) }
+      // An edge whose name is kept from here on may be sent after the page was requested.
+      let (zone, newestUnsentEdge) = try read {
+        (try $0.zone(options.zone), try $0.newestUnsentEdge())
+      }
       let page: CloudZoneChanges
       do {
         page = try await cloud.zoneChanges(
@@ -124,7 +127,7 @@ extension StoreMirror {
         || read { try !$0.arrivedRecords(limit: 1).isEmpty }
       if hasChanges {
         do {
-          try apply(page, zone, &total)
+          try apply(page, zone, newestUnsentEdge: newestUnsentEdge, &total)
         } catch is OutdatedPage {
           try dropOutdated()
           continue
@@ -135,6 +138,10 @@ extension StoreMirror {
           // If it fails too, another process waits until the claim has expired.
           try? write(MirrorAuthor.importing) { try $0.giveUpPage() }
           throw error
+        }
+      } else if isLast, newestUnsentEdge > 0 {
+        try write(MirrorAuthor.importing) {
+          try $0.metadata.forgetUnsentEdges(through: newestUnsentEdge)
         }
       }
       guard page.isMoreComing else { return }

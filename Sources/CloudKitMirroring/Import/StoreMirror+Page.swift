@@ -7,18 +7,20 @@ extension StoreMirror {
 
   /// Applies a page in short write transactions; the last one keeps the token.
   ///
+  /// `newestUnsentEdge` is the number of the newest removed edge that was remembered before the page was requested.
+  ///
   /// Throws ``OutdatedPage`` where another mirror of the file has read further, or again from the start, since the
   /// page was requested: it would take objects, tags and the token back.
   func apply(
     _ page: CloudZoneChanges,
     _ zone: MirrorMetadata.Zone,
+    newestUnsentEdge: Int64,
     _ total: inout ImportTotal
   ) throws {
     let started = effects.clock.uptime
     var effect = ImportEffect()
     var position = FeedEnd()
-    // An edge of a name that is kept from here on may have been sent after the page was requested.
-    position.newestUnsent = try read { try $0.newestUnsent() }
+    position.newestUnsentEdge = newestUnsentEdge
     // If history was deleted before it was folded, edits are found by comparing all objects.
     while try write(MirrorAuthor.importing, { try $0.foldAndScan(limit: Self.settlementLimit) }) {
       try Task.checkCancellation()
@@ -83,8 +85,8 @@ extension StoreMirror {
     var records: String? = ""
     var edges: String? = ""
     var sweep = SweepPosition()
-    /// The number of the newest deletion of something unsent that was kept before the page was requested.
-    var newestUnsent: Int64 = 0
+    /// The number of the newest removed edge that was remembered before the page was requested.
+    var newestUnsentEdge: Int64 = 0
   }
 
   /// Completes a page: sets the rest of the links that waited for its objects, and stores the token.
@@ -120,7 +122,7 @@ extension StoreMirror {
       }
     }
     if !page.isMoreComing { try session.metadata.forgetRemovedEdges() }
-    if isComplete { try session.metadata.forgetUnsentEdges(through: position.newestUnsent) }
+    if isComplete { try session.metadata.forgetUnsentEdges(through: position.newestUnsentEdge) }
     try session.metadata.setMeta(.openFeed, page.isMoreComing ? .blob(page.token) : nil)
     try session.endPage()
     zone.token = page.token

@@ -25,9 +25,9 @@ extension MirrorMetadata {
     )
   }
 
-  /// The number of the newest remembered name; 0 before the first.
-  func newestUnsent() throws -> Int64 {
-    let newest = try connection.scalar("SELECT MAX(ID) FROM WSMIRROR_UNSENT")
+  /// The number of the newest remembered name of an edge; 0 if there is none.
+  package func newestUnsentEdge() throws -> Int64 {
+    let newest = try connection.scalar("SELECT MAX(ID) FROM WSMIRROR_UNSENT WHERE ENTITY = ''")
     guard case .integer(let number) = newest else { return 0 }
     return number
   }
