@@ -172,8 +172,8 @@ public final class CKSyncEngine: Sendable {
 
   /// Cancels the running and the waiting operations; returns when they have ended.
   ///
-  /// A request that was sent may still succeed. The next change, notification or call syncs again, and so
-  /// does a retry that is scheduled for later.
+  /// A request that was sent may still succeed. Changes that were not sent stay pending. An engine that syncs
+  /// automatically continues the cancelled work with the next change, notification or scheduled retry.
   public final func cancelOperations() async {
     let isOwnTask = self.isOwnTask
     let tasks = activity.withLock { activity in

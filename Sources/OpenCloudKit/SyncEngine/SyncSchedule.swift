@@ -23,78 +23,91 @@ package struct SyncSchedule: Sendable {
   }
 
   /// The delays after failures: from half a second to five minutes.
-  private static let pauses = RetryPolicy(attempts: .max, firstDelay: 0.5, longestDelay: 300)
+  private static let delays = RetryPolicy(attempts: .max, firstDelay: 0.5, longestDelay: 300)
+
+  /// The pause after consecutive failures.
+  private struct Pause: Sendable {
+    private var failures = 0
+    /// The time before which no work that the pause concerns runs.
+    private(set) var end = 0.0
+
+    mutating func noteFailure(at time: Double, asked: Double, jitter: Double) {
+      failures += 1
+      end = time + max(asked, SyncSchedule.delays.delay(afterAttempt: failures, jitter: jitter))
+    }
+  }
 
   private var wanted: Set<Work> = []
-  private var failures = 0
-  /// The time before which no work runs.
-  private var earliest = 0.0
-  /// The time of the next fetch, if one is scheduled.
-  private var fetchTime: Double?
-  /// The time of the next send, if one is scheduled.
-  private var sendTime: Double?
+  /// Cancelled work, which the next request or planned work requests again.
+  private var cancelled: Set<Work> = []
+  /// The times of the work that is planned.
+  private var plans: [Work: Double] = [:]
+  /// The pauses after errors that concern one kind of work.
+  private var pauses: [Work: Pause] = [:]
+  /// The pause after errors that concern all work.
+  private var commonPause = Pause()
   /// Whether the last work was a fetch that failed although the service may answer other requests.
   private var isSendNext = false
   /// The work that runs.
   private var running: Work?
+  /// The time for which the running work was planned, if it was.
+  private var runningPlan: Double?
   /// Whether the running work was cancelled.
   private var isCancelled = false
 
   package init() {}
 
-  /// Requests work.
-  package mutating func request(_ work: Work) { wanted.insert(work) }
-
-  /// Schedules a fetch, unless an earlier one is scheduled.
-  package mutating func requestFetch(at time: Double) {
-    fetchTime = min(time, fetchTime ?? time)
+  /// Requests work, and all work that was cancelled.
+  package mutating func request(_ work: Work) {
+    wanted.insert(work)
+    requestCancelledWork()
   }
 
+  private mutating func requestCancelledWork() {
+    wanted.formUnion(cancelled)
+    cancelled = []
+  }
+
+  /// Schedules a fetch, unless an earlier one is scheduled.
+  package mutating func requestFetch(at time: Double) { plan(.fetch, at: time) }
+
   /// Schedules a send, unless an earlier one is scheduled.
-  package mutating func requestSend(at time: Double) {
-    sendTime = min(time, sendTime ?? time)
+  package mutating func requestSend(at time: Double) { plan(.send, at: time) }
+
+  private mutating func plan(_ work: Work, at time: Double) {
+    plans[work] = min(time, plans[work] ?? time)
   }
 
   /// The step to take at a time.
   package func step(at time: Double) -> Step {
-    func isDue(_ work: Work, _ planned: Double?) -> Bool {
-      wanted.contains(work) || planned.map { $0 <= time } == true
+    let order: [Work] = isSendNext ? [.send, .fetch] : [.fetch, .send]
+    if let work = order.first(where: { start(of: $0).map { $0 <= time } == true }) {
+      return .run(work)
     }
-    let work: Work
-    let isSendDue = isDue(.send, sendTime)
-    if isSendDue, isSendNext {
-      work = .send
-    } else if isDue(.fetch, fetchTime) {
-      work = .fetch
-    } else if isSendDue {
-      work = .send
-    } else {
-      return [fetchTime, sendTime].compactMap(\.self).min().map { .wait($0 - time) } ?? .rest
-    }
-    return earliest > time ? .wait(earliest - time) : .run(work)
+    return order.compactMap(start(of:)).min().map { .wait($0 - time) } ?? .rest
+  }
+
+  /// The time from which work may run, if it is wanted or planned.
+  private func start(of work: Work) -> Double? {
+    guard let due = wanted.contains(work) ? 0 : plans[work] else { return nil }
+    return max(due, commonPause.end, pauses[work]?.end ?? 0)
   }
 
   /// Records that work starts: later requests are further work.
   package mutating func begin(_ work: Work) {
+    requestCancelledWork()
     wanted.remove(work)
     running = work
+    runningPlan = plans.removeValue(forKey: work)
     isCancelled = false
     isSendNext = false
-    switch work {
-    case .fetch: fetchTime = nil
-    case .send: sendTime = nil
-    }
   }
 
-  /// Records that work succeeded.
+  /// Records that work succeeded: the service can be reached, and accepts work of this kind.
   package mutating func succeed() {
+    if let running { pauses[running] = nil }
     running = nil
-    clearFailures()
-  }
-
-  private mutating func clearFailures() {
-    failures = 0
-    earliest = 0
+    commonPause = Pause()
     isSendNext = false
   }
 
@@ -102,8 +115,9 @@ package struct SyncSchedule: Sendable {
   ///
   /// Errors that the engine handles itself are retried, after the delay that the service asks for.
   /// Other errors are for the delegate to handle; work that it requests then runs after a delay, so
-  /// that a repeated mistake does not keep a processor busy. `hasMore` says that work of the same kind is left,
-  /// regardless of the error. Cancelled work is not requested again.
+  /// that a repeated mistake does not keep a processor busy. The delay concerns work of the same kind, or
+  /// all work if the error does. `hasMore` says that work of the same kind is left, regardless of the error.
+  /// Cancelled work waits for the next request; if it was planned, it is planned for later.
   package mutating func fail(
     _ work: Work,
     _ error: CKError,
@@ -112,34 +126,48 @@ package struct SyncSchedule: Sendable {
     jitter: Double
   ) {
     running = nil
-    guard !isCancelled else { return }
-    failures += 1
-    let pause = Self.pauses.delay(afterAttempt: failures, jitter: jitter)
-    let asked = error.withPartialErrors.compactMap(\.retryAfterSeconds).max()
-    earliest = time + max(asked ?? 0, pause)
+    guard !isCancelled else {
+      cancelled.insert(work)
+      let later = time + Self.delays.longestDelay
+      if let runningPlan { plan(work, at: runningPlan > time ? runningPlan : later) }
+      return
+    }
+    var asked = error.withPartialErrors.compactMap(\.retryAfterSeconds).max() ?? 0
     // Without a token no request can be sent, but another process that shares the token file may
     // sign the user in.
-    if error.code == .notAuthenticated { earliest = time + Self.pauses.longestDelay }
-    if hasMore || SyncEngineState.retries(error) { request(work) }
-    isSendNext = work == .fetch && !Self.meetsEachRequest(error)
-  }
-
-  /// Whether a send would fail for the same reason as a fetch.
-  private static func meetsEachRequest(_ error: CKError) -> Bool {
-    switch error.code {
-    case .networkUnavailable, .notAuthenticated, .accountTemporarilyUnavailable: true
-    default: false
+    if error.code == .notAuthenticated { asked = max(asked, Self.delays.longestDelay) }
+    if error.meetsEachRequest || error.code == .requestRateLimited {
+      commonPause.noteFailure(at: time, asked: asked, jitter: jitter)
+    } else {
+      pauses[work, default: Pause()].noteFailure(at: time, asked: asked, jitter: jitter)
     }
+    if hasMore || SyncEngineState.retries(error) { request(work) }
+    isSendNext = work == .fetch && !error.meetsEachRequest
   }
 
   /// Ends the delays after failures: an account was signed in to, or the app asks for work at once.
   package mutating func wake() {
-    clearFailures()
+    pauses = [:]
+    commonPause = Pause()
+    isSendNext = false
   }
 
-  /// Drops the requested work, and the running work, which the caller cancels; scheduled work stays.
+  /// Postpones the requested work, and the running work, which the caller cancels, until work is requested or
+  /// planned work is due; planned work stays.
   package mutating func cancel() {
+    cancelled.formUnion(wanted)
     wanted = []
     isCancelled = running != nil
+  }
+}
+
+extension CKError {
+  /// Whether each other request would fail for the same reason: the service can't be reached, or accepts no
+  /// request of the account.
+  var meetsEachRequest: Bool {
+    switch code {
+    case .networkUnavailable, .notAuthenticated, .accountTemporarilyUnavailable: true
+    default: false
+    }
   }
 }
