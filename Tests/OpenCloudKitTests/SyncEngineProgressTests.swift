@@ -102,4 +102,79 @@ struct SyncEngineProgressTests {
     )
     #expect(engine.state.pendingRecordZoneChanges.isEmpty)
   }
+
+  /// Sends 200 changes, of which the service refuses those at the positions with their requests.
+  ///
+  /// Returns the numbers of failures and of stored records.
+  private func refuse(_ positions: Range<Int>) async throws -> (failures: Int, stored: Int) {
+    let service = try await RealService()
+    let database = try await service.device("one").privateCloudDatabase
+    try await database.save(CKRecordZone(zoneID: SyncedNotes.zoneID))
+    service.intercept { request in
+      guard request.path.contains("records/modify"),
+        String(decoding: request.body, as: UTF8.self).contains("poison")
+      else { return nil }
+      return Self.refusal(400, "BAD_REQUEST")
+    }
+    let notes = SyncedNotes()
+    let engine = notes.engine(on: database.container)
+    for index in 0..<200 {
+      let name = positions.contains(index) ? "poison\(index)" : "\(index)"
+      notes.write(name, name, on: engine)
+    }
+    let error = await #expect(throws: CKError.self) { try await engine.sendChanges() }
+    #expect(engine.state.pendingRecordZoneChanges.isEmpty)
+    let page = try await database.recordZoneChanges(inZoneWith: SyncedNotes.zoneID, since: nil)
+    return (error?.partialErrorsByItemID?.count ?? 0, page.modificationResultsByID.count)
+  }
+
+  @Test("Refused changes side by side take no others with them", arguments: [0..<8, 93..<101])
+  func manyRefused(positions: Range<Int>) async throws {
+    let outcome = try await refuse(positions)
+    #expect(outcome.failures == 8)
+    #expect(outcome.stored == 192)
+  }
+
+  @Test("If a service refuses every request, changes that it did not refuse alone stay pending")
+  func allRefused() async throws {
+    let service = try await RealService()
+    let database = try await service.device("one").privateCloudDatabase
+    let count = Mutex(0)
+    service.intercept { request in
+      guard request.path.contains("records/modify") else { return nil }
+      count.withLock { $0 += 1 }
+      return Self.refusal(400, "BAD_REQUEST")
+    }
+    let notes = SyncedNotes()
+    let engine = notes.engine(on: database.container)
+    for index in 0..<200 { notes.write("\(index)", "text", on: engine) }
+    let error = await #expect(throws: CKError.self) { try await engine.sendChanges() }
+    let failed = error?.partialErrorsByItemID?.count ?? 0
+    #expect(count.withLock { $0 } == 32)
+    #expect(failed > 0)
+    #expect(engine.state.pendingRecordZoneChanges.count == 200 - failed)
+    // The rest is sent when the service accepts it.
+    service.intercept(nil)
+    try await database.save(CKRecordZone(zoneID: SyncedNotes.zoneID))
+    try await engine.sendChanges()
+    #expect(engine.state.pendingRecordZoneChanges.isEmpty)
+  }
+
+  @Test("A batch is not split because a proxy answers in the service's place")
+  func proxy() async throws {
+    let service = try await RealService()
+    let database = try await service.device("one").privateCloudDatabase
+    let count = Mutex(0)
+    service.intercept { request in
+      guard request.path.contains("records/modify") else { return nil }
+      count.withLock { $0 += 1 }
+      return WebServiceResponse(status: 405, body: Data("<html>".utf8))
+    }
+    let notes = SyncedNotes()
+    let engine = notes.engine(on: database.container)
+    for index in 0..<8 { notes.write("\(index)", "text", on: engine) }
+    await #expect(throws: CKError.self) { try await engine.sendChanges() }
+    #expect(count.withLock { $0 } == 1)
+    #expect(engine.state.pendingRecordZoneChanges.count == 8)
+  }
 }

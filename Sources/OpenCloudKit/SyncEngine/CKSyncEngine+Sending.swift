@@ -218,6 +218,8 @@ extension CKSyncEngine {
     )
     await deliverState()
     try finish(errors, outcome.abort, &progress)
+    // The delegate would offer the changes that were not sent again at once.
+    if outcome.isStopped { throw .partialFailure(progress.failures) }
   }
 
   private static func errors<Key, Value>(

@@ -32,16 +32,22 @@ struct SyncEngineBatch {
   private(set) var abort: CKError?
   /// Whether the service has answered a request of the batch.
   private var hasAnswer = false
-  /// The number of consecutive requests at which the service itself failed, or that it refused as a whole.
+  /// Whether the batch was ended although the service may answer: it refused every request.
+  private(set) var isStopped = false
+  /// The number of requests that the service refused as a whole.
+  private var refusals = 0
+  /// The number of consecutive requests at which the service itself failed.
   private var failuresInRow = 0
   /// The last of these failures.
   private var serviceFailure: CKError?
 
-  /// The number of consecutive failures after which the service counts as unavailable; fewer are needed to find one
-  /// refused change among those of a request.
+  /// The number of consecutive failures after which the service counts as unavailable; fewer are needed to find the
+  /// change at which it fails among those of a request.
   private static let mostFailuresInRow = 12
+  /// The number of refused requests after which a service that has accepted none is not asked for the rest.
+  private static let mostRefusals = 32
 
-  /// Sends a batch until the service is unreachable; changes that were not sent have no result.
+  /// Sends a batch until the service is unreachable or refuses everything; changes that were not sent have no result.
   init(_ batch: CKSyncEngine.RecordZoneChangeBatch, to database: CKDatabase) async {
     let records = CKDatabase.grouped(batch.recordsToSave, by: \.recordID.zoneID)
     let recordIDs = CKDatabase.grouped(batch.recordIDsToDelete, by: \.zoneID)
@@ -68,6 +74,11 @@ struct SyncEngineBatch {
   ) async -> Bool {
     var parts = [whole]
     while let part = parts.popLast() {
+      if !atomic, part.count > RecordModification.operationLimit {
+        let (first, second) = part.halves
+        parts += [second, first]
+        continue
+      }
       do {
         let results = try await database.modifyRecords(
           saving: part.records,
@@ -92,31 +103,45 @@ struct SyncEngineBatch {
           continue
         }
         let isOfChange = note(error)
-        if isOfChange || isRefusal(error), !atomic, part.count > 1 {
+        let isRefused = isRefusal(error)
+        if isRefused, !hasAnswer, refusals >= Self.mostRefusals, part.count > 1 || !parts.isEmpty {
+          // Nothing shows that single changes are the reason: those that were not refused alone stay pending.
+          if part.count == 1 { fail(part, error) }
+          abort = error
+          isStopped = true
+          return false
+        }
+        if isOfChange || isRefused, !atomic, part.count > 1 {
           // One of the changes makes the service fail or refuse the request; the others must not wait for it.
           let (first, second) = part.halves
           parts += [second, first]
           continue
         }
         if !isOfChange { abort = error }
-        for record in part.records { saves[record.recordID] = .failure(error) }
-        for recordID in part.recordIDs { deletes[recordID] = .failure(error) }
+        fail(part, error)
         if !isOfChange, SyncEngineState.retries(error) { return false }
       }
     }
     return true
   }
 
-  /// Whether one change may be the reason for which a whole request was refused, as far as the batch has shown.
-  private mutating func isRefusal(_ error: CKError) -> Bool {
-    guard error.code == .invalidArguments || error.code == .serverRejectedRequest else {
-      return false
-    }
-    failuresInRow += 1
-    return failuresInRow < Self.mostFailuresInRow
+  /// Sets the error as the result of each change of a part.
+  private mutating func fail(_ part: Part, _ error: CKError) {
+    for record in part.records { saves[record.recordID] = .failure(error) }
+    for recordID in part.recordIDs { deletes[recordID] = .failure(error) }
   }
 
-  /// Notes the error of a request; returns whether its changes may be the cause of a service's failure.
+  /// Notes the error of a request; returns whether the service refused the request, for which one change may be
+  /// the reason.
+  private mutating func isRefusal(_ error: CKError) -> Bool {
+    guard !error.isInconclusive,
+      error.code == .invalidArguments || error.code == .serverRejectedRequest
+    else { return false }
+    refusals += 1
+    return true
+  }
+
+  /// Notes the error of a request; returns whether its changes may be the cause of a failure of the service.
   private mutating func note(_ error: CKError) -> Bool {
     guard error.isParkable else { return false }
     serviceFailure = error
