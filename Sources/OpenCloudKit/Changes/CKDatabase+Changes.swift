@@ -109,6 +109,8 @@ extension CKDatabase {
     package var deletions: [DatabaseChange.Deletion]
     package var changeToken: CKServerChangeToken
     package var moreComing: Bool
+    /// The error of an item that names no zone: `changeToken` is beyond the change of that zone.
+    package var failure: CKError?
 
     /// The deleted zones, for any reason.
     package var deleted: [CKRecordZone.ID] { deletions.map(\.zoneID) }
@@ -149,8 +151,18 @@ extension CKDatabase {
     }
   }
 
-  /// Fetches a page of the database's feed.
+  /// Fetches a page of the database's feed; throws if an item names no zone.
   package func changedZones(
+    since changeToken: CKServerChangeToken?,
+    resultsLimit: Int? = nil
+  ) async throws(CKError) -> ChangedZones {
+    let page = try await changedZonesPage(since: changeToken, resultsLimit: resultsLimit)
+    if let failure = page.failure { throw failure }
+    return page
+  }
+
+  /// Fetches a page of the database's feed, of which an item may name no zone.
+  func changedZonesPage(
     since changeToken: CKServerChangeToken?,
     resultsLimit: Int? = nil
   ) async throws(CKError) -> ChangedZones {
@@ -186,7 +198,8 @@ extension CKDatabase {
       case .failure(let error):
         // The token moves past the zone's change: a fetch of the zone shows what is wrong with it.
         guard let zone = error.zoneID else {
-          throw CKError(error, mapping: mapping, zone: .default)
+          page.failure = CKError(error, mapping: mapping, zone: .default)
+          continue
         }
         page.changed.append(mapping.zoneID(zone))
       }

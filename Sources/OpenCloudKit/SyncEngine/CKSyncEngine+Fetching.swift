@@ -8,15 +8,22 @@ extension CKSyncEngine {
     await deliver(.willFetchChanges(Event.WillFetchChanges(context: context)))
     let parked = parkedRecords(context)
     var failure: CKError?
+    var haveTriedParked = false
     do throws(CKError) {
-      try await fetchZoneList(context, of: database)
-      var failures = try await fetchZones(context, of: database)
-      failures.merge(try await fetchParked(parked, of: database)) { first, _ in first }
+      let listFailure = try await fetchZoneList(context, of: database)
+      let zones = await zonesResult(context, of: database)
+      // A zone that can't be fetched does not hold up the parked records of others.
+      if let error = zones.error, error.endsFetch { throw error }
+      haveTriedParked = !parked.isEmpty
+      let records = try await fetchParked(parked, of: database)
+      var failures = try zones.get()
+      failures.merge(records) { first, _ in first }
       if !failures.isEmpty { throw .partialFailure(failures) }
+      if let listFailure { throw listFailure }
     } catch {
       failure = error
     }
-    planParkedRetry(haveTried: !parked.isEmpty)
+    planParkedRetry(haveTried: haveTriedParked)
     await deliverState()
     await deliver(.didFetchChanges(Event.DidFetchChanges(context: context)))
     if let failure { throw failure }
@@ -33,15 +40,21 @@ extension CKSyncEngine {
 
   // MARK: The database's feed
 
+  /// Fetches which zones changed; returns the error of an item that names no zone.
+  ///
+  /// The token stays where it is then, so that the change of that zone is listed again. The other changed zones
+  /// are fetched; deletions wait, since they would be reported at each fetch, also for a zone that the app has
+  /// created again meanwhile.
   private func fetchZoneList(
     _ context: FetchChangesContext,
     of database: CKDatabase
-  ) async throws(CKError) {
+  ) async throws(CKError) -> CKError? {
     var page: CKDatabase.ChangedZones
     repeat {
       try checkCancellation()
       let options = await nextOptions(context)
       page = try await zoneListPage(of: database, group: options.operationGroup)
+      if page.failure != nil { page.deletions = [] }
       if !page.changed.isEmpty || !page.deleted.isEmpty {
         await deliver(
           .fetchedDatabaseChanges(
@@ -55,6 +68,12 @@ extension CKSyncEngine {
         )
       }
       let fetched = page
+      if let failure = fetched.failure {
+        state.update { state in
+          for zoneID in fetched.changed { state.noteChanges(in: zoneID) }
+        }
+        return failure
+      }
       state.update {
         $0.didFetch(
           changed: fetched.changed,
@@ -65,6 +84,7 @@ extension CKSyncEngine {
       await deliverState()
     } while page.moreComing
     await reportUnconfirmedZones()
+    return nil
   }
 
   /// Reports zones as deleted that a listing from the beginning of the feed did not contain.
@@ -97,18 +117,31 @@ extension CKSyncEngine {
     let database = database.configured(configuration: nil, group: group)
     let token = state.value.databaseToken
     do {
-      return try await database.changedZones(since: token.map(CKServerChangeToken.init(syncToken:)))
+      return try await database.changedZonesPage(
+        since: token.map(CKServerChangeToken.init(syncToken:))
+      )
     } catch {
       guard error.code == .changeTokenExpired, token != nil else { throw error }
       let isExplained = error.changeTokenCause != nil
       state.update { $0.restartFeeds(database.databaseScope, keepingZones: isExplained) }
       // The service may have lost the subscription, which a scheduled fetch ensures.
       request(.fetch)
-      return try await database.changedZones(since: nil)
+      return try await database.changedZonesPage(since: nil)
     }
   }
 
   // MARK: The zones' feeds
+
+  private func zonesResult(
+    _ context: FetchChangesContext,
+    of database: CKDatabase
+  ) async -> Result<[AnyHashable: any Error], CKError> {
+    do throws(CKError) {
+      return .success(try await fetchZones(context, of: database))
+    } catch {
+      return .failure(error)
+    }
+  }
 
   private func fetchZones(
     _ context: FetchChangesContext,
@@ -140,7 +173,10 @@ extension CKSyncEngine {
           Event.DidFetchRecordZoneChanges(zoneID: zoneID, error: failure)
         )
       )
-      if let failure, failure.mayBeOfOneZone { state.update { $0.postpone(zoneID) } }
+      // A zone that takes too long to read may fail each time: the next fetch begins with the others.
+      if let failure, SyncEngineState.retries(failure), !failure.endsFetch {
+        state.update { $0.postpone(zoneID) }
+      }
       await deliverState()
       try progress.note(failure)
     }
@@ -284,7 +320,7 @@ extension CKSyncEngine {
 
   // MARK: The subscription
 
-  /// The time until the subscription is asked for again after a reply that was not the service's.
+  /// The time until the subscription is asked for again after a failure.
   private static let subscriptionRetryTime = 300.0
 
   /// Ensures that the database has a subscription that notifies this device of its changes.
@@ -303,10 +339,11 @@ extension CKSyncEngine {
       hasCheckedSubscription = true
     } catch {
       let error = CKError(transport: error)
-      // A service that refuses subscriptions can still be polled. One without them may have no reply of
-      // its own.
-      if error.isInconclusive { return requestFetch(after: Self.subscriptionRetryTime) }
-      if SyncEngineState.retries(error) { throw error }
+      if error.endsFetch { throw error }
+      // A service that refuses subscriptions can still be polled, and so can one that fails at them or has none.
+      if SyncEngineState.retries(error) || error.isServiceFailure {
+        requestFetch(after: max(Self.subscriptionRetryTime, error.retryAfterSeconds ?? 0))
+      }
     }
   }
 

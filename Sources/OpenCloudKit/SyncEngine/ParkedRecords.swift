@@ -17,9 +17,11 @@ struct ParkedRecordRetries: Sendable {
   }
 
   /// Plans the next attempt after a fetch that left records parked; returns its time.
+  ///
+  /// The delay grows with the attempts that were made.
   mutating func plan(at time: Double, haveTried: Bool, jitter: Double) -> Double {
+    if haveTried || attempts == 0 { attempts += 1 }
     if haveTried || next <= time {
-      attempts += 1
       next = time + Self.pauses.delay(afterAttempt: attempts, jitter: jitter)
     }
     return next
@@ -138,6 +140,9 @@ extension CKError {
 
   /// Whether a failed fetch of a zone does not show that the other zones can't be fetched.
   var mayBeOfOneZone: Bool { isInconclusive || code == .zoneBusy }
+
+  /// Whether a fetch ends with this error: its other requests would fail too.
+  var endsFetch: Bool { meetsEachRequest || code == .operationCancelled }
 
   /// Whether the error concerns only changes that wait for a retry of their own.
   package var isOfParkedChangesOnly: Bool {
