@@ -66,22 +66,41 @@ struct IncompleteReplyTests {
     #expect(service.requests.count == 4)
   }
 
-  @Test("A save of all keys sends the parent too")
+  @Test("A save of all keys does not put a record back below the parent of an older copy")
   func parent() async throws {
-    service.answer(
-      """
-      {"records":[{"recordName":"n","recordType":"Note","recordChangeTag":"1",
-       "parent":{"recordName":"folder"}}]}
-      """
+    let service = try await RealService()
+    let database = try await service.device("one").privateCloudDatabase
+    let zoneID = try await database.save(CKRecordZone(zoneName: "zone")).zoneID
+    let folderID = CKRecord.ID(recordName: "folder", zoneID: zoneID)
+    let record = CKRecord(
+      recordType: "Note",
+      recordID: CKRecord.ID(recordName: "n", zoneID: zoneID)
     )
-    let recordID = CKRecord.ID(recordName: "n")
-    let record = try await database.record(for: recordID)
-    #expect(record.parent?.recordID.recordName == "folder")
-    service.answer(
-      "{\"records\":[{\"recordName\":\"n\",\"recordType\":\"Note\",\"recordChangeTag\":\"2\"}]}"
+    record.parent = CKRecord.Reference(recordID: folderID, action: .none)
+    _ = try await database.modifyRecords(
+      saving: [CKRecord(recordType: "Folder", recordID: folderID), record],
+      deleting: []
     )
-    _ = try await database.modifyRecords(saving: [record], deleting: [], savePolicy: .allKeys)
-    let body = String(decoding: service.requests[1].body, as: UTF8.self)
-    #expect(body.contains("\"folder\""))
+    let older = try await database.record(for: record.recordID)
+    record.parent = nil
+    try await database.save(record)
+    older["text"] = "edited"
+    let results = try await database.modifyRecords(
+      saving: [older],
+      deleting: [],
+      savePolicy: .allKeys
+    )
+    _ = try results.saveResults[older.recordID]?.get()
+    let saved = try await database.record(for: record.recordID)
+    #expect(saved["text"] as? String == "edited")
+    #expect(saved.parent == nil)
+    // A copy of a deleted record is saved, also if the folder was deleted with it.
+    _ = try await database.modifyRecords(saving: [], deleting: [record.recordID, folderID])
+    let again = try await database.modifyRecords(
+      saving: [older],
+      deleting: [],
+      savePolicy: .allKeys
+    )
+    #expect(throws: Never.self) { try again.saveResults[older.recordID]?.get() }
   }
 }

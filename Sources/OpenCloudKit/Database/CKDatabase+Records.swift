@@ -283,8 +283,9 @@ extension CKDatabase {
       recordID: record.recordID,
       condition: condition,
       fields: fields,
-      // A record that is created again by a save of all keys keeps its parent, and so its share.
-      parent: system.isParentChanged || policy == .allKeys ? system.parent : nil
+      // Also with all keys, only a changed parent is sent: an older copy would move a record back into a share that
+      // another device has taken it out of.
+      parent: system.isParentChanged ? system.parent : nil
     )
     save.removesParent =
       system.isParentChanged && system.parent == nil && system.recordChangeTag != nil
