@@ -1,3 +1,4 @@
+import CloudKitWebServices
 import Foundation
 import OpenCloudKit
 import Synchronization
@@ -104,5 +105,30 @@ struct CancelledFetchTests {
       signedOut.container(seed: 12).privateCloudDatabase.add(operation)
     }
     #expect(token.withLock { $0 } == "0")
+  }
+
+  @Test("A conflict whose files were cancelled has no paths of files that do not exist")
+  func conflict() async throws {
+    service.answer(
+      """
+      {"records":[{"recordName":"n","serverErrorCode":"CONFLICT","reason":"newer",
+       "extension":{"code":"SERVER_RECORD_CHANGED","serverRecord":{"recordName":"n",
+        "recordType":"Note","recordChangeTag":"5","fields":{
+         "a":{"type":"ASSETID","value":{"fileChecksum":"c","size":3,"downloadURL":"/a"}},
+         "b":{"type":"ASSETID","value":{"fileChecksum":"d","size":3,"downloadURL":"/b"}}}}}}]}
+      """
+    )
+    service.answer { _ in WebServiceResponse(status: 200, body: Data("abc".utf8)) }
+    service.answer { _ in throw CancellationError() }
+    let record = CKRecord(
+      recordType: "Note",
+      recordID: CKRecord.ID(recordName: "n", zoneID: zoneID)
+    )
+    let error = await #expect(throws: CKError.self) { try await database.save(record) }
+    let server = try #require(error?.serverRecord)
+    for key in ["a", "b"] {
+      let asset = try #require(server[key] as? CKAsset)
+      #expect(asset.fileURL.map { FileManager.default.fileExists(atPath: $0.path) } != false)
+    }
   }
 }

@@ -66,7 +66,7 @@ package enum TemporaryAssets {
 
   /// Removes the downloaded files of records, complete or partial.
   ///
-  /// Files outside this folder are kept.
+  /// Their assets have no file then. Files outside this folder are kept.
   package static func discard(filesOf records: [CKRecord]) {
     for record in records {
       for field in record.fields.values {
@@ -75,6 +75,7 @@ package enum TemporaryAssets {
           guard url.path.hasPrefix(folder.path + "/") else { continue }
           // A file that was already removed is no error.
           try? FileManager.default.removeItem(at: url)
+          asset.forgetFile()
         }
       }
     }

@@ -66,7 +66,12 @@ public final class CKAsset: NSObject, @unchecked Sendable {
   deinit { TemporaryAssets.end(fileURL) }
 
   /// Sets the path of the downloaded file.
-  package func adopt(fileURL: URL) {
+  package func adopt(fileURL: URL) { replaceFile(by: fileURL) }
+
+  /// Removes the path: the downloaded file was removed.
+  func forgetFile() { replaceFile(by: nil) }
+
+  private func replaceFile(by fileURL: URL?) {
     TemporaryAssets.begin(fileURL)
     let former = state.withLock { state in
       defer { state.fileURL = fileURL }
