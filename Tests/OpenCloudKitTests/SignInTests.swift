@@ -199,6 +199,18 @@ struct SignInTests {
     }
   }
 
+  @Test("A sign-in by another process that shares the token file shows in the account status")
+  func otherProcess() async throws {
+    try await withFile { file in
+      let cloud = try await Cloud()
+      let waiting = cloud.container(tokenFile: file)
+      #expect(try await waiting.accountStatus() == .noAccount)
+      try await cloud.container(tokenFile: file)
+        .signIn(userName: "ada", password: "a good password")
+      #expect(try await waiting.accountStatus() == .available)
+    }
+  }
+
   @Test("A device signed out by an administrator keeps its account, and renews its token only once")
   func revoked() async throws {
     let cloud = try await Cloud()

@@ -227,10 +227,7 @@ public final class CKContainer: NSObject, @unchecked Sendable {
   /// token there is no account. If the service refuses the token, as after the session has expired, the account
   /// is temporarily unavailable: keep cached data, and ask the user to sign in again.
   public func accountStatus() async throws -> CKAccountStatus {
-    let client = try client()
-    guard let token = client.webAuthToken ?? client.configuration.serverKey?.keyID else {
-      return .noAccount
-    }
+    guard let token = Self.token(of: try client()) else { return .noAccount }
     do {
       _ = try await userRecordID()
       return .available
@@ -245,11 +242,7 @@ public final class CKContainer: NSObject, @unchecked Sendable {
   /// The identifier of the signed-in user's record.
   public func userRecordID() async throws -> CKRecord.ID {
     let client = try client()
-    if client.webAuthToken == nil, client.configuration.serverKey == nil {
-      client.readTokensAgain()
-    }
-    // A server that signs with its own key is a user without a token.
-    guard let token = client.webAuthToken ?? client.configuration.serverKey?.keyID else {
+    guard let token = Self.token(of: client) else {
       throw CKError(
         .notAuthenticated,
         "No user is signed in.",
@@ -259,6 +252,16 @@ public final class CKContainer: NSObject, @unchecked Sendable {
     let recordID = try await client.callerRecordID()
     account.person.withLock { $0 = (client.webAuthToken ?? token, recordID) }
     return recordID
+  }
+
+  /// The token of a client's user; a server that signs with its own key is a user without one.
+  ///
+  /// Another process that shares the token file may have signed the user in.
+  private static func token(of client: ServiceClient) -> String? {
+    if client.webAuthToken == nil, client.configuration.serverKey == nil {
+      client.readTokensAgain()
+    }
+    return client.webAuthToken ?? client.configuration.serverKey?.keyID
   }
 
   /// Signs a user in with the token that the sign-in page returned, or out.
