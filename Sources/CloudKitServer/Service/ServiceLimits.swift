@@ -140,6 +140,11 @@ package struct ServiceLimits: Hashable, Sendable {
   /// Their names are kept in memory, and their rows are written in one transaction, which other writers
   /// wait for; both the rows and the traces of records that leave count as `linkedRowsPerSecond`.
   package var recordsPerShareChange = 100_000
+  /// Records that a request may remove from shares if it only deletes.
+  ///
+  /// Single saves add records to a share beyond what one request may move, and its owner has to be able
+  /// to end it. Names are kept in memory here too.
+  package var recordsPerShareEnding = 1_000_000
   /// Seconds that an upload URL is valid.
   package var uploadURLLifetime = 15.0 * 60
   /// Concurrent uploads of one user.

@@ -217,7 +217,7 @@ extension ModifyCall {
           zone: key.zone,
           share: key.name,
           after: .zero,
-          limit: hasLimits ? parts.limits.recordsPerShareChange + 1 : .max
+          limit: hasLimits ? movesLimit + 1 : .max
         )
       )
       try check(members.count)
@@ -253,7 +253,7 @@ extension ModifyCall {
         in: id,
         of: level.sorted { $0.name < $1.name },
         // A record may be found a second time, below another level.
-        limit: hasLimits ? parts.limits.recordsPerShareChange + 1 : .max
+        limit: hasLimits ? movesLimit + 1 : .max
       )
       try check(children.count)
       for child in children where input.childrenByKey[child.key] == nil {
@@ -269,11 +269,20 @@ extension ModifyCall {
     }
   }
 
+  /// The most records that come into shares or leave them with this batch.
+  ///
+  /// A batch that only deletes has a higher limit: a share that has grown must end, and its root must be
+  /// deleted.
+  private var movesLimit: Int {
+    request.operations.allSatisfy(\.operationType.isDelete)
+      ? parts.limits.recordsPerShareEnding : parts.limits.recordsPerShareChange
+  }
+
   private func check(_ count: Int) throws(ErrorDictionary) {
-    guard !hasLimits || count <= parts.limits.recordsPerShareChange else {
+    guard !hasLimits || count <= movesLimit else {
       throw ErrorDictionary(
         .badRequest,
-        "more than \(parts.limits.recordsPerShareChange) records would come into a share or "
+        "more than \(movesLimit) records would come into a share or "
           + "leave it at once",
         extension: ErrorExtension(code: .limitExceeded)
       )

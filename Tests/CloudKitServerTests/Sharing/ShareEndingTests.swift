@@ -95,6 +95,41 @@ struct ShareEndingTests {
     #expect(try await tree.sharedNames() == ["a", "b", "d", "e", "f", "g", "root", "share"])
   }
 
+  @Test(
+    "A share that has grown beyond what one request may move can be ended",
+    arguments: ["share", "root"]
+  )
+  func grown(deleted: String) async throws {
+    let tree = try await SharedTree(limits: { $0.recordsPerShareChange = 4 })
+    for name in ["d", "e", "f", "g"] {
+      _ = try await tree.owner.modify([.make(.create, name, parent: "root")])
+    }
+    // A batch that saves too is refused, and its client sends the deletion alone.
+    let refused = await #expect(throws: ErrorDictionary.self) {
+      try await tree.owner.modify([
+        .make(.forceUpdate, "c", ["n": .int64(1)]),
+        .make(.forceDelete, deleted, recordType: nil),
+      ])
+    }
+    #expect(refused?.extension?.code == .limitExceeded)
+    try await tree.owner.save(.forceDelete, deleted, recordType: nil)
+    await #expect(throws: ErrorDictionary.self) { try await tree.owner.lookup("share") }
+    #expect(try await tree.owner.lookup("g").share == nil)
+    await #expect(throws: ErrorDictionary.self) {
+      try await tree.guest.lookup("g", in: .shared, zone: tree.zone)
+    }
+  }
+
+  @Test("The records that leave shares with a request that only deletes have a limit of their own")
+  func tooLarge() async throws {
+    let tree = try await SharedTree(limits: { $0.recordsPerShareEnding = 2 })
+    let refused = await #expect(throws: ErrorDictionary.self) {
+      try await tree.owner.save(.forceDelete, "share", recordType: nil)
+    }
+    #expect(refused?.extension?.code == .limitExceeded)
+    #expect(try await tree.sharedNames() == ["a", "b", "root", "share"])
+  }
+
   @Test("A share whose root is deleted together with its failed save leaves no members")
   func rootThatIsTakenAlong() async throws {
     let tree = try await SharedTree()
