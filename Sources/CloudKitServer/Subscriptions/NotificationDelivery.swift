@@ -19,6 +19,9 @@ package final class NotificationDelivery: Sendable {
   private let announcements = AnnouncementLedger()
   /// The incarnation of the storage to which the position belongs.
   private let incarnation: Mutex<String>
+  /// Whether devices have to fetch all changes once the events can be read: the storage has another
+  /// history.
+  private let isLossDue = Mutex(false)
   /// When all events of the storage were last read; milliseconds since 1970.
   private let lastLook: Mutex<Int64>
   /// Milliseconds without a look at the events after which some may have expired unread.
@@ -134,13 +137,20 @@ package final class NotificationDelivery: Sendable {
       do { try deliver(note) } catch { keepUndelivered(note) }
     }
     let start = effects.now.wireMilliseconds
-    // What this server's devices have may be of another history, or what they lack may have expired.
-    if try followIncarnation() || start - lastLook.withLock({ $0 }) > longestPause {
-      hub.postLossToAll()
-    }
+    try followIncarnation()
+    let isLate = start - lastLook.withLock { $0 } > longestPause
+    try deliverStoredEvents()
+    // What the devices have may be of another history, or what they lack may have expired. Only now: while
+    // the storage does not answer, they could fetch nothing.
+    if isLossDue.withLock({ $0 }) || isLate { hub.postLossToAll() }
+    isLossDue.withLock { $0 = false }
+    lastLook.withLock { $0 = start }
+  }
+
+  private func deliverStoredEvents() throws {
     while true {
       let events = try storage.events(after: position.withLock { $0 }, limit: 500)
-      guard !events.isEmpty else { return lastLook.withLock { $0 = start } }
+      guard !events.isEmpty else { return }
       for event in events {
         // A server of another version wrote an event that is unreadable here: its listeners fetch
         // changes at their next opportunity.
@@ -154,14 +164,14 @@ package final class NotificationDelivery: Sendable {
   }
 
   /// Continues with the events of another history if the storage was restored: a position of the
-  /// old history may be greater than all new positions; returns whether it was.
-  private func followIncarnation() throws -> Bool {
+  /// old history may be greater than all new positions.
+  private func followIncarnation() throws {
     let current = storage.incarnation
-    guard incarnation.withLock({ $0 }) != current else { return false }
+    guard incarnation.withLock({ $0 }) != current else { return }
     let newest = try storage.newestEvent()
     position.withLock { $0 = min($0, newest) }
+    isLossDue.withLock { $0 = true }
     incarnation.withLock { $0 = current }
-    return true
   }
 
   private func deliver(_ note: CommitNotification, of event: StoredEvent) throws {

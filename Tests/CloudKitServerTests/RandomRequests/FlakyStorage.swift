@@ -18,6 +18,7 @@ final class FlakyStorage: Storage {
 
   private let next = Mutex<Failure?>(nil)
   private let interposed = Mutex<Interposed?>(nil)
+  private let hidesEvents = Mutex(false)
 
   private let count: ReadCount?
 
@@ -28,6 +29,9 @@ final class FlakyStorage: Storage {
 
   /// Makes the next commit fail.
   func failNextCommit(_ failure: Failure) { next.withLock { $0 = failure } }
+
+  /// Makes all reads of events fail, or succeed again.
+  func failEvents(_ fails: Bool) { hidesEvents.withLock { $0 = fails } }
 
   /// Whether a failure is still pending; it is cancelled.
   func calm() -> Bool {
@@ -98,7 +102,8 @@ final class FlakyStorage: Storage {
   }
 
   func events(after position: EventPosition, limit: Int) throws -> [StoredEvent] {
-    try base.events(after: position, limit: limit)
+    if hidesEvents.withLock({ $0 }) { throw ConnectionLost() }
+    return try base.events(after: position, limit: limit)
   }
 
   func newestEvent() throws -> EventPosition { try base.newestEvent() }

@@ -1,5 +1,6 @@
 import CloudKitWebServices
 import Foundation
+import Synchronization
 import Testing
 
 @testable import CloudKitServer
@@ -7,11 +8,21 @@ import Testing
 @Suite("The delivery of commits to listeners", .everyEngine)
 struct DeliveryTests {
   private let server: TestServer
+  private let storage: FlakyStorage
   private let person: Person
   private let listener: Listener
 
   init() async throws {
-    server = try await TestServer(limits: { $0.longPollTimeout = 0 })
+    let wrapped = Mutex<FlakyStorage?>(nil)
+    server = try await TestServer(
+      limits: { $0.longPollTimeout = 0 },
+      storage: { base in
+        let storage = FlakyStorage(base)
+        wrapped.withLock { $0 = storage }
+        return storage
+      }
+    )
+    storage = try #require(wrapped.withLock { $0 })
     person = try await server.person().on("phone")
     try await person.makeZone()
     let _: SubscriptionsResponse = try await person.call(
@@ -102,6 +113,30 @@ struct DeliveryTests {
     try await delivery.deliverEvents()
     let event = String(decoding: await stream.next() ?? Data(), as: UTF8.self)
     #expect(event.contains("event: notification"))
+  }
+
+  @Test("While no events can be read no device fetches, and then each one once")
+  func silentStorage() async throws {
+    let delivery = server.service.delivery
+    try await delivery.deliverEvents()
+    var stream = try listener.stream()
+    func isResync() async -> Bool {
+      String(decoding: await stream.next() ?? Data(), as: UTF8.self).contains("event: resync")
+    }
+    _ = await isResync()
+    storage.failEvents(true)
+    try server.service.storage.beginNewIncarnation()
+    server.clock.advance(seconds: 31 * 60)
+    for _ in 0..<3 {
+      await #expect(throws: FlakyStorage.ConnectionLost.self) { try await delivery.deliverEvents() }
+      #expect(await !isResync())
+      server.clock.advance(seconds: 2)
+    }
+    storage.failEvents(false)
+    try await delivery.deliverEvents()
+    #expect(await isResync())
+    try await delivery.deliverEvents()
+    #expect(await !isResync())
   }
 
   @Test("After a switch to another history, streams get a resync")
