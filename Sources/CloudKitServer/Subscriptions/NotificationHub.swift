@@ -48,7 +48,7 @@ final class NotificationHub: Sendable {
     var listeners: [UInt64: Listener] = [:]
     /// Whether a stream was opened: notifications that a poll consumes are kept for it.
     var hasStreams = false
-    /// Whether it has listened since the server started.
+    /// Whether it has listened since the server started, and since notifications were lost.
     var hasListened = false
     var lastUse: Double
   }
@@ -143,8 +143,8 @@ final class NotificationHub: Sendable {
     state.withLock { $0.devices[token]?.hasListened = true }
   }
 
-  /// True if a device listens for the first time since the start: earlier notifications may be
-  /// lost.
+  /// True if a device listens for the first time since the start, or since a loss: earlier
+  /// notifications may be lost.
   func isFirstListening(of token: String) -> Bool {
     state.withLock { $0.devices[token]?.hasListened == false }
   }
@@ -245,10 +245,7 @@ final class NotificationHub: Sendable {
   /// Makes a user's devices fetch all changes: notifications to them were left out.
   func postLoss(to owner: Owner) {
     let served = state.withLock { state in
-      (state.byOwner[owner] ?? []).flatMap { token -> [(Listener, Delivery)] in
-        state.devices[token]?.log.lose()
-        return serve(token, &state)
-      }
+      (state.byOwner[owner] ?? []).flatMap { lose(of: $0, &state) }
     }
     for (listener, delivery) in served { listener.serve(delivery) }
   }
@@ -256,12 +253,23 @@ final class NotificationHub: Sendable {
   /// Lets the devices of all users fetch all changes, since notifications may have been lost.
   func postLossToAll() {
     let served = state.withLock { state in
-      state.devices.keys.sorted().flatMap { token -> [(Listener, Delivery)] in
-        state.devices[token]?.log.lose()
-        return serve(token, &state)
-      }
+      state.devices.keys.sorted().flatMap { lose(of: $0, &state) }
     }
     for (listener, delivery) in served { listener.serve(delivery) }
+  }
+
+  /// Lets a stream of the device receive a resync, and a poll end: with the next one the device is
+  /// notified of what it may have missed, as after a start of the server.
+  private func lose(of token: String, _ state: inout State) -> [(Listener, Delivery)] {
+    state.devices[token]?.log.lose()
+    state.devices[token]?.hasListened = false
+    var served = serve(token, &state)
+    let polls = state.devices[token]?.listeners.filter { $0.value.position == nil } ?? [:]
+    for (id, poll) in polls {
+      state.devices[token]?.listeners[id] = nil
+      served.append((poll, .nothing))
+    }
+    return served
   }
 
   private func post(

@@ -38,16 +38,17 @@ struct NotificationLog: Sendable {
     newest += 1
     entries.append(Entry(number: newest, key: key, notification: notification))
     if entries.count > limit {
-      lost = entries[entries.count - limit - 1].number
+      lost = max(lost, entries[entries.count - limit - 1].number)
       entries.removeFirst(entries.count - limit)
     }
   }
 
   /// Records that a notification was left out.
+  ///
+  /// The entries stay for polls, whose replies do not say that all changes have to be fetched.
   mutating func lose() {
     newest += 1
     lost = newest
-    entries.removeAll()
   }
 
   func missed(after number: Int64) -> Missed {

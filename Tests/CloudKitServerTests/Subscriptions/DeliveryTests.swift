@@ -139,6 +139,36 @@ struct DeliveryTests {
     #expect(await !isResync())
   }
 
+  @Test(
+    "A poll after a loss is notified of each subscription, once",
+    arguments: ["pause", "history", "flood"]
+  )
+  func lossOfPolls(cause: String) async throws {
+    let service = server.service
+    try await service.delivery.deliverEvents()
+    while try await listener.next() != nil {}
+    switch cause {
+    case "pause": server.clock.advance(seconds: 31 * 60)
+    case "history": try service.storage.beginNewIncarnation()
+    default:
+      let device = try #require(
+        try service.storage.read {
+          try $0.device(token: TokenDigest.of(listener.device.apnsToken))
+        }
+      )
+      service.devices.hub.postLoss(
+        to: NotificationHub.Owner(
+          container: device.container,
+          environment: device.environment,
+          user: try #require(device.userRecordName)
+        )
+      )
+    }
+    try await service.delivery.deliverEvents()
+    #expect(try await listener.next()?.ck?.met?.sid == "db")
+    #expect(try await listener.next() == nil)
+  }
+
   @Test("After a switch to another history, streams get a resync")
   func otherHistoryOfStreams() async throws {
     var stream = try listener.stream()

@@ -33,6 +33,50 @@ struct NotificationHubTests {
     }
   }
 
+  @Test("A loss ends a waiting poll, and keeps what waits for the next one")
+  func lossOfPolls() async {
+    let hub = NotificationHub(effects: .still, timeout: 45)
+    hub.note(
+      StoredDevice(
+        token: "page",
+        container: "iCloud.test",
+        environment: .development,
+        clientID: nil
+      )
+    )
+    hub.noteListening(of: "page")
+    hub.post(PushNotification(), key: nil, to: "page")
+    hub.postLossToAll()
+    #expect(hub.isFirstListening(of: "page"))
+    if case .entries(let entries) = await hub.poll("page") {
+      #expect(entries.map(\.number) == [1])
+    } else {
+      Issue.record("The notification was removed.")
+    }
+    async let waiting = hub.poll("page")
+    while hub.listenerCounts.polls == 0 { await Task.yield() }
+    hub.postLossToAll()
+    // A poll that still waits is closed.
+    hub.close()
+    guard case .nothing = await waiting else {
+      Issue.record("The poll waited on.")
+      return
+    }
+  }
+
+  @Test("Entries that are kept after a loss do not take it back")
+  func entriesBeforeLoss() {
+    var log = NotificationLog(startingAt: 0)
+    for _ in 0..<2 { log.append(PushNotification(), key: nil, limit: 2) }
+    log.lose()
+    log.append(PushNotification(), key: nil, limit: 2)
+    guard case .resync = log.missed(after: 2) else {
+      Issue.record("The reader did not have to fetch.")
+      return
+    }
+    #expect(log.next(after: 0)?.number == 2)
+  }
+
   @Test("A device has a limited number of listeners; a further one ends the oldest")
   func listeners() throws {
     let hub = NotificationHub(effects: .still, timeout: 45, listenerLimit: 2)
