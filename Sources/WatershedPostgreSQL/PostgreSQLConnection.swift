@@ -18,6 +18,8 @@ package final class PostgreSQLConnection: @unchecked Sendable {
   private(set) var isBroken = false
   /// Whether the owner has checked which server the connection leads to.
   package var isConfirmed = false
+  /// The pool's generation of connections to which this one belongs.
+  package internal(set) var generation = 0
   /// The longest silence of the server while an answer is due, in seconds; nil if there is no limit.
   ///
   /// The kernel of a server that hangs acknowledges what arrives, so keepalive does not notice it.

@@ -161,6 +161,29 @@ struct PostgreSQLConnectionTests {
     #expect(try pool.use { try $0.query("SELECT 1::bigint")[0].int64(0) } == 1)
   }
 
+  @Test("A loss ends the connections in use too, and one of those ends none that was opened later")
+  func generations() throws {
+    let server = try #require(PostgreSQLServer.shared)
+    let pool = PostgreSQLPool(url: server.url)
+    let lost = PostgreSQLError(state: "08006", message: "lost")
+    try pool.use { _ in
+      #expect(throws: PostgreSQLError.self) { try pool.use { _ in throw lost } }
+    }
+    #expect(pool.counts.idle == 0)
+    #expect(throws: PostgreSQLError.self) {
+      try pool.use { former in
+        #expect(throws: PostgreSQLError.self) { try pool.use { _ in throw lost } }
+        try pool.use { later in
+          #expect(throws: PostgreSQLError.self) { try pool.checkGeneration(of: former) }
+          try pool.checkGeneration(of: later)
+        }
+        #expect(pool.counts.idle == 1)
+        throw lost
+      }
+    }
+    #expect(pool.counts.idle == 1)
+  }
+
   @Test("Connecting to an address without a server throws an error with a reason")
   func noServer() {
     let error = #expect(throws: PostgreSQLError.self) {

@@ -53,6 +53,47 @@ struct PostgreSQLOriginTests {
     }
   }
 
+  /// The server processes of reads within reads, which have a connection each.
+  private static func processes(_ count: Int, _ storage: PostgreSQLStorage) throws -> Set<Int64> {
+    guard count > 0 else { return [] }
+    return try storage.reading { session in
+      let found = try session.query("SELECT pg_backend_pid()::bigint", []) { $0.int64(0) }
+      return try processes(count - 1, storage).union(found)
+    }
+  }
+
+  @Test("Connections that were in use at a change of the origin are not used again")
+  func formerConnections() async throws {
+    try await TestEngine.runOnPostgreSQL { storage, url in
+      let first = storage.incarnation
+      let idle = try #require(storage.connections?.idle)
+      try #require(idle > 0)
+      try Self.pretendOtherOrigin(url)
+      // The last one is opened, and finds the other origin.
+      let former = try Self.processes(idle + 1, storage)
+      #expect(storage.incarnation != first)
+      let present = try Self.processes(idle + 3, storage)
+      #expect(present.intersection(former).count <= 1)
+    }
+  }
+
+  @Test(
+    "A transaction on a connection from before a change of the origin is written by another one"
+  )
+  func formerTransaction() async throws {
+    try await TestEngine.runOnPostgreSQL { storage, url in
+      let idle = try #require(storage.connections?.idle)
+      var writers: [Int64] = []
+      try storage.writing { session in
+        writers += try session.query("SELECT pg_backend_pid()::bigint", []) { $0.int64(0) }
+        guard writers.count == 1 else { return }
+        try Self.pretendOtherOrigin(url)
+        _ = try Self.processes(idle + 1, storage)
+      }
+      #expect(Set(writers).count == 2)
+    }
+  }
+
   @Test("Events of another cluster, with greater numbers than any here, delay nothing")
   func foreignEvents() async throws {
     try await TestEngine.runOnPostgreSQL { _, url in

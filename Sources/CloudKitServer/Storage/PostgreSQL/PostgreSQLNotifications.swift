@@ -149,7 +149,7 @@ final class PostgreSQLNotifications: Sendable {
       guard let connection = state.connection else { return [] }
       guard let payloads = try? connection.notifications() else {
         disconnect(&state)
-        pool.noteLoss()
+        pool.noteLoss(in: pool.generation)
         return []
       }
       let parts = payloads.map { $0.split(ascii: " ") }

@@ -109,26 +109,30 @@ package final class PostgreSQLStorage: SQLStorage {
         (SELECT value FROM service WHERE name = 'incarnation')
       """
     )[0]
-    if let incarnation = found.optionalBlob(2), found.optionalBlob(1) == Data(found.text(0).utf8) {
-      adopt(String(decoding: incarnation, as: UTF8.self))
+    let incarnation: String
+    if let known = found.optionalBlob(2), found.optionalBlob(1) == Data(found.text(0).utf8) {
+      incarnation = String(decoding: known, as: UTF8.self)
     } else {
-      adopt(
-        try connection.transaction {
-          let facts = ServiceFacts(session: PostgreSQLSession(connection: connection))
-          try facts.settle(in: try Self.origin(facts.session), effects.randomness)
-          return try facts.incarnation(effects.randomness)
-        }
-      )
+      incarnation = try connection.transaction {
+        let facts = ServiceFacts(session: PostgreSQLSession(connection: connection))
+        try facts.settle(in: try Self.origin(facts.session), effects.randomness)
+        return try facts.incarnation(effects.randomness)
+      }
     }
+    // The answer of a former server, which may have hung until now, changes nothing.
+    try pool.checkGeneration(of: connection)
+    adopt(incarnation, from: connection)
     connection.isConfirmed = true
   }
 
   /// Adopts the incarnation of the PostgreSQL server.
   ///
   /// Another incarnation has another history, which may lack the partitions, schemas, sessions
-  /// and keys in this process's caches.
-  private func adopt(_ incarnation: String) {
+  /// and keys in this process's caches. All other connections may lead to the former server, the one
+  /// for notifications too; a poll replaces that one.
+  private func adopt(_ incarnation: String, from connection: PostgreSQLConnection) {
     guard identity.adopt(incarnation) else { return }
+    pool.beginGeneration(with: connection)
     caches.forgetContainers()
     notifications.notify(.directory)
     // The service ignores what a lane of its writers notes, since each commit of its own is followed by
@@ -144,11 +148,11 @@ package final class PostgreSQLStorage: SQLStorage {
     do {
       // Idle connections may lead to a server that hangs: the next ones are opened soon.
       try pool.use(answerLimit: Self.pollAnswerLimit) { try confirmOrigin(of: $0) }
-      let incarnation = try reading { session in
+      try reading { session in
         try format.check(session)
-        return try ServiceFacts(session: session).incarnation(effects.randomness)
+        let incarnation = try ServiceFacts(session: session).incarnation(effects.randomness)
+        adopt(incarnation, from: session.connection)
       }
-      adopt(incarnation)
       try detectCluster()
     } catch let error as StorageVersionError {
       outdated.withLock { $0 = error }
@@ -216,7 +220,12 @@ package final class PostgreSQLStorage: SQLStorage {
 
   func writing<Result>(_ body: (PostgreSQLSession) throws -> Result) throws -> Result {
     try translating { connection in
-      try connection.transaction { try body(PostgreSQLSession(connection: connection)) }
+      try connection.transaction {
+        let result = try body(PostgreSQLSession(connection: connection))
+        // Written again instead of to a former server, which may have hung until now.
+        try pool.checkGeneration(of: connection)
+        return result
+      }
     }
   }
 
