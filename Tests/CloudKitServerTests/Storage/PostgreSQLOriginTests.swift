@@ -2,6 +2,7 @@ import CloudKitWebServices
 import Effects
 import Foundation
 import PostgreSQLServer
+import Synchronization
 import Testing
 import WatershedPostgreSQL
 
@@ -91,6 +92,37 @@ struct PostgreSQLOriginTests {
         _ = try Self.processes(idle + 1, storage)
       }
       #expect(Set(writers).count == 2)
+    }
+  }
+
+  @Test("After a loss in the pool a poll replaces the connection for notifications too")
+  func listeningConnection() async throws {
+    try await TestEngine.runOnPostgreSQL { _, url in
+      let pool = PostgreSQLPool(url: url)
+      let notifications = PostgreSQLNotifications(
+        url: url,
+        channel: "watershed_test",
+        pool: pool,
+        effects: .still
+      )
+      defer {
+        notifications.stop()
+        pool.close()
+      }
+      let events = Mutex<[StorageEvent]>([])
+      notifications.listen { event in events.withLock { $0.append(event) } }
+      /// Whether a poll replaced the connection: what it did not receive may have been any event.
+      func replaces() -> Bool {
+        events.withLock { $0 = [] }
+        notifications.poll {}
+        return events.withLock { $0.contains(.containers) && $0.contains(.directory) }
+      }
+      notifications.start {}
+      #expect(!replaces())
+      // A server that hangs closes no connection.
+      pool.noteLoss(in: pool.generation)
+      #expect(replaces())
+      #expect(!replaces())
     }
   }
 

@@ -12,6 +12,8 @@ final class PostgreSQLNotifications: Sendable {
   private struct State {
     var listener: (@Sendable (StorageEvent) -> Void)?
     var connection: PostgreSQLConnection?
+    /// The pool's generation in which the connection was opened.
+    var generation = 0
     var watch: DescriptorWatch?
     var poll: SpawnedTask?
     /// The notifications of this server that were not sent yet.
@@ -53,7 +55,7 @@ final class PostgreSQLNotifications: Sendable {
     state.withLock { $0.listener = body }
   }
 
-  /// Connects, and reconnects after a connection loss; each poll runs `check`.
+  /// Connects, and reconnects after a connection loss, here or in the pool; each poll runs `check`.
   func start(_ check: @escaping @Sendable () throws -> Void) {
     connect()
     let poll = effects.tasks.spawn { [weak self, effects, looking] in
@@ -65,10 +67,15 @@ final class PostgreSQLNotifications: Sendable {
     state.withLock { $0.poll = poll }
   }
 
-  private func poll(_ check: () throws -> Void) {
+  func poll(_ check: () throws -> Void) {
     // If the server can't be reached, the next poll tries again.
     try? check()
-    if state.withLock({ $0.connection == nil }) {
+    let mustConnect = state.withLock { state in
+      // A server that hangs, or a former one, closes no connection, and notifies of nothing.
+      if state.generation != pool.generation { disconnect(&state) }
+      return state.connection == nil
+    }
+    if mustConnect {
       connect()
       // What a lost connection did not take may have been one of these.
       handle(.directory)
@@ -124,6 +131,7 @@ final class PostgreSQLNotifications: Sendable {
   // MARK: Receiving
 
   private func connect() {
+    let generation = pool.generation
     guard
       let connection = try? PostgreSQLConnection(
         url: url,
@@ -134,6 +142,7 @@ final class PostgreSQLNotifications: Sendable {
     state.withLock { state in
       guard !state.isStopped else { return }
       state.connection = connection
+      state.generation = generation
       state.watch = DescriptorWatch(connection.descriptor) { [weak self] in self?.receive() }
     }
   }
@@ -149,7 +158,7 @@ final class PostgreSQLNotifications: Sendable {
       guard let connection = state.connection else { return [] }
       guard let payloads = try? connection.notifications() else {
         disconnect(&state)
-        pool.noteLoss(in: pool.generation)
+        pool.noteLoss(in: state.generation)
         return []
       }
       let parts = payloads.map { $0.split(ascii: " ") }
