@@ -7,13 +7,15 @@ import WatershedSQLite
 
 @Suite("Copies of tables")
 struct TableCopyTests {
-  /// A session that notes the bytes of each result.
+  /// A session that notes the bytes of each result, and the statements.
   private struct Weighed: SQLSession {
     let base: SQLiteSession
     let largest: Largest
 
     final class Largest: Sendable {
       let bytes = Mutex(0)
+      /// The statements that read replies.
+      let texts = Mutex<Set<String>>([])
     }
 
     var dialect: SQLDialect { base.dialect }
@@ -25,6 +27,7 @@ struct TableCopyTests {
     ) throws -> [Result] {
       var bytes = 0
       let isOfReplies = sql.contains("body FROM replies")
+      if sql.contains("FROM replies") { _ = largest.texts.withLock { $0.insert(sql) } }
       let found = try base.query(sql, values) { row in
         if isOfReplies { bytes += row.blob(4).count }
         return try map(row)
@@ -46,6 +49,29 @@ struct TableCopyTests {
     let session = SQLiteSession(connection: try SQLiteConnection(path: ":memory:"))
     try StorageFormat.current.prepare(session)
     return session
+  }
+
+  @Test("Pages of any number of rows are read by the same statements")
+  func statements() throws {
+    let (source, target) = (try session(), try session())
+    try source.run(
+      "INSERT INTO partitions (partition, container, environment, scope, owner) "
+        + "VALUES (1, 'c', 'development', 'private', '_u')",
+      []
+    )
+    // Pages of one row, of two, and so on, of eight megabytes each.
+    let sizes = (1...5).flatMap { Array(repeating: 8 * 1_048_576 / $0, count: $0) }
+    let rows = sizes.enumerated().map { number, size -> [SQLValue] in
+      [
+        .integer(1), .text("_u"), .text("d"), .integer(Int64(number)), .bytes(Data(count: size)),
+      ]
+    }
+    try source.insert(into: StorageTables.replies, .refused, rows)
+    let largest = Weighed.Largest()
+    try TableCopy(source: Weighed(base: source, largest: largest), target: target).run()
+    #expect(try target.query("SELECT COUNT(*) FROM replies", []) { $0.int64(0) } == [15])
+    // The sizes and the rows, of the first page and of later ones.
+    #expect(largest.texts.withLock { $0.count } == 4)
   }
 
   @Test("A page of a copy ends at a number of bytes, and every row is copied once")

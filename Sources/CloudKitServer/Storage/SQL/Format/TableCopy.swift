@@ -50,10 +50,11 @@ struct TableCopy<Source: SQLSession, Target: SQLSession> {
         conditions.isEmpty ? "" : "WHERE " + conditions.joined(separator: " AND ")
       let order = key.isEmpty ? "" : "ORDER BY \(key)"
       let values = start + (last ?? [])
-      let page = "FROM \(table.name) \(condition) \(order) LIMIT"
+      // The limit is a value: with a text for each size the source would prepare a statement for each.
+      let page = "FROM \(table.name) \(condition) \(order) LIMIT $\(values.count + 1)"
       let size = try rowCount(of: page, table, values)
-      let rows = try source.query("SELECT \(names) \(page) \(size)", values) { row in
-        table.columns.indices.map { Self.value(row, $0, table.columns[$0]) }
+      let rows = try source.query("SELECT \(names) \(page)", values + [.integer(Int64(size))]) {
+        row in table.columns.indices.map { Self.value(row, $0, table.columns[$0]) }
       }
       guard let row = rows.last else { return }
       try target.insert(into: table, .refused, rows)
@@ -72,9 +73,8 @@ struct TableCopy<Source: SQLSession, Target: SQLSession> {
     let columns = table.columns.filter { $0.kind == .bytes }.map(\.name)
     guard !columns.isEmpty else { return Self.rowsPerPage }
     let length = columns.map { "COALESCE(LENGTH(\($0)), 0)" }.joined(separator: " + ")
-    let sizes = try source.query("SELECT \(length) \(page) \(Self.rowsPerPage)", values) {
-      $0.int64(0)
-    }
+    let most = SQLValue.integer(Int64(Self.rowsPerPage))
+    let sizes = try source.query("SELECT \(length) \(page)", values + [most]) { $0.int64(0) }
     var bytes: Int64 = 0
     let fitting = sizes.prefix { size in
       bytes += size
