@@ -110,6 +110,37 @@ struct JSONBoundsTests {
     }
   }
 
+  @Test("A member's name is the same with escapes", arguments: ["record", #"re\u0063ord"#])
+  func escapedNames(name: String) {
+    var bounds = JSONBounds(arrays: [:], otherArrays: 10, values: 10)
+    bounds.nameBytes = 12
+    bounds.names = ["record"]
+    let text = String(repeating: "x", count: 13)
+    for json in [#"{"\#(name)":"\#(text)"}"#, #"{"\#(name)":["\#(text)"]}"#] {
+      #expect(throws: JSONBounds.Refusal.name(limit: 12)) { try bounds.check(Data(json.utf8)) }
+    }
+    let arrays: [String: JSONBounds.ArrayLimit] = [
+      "record": .init(3), "a.record": .init(1), "record.a": .init(2),
+    ]
+    #expect(
+      refusal(#"{"\#(name)":[1,2,3,4]}"#, arrays: arrays) == .array("record", limit: 3)
+    )
+    #expect(
+      refusal(#"{"\u0061":{"\#(name)":[1,2]}}"#, arrays: arrays) == .array("record", limit: 1)
+    )
+    #expect(
+      refusal(#"{"\#(name)":{"a":[1,2,3]}}"#, arrays: arrays) == .array("a", limit: 2)
+    )
+  }
+
+  @Test("An escaped backslash in a member's name begins no other escape")
+  func escapedBackslash() {
+    let arrays: [String: JSONBounds.ArrayLimit] = ["a": .init(1)]
+    for name in [#"\\u0061"#, #"\u005cu0061"#, #"a\u00e9"#, #"\u0161"#, #"a\n"#] {
+      #expect(refusal(#"{"\#(name)":[1,2]}"#, arrays: arrays) == nil)
+    }
+  }
+
   @Test(
     "Text that is no JSON is refused at its first error",
     arguments: [

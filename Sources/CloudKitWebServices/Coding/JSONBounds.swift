@@ -92,6 +92,8 @@ private struct JSONSurvey {
     var isArray: Bool
     /// The name of the member that is being read; empty for an array.
     var name: Range<Int>
+    /// The same name without its escapes, if it has any.
+    var plainName: String?
     /// Elements so far, and their limit.
     var count = 0
     var limit = Int.max
@@ -109,6 +111,8 @@ private struct JSONSurvey {
   private var sums: [String: Int] = [:]
   /// Combining marks before the index, in a row.
   private var marks = 0
+  /// Whether the text that was read last has escapes.
+  private var hasEscapes = false
 
   /// The depth to which `JSONDecoder` reads.
   private static let depthLimit = 512
@@ -176,10 +180,10 @@ private struct JSONSurvey {
     var frame = Frame(isArray: true, name: 0..<0)
     frame.limit = bounds.otherArrays
     guard let object = frames.last, !object.isArray else { return frame }
-    let name = text(object.name)
+    let name = self.name(in: object)
     var keys = [name]
     if frames.count > 1, !frames[frames.count - 2].isArray {
-      keys.insert("\(text(frames[frames.count - 2].name)).\(name)", at: 0)
+      keys.insert("\(self.name(in: frames[frames.count - 2])).\(name)", at: 0)
     }
     for key in keys {
       guard let limit = bounds.arrays[key] else { continue }
@@ -219,6 +223,10 @@ private struct JSONSurvey {
     let name = try string()
     guard name.count <= bounds.nameBytes else { throw .name(limit: bounds.nameBytes) }
     frames[frames.count - 1].name = name
+    // A name that is longer with six bytes for each character is none of ours.
+    let isShort = name.count <= 6 * Self.longestName
+    frames[frames.count - 1].plainName =
+      hasEscapes && isShort ? JSONEscapes.resolvingASCII(in: bytes[name]) : nil
     skipSpace()
     guard isNext(UInt8(ascii: ":")) else { throw .malformed }
     index += 1
@@ -228,18 +236,22 @@ private struct JSONSurvey {
   /// Whether the text that was read belongs to a member whose texts are names.
   private var isName: Bool {
     guard let last = frames.indices.last else { return false }
-    return bounds.names.contains(frames[last].isArray ? name(of: last) : text(frames[last].name))
+    return bounds.names.contains(frames[last].isArray ? name(of: last) : name(in: frames[last]))
   }
 
   /// The name of an array's member, for the reason of a refusal.
   private func name(of frame: Int) -> String {
-    frame > 0 && !frames[frame - 1].isArray ? text(frames[frame - 1].name) : ""
+    frame > 0 && !frames[frame - 1].isArray ? name(in: frames[frame - 1]) : ""
   }
 
-  private func text(_ range: Range<Int>) -> String {
-    // No name of ours is longer, and a client's is shown in a reason.
-    String(decoding: bytes[range.prefix(64)], as: UTF8.self)
+  /// The name of the member that an object is at.
+  private func name(in object: Frame) -> String {
+    object.plainName
+      ?? String(decoding: bytes[object.name.prefix(Self.longestName)], as: UTF8.self)
   }
+
+  /// No name of a bound has more bytes.
+  private static let longestName = 64
 
   // MARK: Tokens
 
@@ -286,6 +298,7 @@ private struct JSONSurvey {
     index += 1
     let start = index
     marks = 0
+    hasEscapes = false
     while index < bytes.count {
       switch bytes[index] {
       case UInt8(ascii: "\""):
@@ -339,6 +352,7 @@ private struct JSONSurvey {
   }
 
   private mutating func escape() throws(JSONBounds.Refusal) {
+    hasEscapes = true
     index += 1
     guard index < bytes.count else { throw .malformed }
     let letter = bytes[index]
