@@ -10,7 +10,7 @@ extension CloudKitService {
     guard !isClosed else { return false }
     return await readiness.isReady(at: effects.clock.uptime) { [writer] in
       do {
-        _ = try await writer.read { try $0.entry(DirectoryEntry.Key(.sessionEnd, "")) }
+        _ = try await writer.probe { try $0.entry(DirectoryEntry.Key(.sessionEnd, "")) }
         return true
       } catch {
         return false
@@ -47,22 +47,33 @@ extension CloudKitService {
 
 /// The last answer about the storage, valid for a second.
 final class Readiness: Sendable {
-  private static let freshness = 1.0
+  private struct State {
+    /// The last answer, and the monotonic time of its call.
+    var last: (isReady: Bool, time: Double)?
+    /// When the read that is running began.
+    var begun: Double?
+  }
 
-  /// The answer, and the monotonic time of it.
-  private let known = Mutex<(isReady: Bool, time: Double)?>(nil)
+  private static let freshness = 1.0
+  /// Seconds after which a storage that has not answered counts as not ready.
+  private static let patience = 2.0
+
+  private let state = Mutex(State())
 
   func isReady(at time: Double, _ read: () async -> Bool) async -> Bool {
-    let fresh = known.withLock { known -> Bool? in
-      guard let last = known else { return nil }
-      guard time - last.time >= Self.freshness else { return last.isReady }
-      // Concurrent callers get the former answer while this one reads.
-      known?.time = time
+    let known = state.withLock { state -> Bool? in
+      if let begun = state.begun {
+        // One read at a time: concurrent callers get the former answer, for a while.
+        guard time - begun < Self.patience else { return false }
+        return state.last?.isReady
+      }
+      if let last = state.last, time - last.time < Self.freshness { return last.isReady }
+      state.begun = time
       return nil
     }
-    if let fresh { return fresh }
+    if let known { return known }
     let isReady = await read()
-    known.withLock { $0 = (isReady, time) }
+    state.withLock { $0 = State(last: (isReady, time)) }
     return isReady
   }
 }

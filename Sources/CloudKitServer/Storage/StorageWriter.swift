@@ -9,6 +9,7 @@ final class StorageWriter: Sendable {
   private let effects: Effects
   private let lanes: [Lane]
   private let maintenance: Lane
+  private let probing: Lane
   let times = CommitTimes()
 
   init(_ storage: any Storage, _ effects: Effects) {
@@ -16,6 +17,7 @@ final class StorageWriter: Sendable {
     self.effects = effects
     lanes = (0..<storage.writerCount).map { effects.waitingLane("server storage \($0)") }
     maintenance = effects.waitingLane("server maintenance")
+    probing = effects.waitingLane("server readiness")
   }
 
   /// Reads for work of the server itself: no thread of the pool waits for a database that hangs.
@@ -23,6 +25,13 @@ final class StorageWriter: Sendable {
     _ body: @escaping @Sendable (any StorageSnapshot) throws -> Result
   ) async throws -> Result {
     try await maintenance.run { [storage] in try storage.read(body) }
+  }
+
+  /// Reads to learn whether the storage answers, behind no other work.
+  func probe<Result: Sendable>(
+    _ body: @escaping @Sendable (any StorageSnapshot) throws -> Result
+  ) async throws -> Result {
+    try await probing.run { [storage] in try storage.read(body) }
   }
 
   /// The lane of writes outside partitions.
