@@ -44,20 +44,4 @@ package struct FileOwner: Hashable, Sendable {
   ///
   /// A descriptor, not a path: the owner of the folder could have put a link to another file there meanwhile.
   func take(_ descriptor: Int32) -> Bool { fchown(descriptor, user, group) == 0 }
-
-  /// The files and folders of a data folder that belong to another user than the folder, by their names in it.
-  ///
-  /// Files of records are not among them: there may be millions.
-  package static func foreignItems(in folder: URL) -> [String] {
-    guard let owner = FileOwner(ofFolder: folder) else { return [] }
-    let assets = CloudKitService.assetFolderName
-    func names(_ path: String) -> [String] {
-      (try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []
-    }
-    let inAssets = names(folder.appendingPathComponent(assets).path).map { "\(assets)/\($0)" }
-    return (names(folder.path) + inAssets).filter { name in
-      let found = FileOwner(ofItemAt: folder.appendingPathComponent(name).path)
-      return found.map { $0.user != owner.user } ?? false
-    }.sorted()
-  }
 }

@@ -14,19 +14,14 @@ import Darwin
 /// transactions or another store of files.
 package struct ForeignFile: Error, Hashable, CustomStringConvertible {
   var path: String
-  /// The folder of the file.
-  var folder: String
   /// The system's message.
   var reason: String
+  /// The command that gives the file to the server's user.
+  var remedy: String
 
   package var description: String {
-    "\(path) cannot be read: \(reason). If a command of another user has made it, give it to the owner of "
-      + "its folder: sudo \(Self.remedy(folder))"
-  }
-
-  /// The command that gives all that is in a folder to the folder's owner; a slash, since the folder may be a link.
-  package static func remedy(_ folder: String) -> String {
-    "chown -R --reference=\(folder)/ \(folder)/"
+    "\(path) cannot be read: \(reason). If a command of another user has made it, give it to the server's user: "
+      + "sudo \(remedy)"
   }
 
   /// Whether a file or folder is there; throws if that cannot be known, or if it cannot be read.
@@ -38,10 +33,13 @@ package struct ForeignFile: Error, Hashable, CustomStringConvertible {
     } else if errno == ENOENT {
       return false
     }
+    let reason = String(cString: strerror(errno))
+    let folder = item.deletingLastPathComponent()
+    let remedy = DataOwner(of: folder)?.remedy(for: [item.path])
     throw ForeignFile(
       path: item.path,
-      folder: item.deletingLastPathComponent().path,
-      reason: String(cString: strerror(errno))
+      reason: reason,
+      remedy: remedy ?? "chown -R --reference=\(folder.path)/ \(item.path)"
     )
   }
 }

@@ -216,18 +216,19 @@ struct DoctorCommand: AsyncParsableCommand {
     )
   }
 
-  /// Whether all that is in the data folder is its owner's: the server may use nothing else.
+  /// Whether all that is in the data folder is of one user: the server may use nothing else.
   private func owners(_ place: URL) -> Finding {
-    let foreign = FileOwner.foreignItems(in: place)
+    let owner = DataOwner(of: place)
+    let foreign = owner?.foreignItems ?? []
     let more = foreign.count - 3
     let names = foreign.prefix(3).joined(separator: ", ") + (more > 0 ? " and \(more) more" : "")
     return Finding(
       check: "owners",
       isGood: foreign.isEmpty,
       detail: foreign.isEmpty
-        ? "all files belong to the data folder's owner"
-        : "not the data folder's owner's, so the server may not use it: \(names)",
-      remedy: foreign.isEmpty ? nil : ForeignFile.remedy(place.path)
+        ? "all files belong to the server's user"
+        : "of another user than \(owner?.reference ?? place.path), so the server may not use it: \(names)",
+      remedy: owner?.remedy
     )
   }
 

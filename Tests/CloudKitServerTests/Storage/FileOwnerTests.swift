@@ -61,7 +61,7 @@ struct FileOwnerTests {
       #expect(owners.keys.contains("field-keys.json") && owners.keys.contains("assets/identity"))
       #expect(owners.keys.contains { $0.hasPrefix("assets/1/") }, "\(owners.keys)")
       #expect(owners.filter { $0.value != Self.serviceUser }.isEmpty)
-      #expect(FileOwner.foreignItems(in: folder).isEmpty)
+      #expect(DataOwner(of: folder)?.foreignItems == [])
     }
   }
 
@@ -97,7 +97,52 @@ struct FileOwnerTests {
       let assets = folder.appendingPathComponent("assets")
       try FileManager.default.createDirectory(at: assets, withIntermediateDirectories: true)
       try Data().write(to: assets.appendingPathComponent("identity"))
-      #expect(FileOwner.foreignItems(in: folder) == ["assets", "assets/identity"])
+      #expect(DataOwner(of: folder)?.foreignItems == ["assets", "assets/identity"])
+    }
+  }
+
+  @Test(
+    "The server's user is the owner of most of its files where the data folder is root's",
+    .enabled(if: geteuid() == 0, "needs root")
+  )
+  func folderOfRoot() async throws {
+    try await withServiceFolder { folder in
+      let data = folder.path + "/"
+      #expect(chown(data, 0, Self.serviceUser) == 0)
+      let lost = folder.appendingPathComponent("lost+found")
+      try FileManager.default.createDirectory(at: lost, withIntermediateDirectories: false)
+      for name in ["openings", "field-keys.json", "lock"] {
+        let file = folder.appendingPathComponent(name).path
+        try Data().write(to: URL(fileURLWithPath: file))
+        #expect(chown(file, Self.serviceUser, Self.serviceUser) == 0)
+      }
+      let owner = try #require(DataOwner(of: folder))
+      #expect(owner.foreignItems == [])
+      #expect(owner.remedy == nil)
+      // A command of root leaves a file.
+      let lock = folder.appendingPathComponent("lock").path
+      #expect(chown(lock, 0, 0) == 0)
+      let mixed = try #require(DataOwner(of: folder))
+      #expect(mixed.foreignItems == ["lock"])
+      let keys = folder.appendingPathComponent("field-keys.json").path
+      #expect(mixed.remedy == "chown -R --reference=\(keys) \(lock)")
+      // All of it is root's: no file is one that root's server may not use.
+      for name in ["openings", "field-keys.json"] {
+        #expect(chown(folder.appendingPathComponent(name).path, 0, 0) == 0)
+      }
+      #expect(DataOwner(of: folder)?.foreignItems == [])
+    }
+  }
+
+  @Test(
+    "A volume's lost+found is no file that a service may not use",
+    .enabled(if: geteuid() == 0, "needs root")
+  )
+  func lostAndFound() async throws {
+    try await withServiceFolder { folder in
+      let lost = folder.appendingPathComponent("lost+found")
+      try FileManager.default.createDirectory(at: lost, withIntermediateDirectories: false)
+      #expect(DataOwner(of: folder)?.foreignItems == [])
     }
   }
 
