@@ -35,8 +35,12 @@ package final class DataFolderLock: Sendable {
     }
     PrivateFile.make(place.path)
     let lock = place.path
-    descriptor = open(lock, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
-    guard descriptor >= 0 else { throw .unwritable(String(cString: strerror(errno))) }
+    // No link: root would create or open the file of its owner's choice.
+    descriptor = open(lock, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)
+    guard descriptor >= 0 else {
+      let isLink = errno == ELOOP
+      throw .unwritable(isLink ? "\(lock) is a link: remove it" : String(cString: strerror(errno)))
+    }
     guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
       let code = errno
       _ = close(descriptor)
@@ -52,7 +56,7 @@ package final class DataFolderLock: Sendable {
   /// Whether another process holds the lock; creates nothing.
   package static func isHeld(in folder: URL) -> Bool {
     let path = folder.appendingPathComponent(fileName).path
-    let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+    let descriptor = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC)
     guard descriptor >= 0 else { return false }
     // Closing releases the shared lock, which is held for this one question.
     defer { _ = close(descriptor) }

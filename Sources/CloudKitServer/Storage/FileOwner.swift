@@ -27,17 +27,8 @@ package struct FileOwner: Hashable, Sendable {
     (user, group) = (found.st_uid, found.st_gid)
   }
 
-  /// The owner that root gives a file or folder that it creates: the former file's, or the folder's.
-  ///
-  /// Nil if it stays with the user of this process.
-  /// The server of a data folder runs as a user of its own. After a command of root on the stopped server it could
-  /// otherwise open neither a new key file nor a new folder.
-  static func heir(of item: URL) -> FileOwner? {
-    guard geteuid() == 0 else { return nil }
-    let owners = [
-      FileOwner(ofItemAt: item.path), FileOwner(ofFolder: item.deletingLastPathComponent()),
-    ]
-    return owners.compactMap(\.self).first { $0.user != 0 }
+  init(_ found: stat) {
+    (user, group) = (found.st_uid, found.st_gid)
   }
 
   /// Gives a file that this process has just created to the owner.

@@ -10,7 +10,7 @@ import Darwin
 
 /// Files and folders that only their owner can read, also in a folder that other users can read.
 ///
-/// What root creates in another user's folder is that user's; see ``FileOwner/heir(of:)``.
+/// What root creates in another user's folder is that user's; see ``OpenFolder``.
 package enum PrivateFile {
   static var attributes: [FileAttributeKey: Any] { [.posixPermissions: 0o600] }
   static var folderAttributes: [FileAttributeKey: Any] { [.posixPermissions: 0o700] }
@@ -22,30 +22,25 @@ package enum PrivateFile {
 
   /// Creates a file, which must not exist, and opens it for writing.
   static func create(_ file: URL) throws -> FileHandle {
-    let heir = FileOwner.heir(of: file)
-    let descriptor = open(file.path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
-    guard descriptor >= 0 else { throw failure(file) }
-    let handle = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
-    if let heir, !heir.take(descriptor) { throw failure(file) }
-    return handle
+    FileHandle(fileDescriptor: try descriptor(creating: file), closeOnDealloc: true)
+  }
+
+  /// Creates a file, which must not exist; the caller closes its descriptor.
+  package static func descriptor(creating file: URL) throws -> Int32 {
+    try OpenFolder(file.deletingLastPathComponent()).create(file)
   }
 
   /// Creates a folder, and the missing ones above it.
   static func makeFolder(_ folder: URL) throws {
     guard !isFolder(folder) else { return }
-    try makeFolder(folder.deletingLastPathComponent())
-    let heir = FileOwner.heir(of: folder)
-    guard mkdir(folder.path, 0o700) == 0 else {
-      let error = failure(folder)
+    let parent = folder.deletingLastPathComponent()
+    try makeFolder(parent)
+    do {
+      try OpenFolder(parent).makeFolder(folder)
+    } catch let error as CocoaError where error.code == .fileWriteFileExists {
       // Another process was first.
-      if isFolder(folder) { return }
-      throw error
+      guard isFolder(folder) else { throw error }
     }
-    guard let heir else { return }
-    let descriptor = open(folder.path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
-    guard descriptor >= 0 else { throw failure(folder) }
-    defer { _ = close(descriptor) }
-    guard heir.take(descriptor) else { throw failure(folder) }
   }
 
   private static func isFolder(_ place: URL) -> Bool {
@@ -55,17 +50,18 @@ package enum PrivateFile {
 
   /// Writes a file atomically, unreadable for other users from the first byte on.
   package static func write(_ data: Data, to file: URL) throws {
+    let folder = try OpenFolder(file.deletingLastPathComponent())
     let partial = file.appendingPathExtension("partial")
-    try? FileManager.default.removeItem(at: partial)
-    let handle = try create(partial)
+    folder.remove(partial)
+    let handle = FileHandle(fileDescriptor: try folder.create(partial), closeOnDealloc: true)
     try handle.write(contentsOf: data)
     // Before it has its name: the file that it replaces may be another user's in a folder of root.
-    if let heir = FileOwner.heir(of: file), !heir.take(handle.fileDescriptor) {
+    if let heir = folder.heir(of: file), !heir.take(handle.fileDescriptor) {
       throw failure(partial)
     }
     try handle.synchronize()
     try handle.close()
-    guard rename(partial.path, file.path) == 0 else { throw failure(file) }
+    try folder.rename(partial, to: file)
   }
 
   /// Copies a file; the copy has no permissions of the source.
@@ -80,7 +76,7 @@ package enum PrivateFile {
   }
 
   /// The error of the system call that has just failed.
-  private static func failure(_ file: URL) -> any Error {
+  static func failure(_ file: URL) -> any Error {
     let reason = POSIXError(POSIXErrorCode(rawValue: errno) ?? .EIO)
     return CocoaError(
       reason.code == .EEXIST ? .fileWriteFileExists : .fileWriteUnknown,

@@ -40,10 +40,7 @@ struct RunningServerNote: Codable, Hashable {
     // A file that a server of another user left cannot be opened, but removed.
     try? FileManager.default.removeItem(atPath: next)
     // The lock first: a command must not find the note unlocked.
-    let descriptor = open(next, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
-    guard descriptor >= 0 else {
-      throw CocoaError(.fileWriteUnknown, userInfo: [NSFilePathErrorKey: next])
-    }
+    let descriptor = try PrivateFile.descriptor(creating: URL(fileURLWithPath: next))
     let file = FileHandle(fileDescriptor: descriptor, closeOnDealloc: false)
     do {
       guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {

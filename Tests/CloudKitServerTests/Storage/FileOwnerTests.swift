@@ -146,6 +146,55 @@ struct FileOwnerTests {
     }
   }
 
+  @Test(
+    "Root follows no link of the service's user to a file or folder of another user",
+    .enabled(if: geteuid() == 0, "needs root")
+  )
+  func links() async throws {
+    try await withServiceFolder { folder in
+      let root = folder.deletingLastPathComponent().appendingPathComponent("root")
+      try FileManager.default.createDirectory(at: root, withIntermediateDirectories: false)
+      func link(_ name: String, to target: URL) throws {
+        let link = folder.appendingPathComponent(name)
+        try FileManager.default.createSymbolicLink(at: link, withDestinationURL: target)
+        #expect(lchown(link.path, Self.serviceUser, Self.serviceUser) == 0)
+      }
+      try link("lock", to: root.appendingPathComponent("made-as-lock"))
+      #expect(throws: DataFolderLock.Failure.self) { try DataFolderLock(creating: folder) }
+      try link("watershed.sqlite", to: root.appendingPathComponent("made-as-database"))
+      #expect(throws: ForeignLink.self) {
+        try SQLiteStorage(folder: folder, effects: .live)
+      }
+      try link("assets", to: root)
+      let assets = try FolderAssetStore(folder: folder.appendingPathComponent("assets"))
+      await #expect(throws: ForeignLink.self) { try await assets.keep(identity: "1") }
+      await #expect(throws: ForeignLink.self) {
+        try await assets.begin(AssetPlace(PartitionID(rawValue: 1), "abc"))
+      }
+      #expect(try FileManager.default.contentsOfDirectory(atPath: root.path).isEmpty)
+    }
+  }
+
+  @Test(
+    "Root follows its own links, and a link of the service's user to a folder of that user",
+    .enabled(if: geteuid() == 0, "needs root")
+  )
+  func ownLinks() async throws {
+    for owner in [0, Self.serviceUser] {
+      try await withServiceFolder { folder in
+        let disk = folder.deletingLastPathComponent().appendingPathComponent("disk")
+        try FileManager.default.createDirectory(at: disk, withIntermediateDirectories: false)
+        #expect(chown(disk.path, Self.serviceUser, Self.serviceUser) == 0)
+        let link = folder.appendingPathComponent("assets")
+        try FileManager.default.createSymbolicLink(at: link, withDestinationURL: disk)
+        #expect(lchown(link.path, owner, owner) == 0)
+        try await FolderAssetStore(folder: link).keep(identity: "1")
+        let made = FileOwner(ofItemAt: disk.appendingPathComponent("identity").path)
+        #expect(made?.user == Self.serviceUser)
+      }
+    }
+  }
+
   /// Root may read every file: a link to itself is one that the system refuses to open.
   private func makeUnreadable(_ file: URL) throws {
     try? FileManager.default.removeItem(at: file)

@@ -34,7 +34,7 @@ final class CommitTally: Sendable {
   init(in folder: URL, _ number: Int64) throws {
     let file = Self.file(in: folder)
     try PrivateFile.write(Data(Self.text(number)), to: file)
-    descriptor = open(file.path, O_WRONLY | O_CLOEXEC)
+    descriptor = open(file.path, O_WRONLY | O_NOFOLLOW | O_CLOEXEC)
     guard descriptor >= 0 else {
       throw CocoaError(.fileWriteUnknown, userInfo: [NSFilePathErrorKey: file.path])
     }

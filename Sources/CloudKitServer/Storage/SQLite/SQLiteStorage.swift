@@ -49,6 +49,8 @@ package final class SQLiteStorage: SQLStorage {
       self.path = path
       // SQLite gives its log the same permissions and owner.
       PrivateFile.make(path)
+      // SQLite follows links, and creates the missing file to which one leads.
+      try OpenFolder.refuseForeignLink(URL(fileURLWithPath: path))
       writer = try SQLiteConnection(path: path)
       try writer.execute(Self.writerSettings)
       readers = SQLiteReaderPool {
