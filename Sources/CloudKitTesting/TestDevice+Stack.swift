@@ -35,8 +35,8 @@ extension TestDevice {
           + "device \(name), cloudKitContainerOptions, or adopt the container before it loads its stores."
       )
     }
-    if connections.isEmpty { try connect(container) }
-    try run(container)
+    // A container that is refused keeps its options.
+    try run(container) { if connections.isEmpty { try connect(container) } }
   }
 
   /// Gives the descriptions of a container that is not loaded yet the device's connection.
@@ -74,5 +74,15 @@ extension NSPersistentCloudKitContainer {
   ///
   /// For the container of an app that runs in a test against a server of its own, as `watershed exec` starts one;
   /// ``TestDevice/sync()`` is the same for a device.
-  public func sync() async throws { try await waitUntilSynced() }
+  ///
+  /// - Throws: An error of the sync; a ``TestDevice/StackError`` if no store is mirrored, as after a failed load.
+  public func sync() async throws {
+    guard !storeMirrors.isEmpty else {
+      throw TestDevice.StackError(
+        "No store of the container \(name) is mirrored, so nothing syncs: see the errors that loadPersistentStores "
+          + "reported, and the cloudKitContainerOptions of its descriptions."
+      )
+    }
+    try await waitUntilSynced()
+  }
 }

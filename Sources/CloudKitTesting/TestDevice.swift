@@ -99,7 +99,7 @@ public final class TestDevice: Sendable {
 
   /// Opens the store and starts to mirror it, as an app's launch does.
   ///
-  /// - Throws: An error of the store; a ``StackError`` for a device without a model.
+  /// - Throws: An error of the store; a ``StackError`` for a device without a model, and while a container runs.
   @discardableResult
   public func launch() throws -> NSPersistentCloudKitContainer {
     guard let model else {
@@ -107,6 +107,8 @@ public final class TestDevice: Sendable {
         "The device \(name) was made without a model: make the app's container, and adopt(_:) it."
       )
     }
+    // Two containers that mirror one file would be two devices of the same name.
+    guard running.withLock({ $0 == nil }) else { throw anotherRuns }
     let container = NSPersistentCloudKitContainer(name: name, managedObjectModel: model)
     container.effects = effects
     let description = NSPersistentStoreDescription(url: storeURL)
@@ -115,18 +117,21 @@ public final class TestDevice: Sendable {
     var failure: (any Error)?
     container.loadPersistentStores { _, error in failure = failure ?? error }
     if let failure { throw failure }
-    running.withLock { $0 = container }
+    try run(container) {}
     return container
   }
 
-  /// Makes a container the one of the running app.
-  func run(_ container: NSPersistentCloudKitContainer) throws {
+  /// Makes a container the one of the running app, after a body that prepares it.
+  func run(_ container: NSPersistentCloudKitContainer, preparing: () throws -> Void) throws {
     try running.withLock { running in
-      guard running == nil || running === container else {
-        throw StackError("Another container runs on the device \(name): quit() ends it.")
-      }
+      guard running == nil || running === container else { throw anotherRuns }
+      try preparing()
       running = container
     }
+  }
+
+  private var anotherRuns: StackError {
+    StackError("Another container runs on the device \(name): quit() ends it.")
   }
 
   /// Ends the app: nothing of it runs afterwards, and uncommitted changes are lost.
@@ -175,7 +180,9 @@ public final class TestDevice: Sendable {
   }
 
   /// Exports all changes, and imports those of other devices.
-  public func sync() async throws { try await container.waitUntilSynced() }
+  ///
+  /// - Throws: An error of the sync; a ``StackError`` if no store is mirrored, as after a failed load.
+  public func sync() async throws { try await container.sync() }
 
   /// Every object by its record name: fields and links as in its record, as texts.
   package func snapshot() throws -> [String: [String: String]] {

@@ -115,9 +115,63 @@ struct AdoptedStackTests {
       #expect(refusal { try phone.adopt(second.container) }.contains("iCloud.other"))
       second.container.persistentStoreDescriptions[0].cloudKitContainerOptions = nil
       #expect(refusal { try phone.adopt(second.container) }.contains("No store"))
-      let third = Stack(at: phone.storeURL, pad.cloudKitContainerOptions)
+      let third = Stack(at: phone.storeURL, .init(containerIdentifier: TestCloud.defaultContainer))
       #expect(refusal { try pad.adopt(third.container) }.contains("Another container runs"))
+      // What is refused keeps its options.
+      let options = third.container.persistentStoreDescriptions[0].cloudKitContainerOptions
+      #expect(options != nil && options?.container == nil)
       try await pad.quit()
+      await cloud.shutdown()
+    }
+  }
+
+  @Test("A container whose mirrored store did not load does not sync without an error")
+  func unloaded() async throws {
+    try await withFolder { folder in
+      let cloud = try await TestCloud()
+      let phone = try await TestDevice(name: "phone", folder: folder, cloud: cloud)
+      let model = BlogModel.make()
+      // CloudKit needs attributes that are optional or have a default.
+      let title = BlogModel.attribute("needed", .stringAttributeType)
+      title.isOptional = false
+      try #require(model.entitiesByName["Post"]).properties.append(title)
+      let container = AppContainer(name: "App", managedObjectModel: model)
+      let description = NSPersistentStoreDescription(url: phone.storeURL)
+      description.cloudKitContainerOptions = .init(containerIdentifier: TestCloud.defaultContainer)
+      container.persistentStoreDescriptions = [description]
+      try phone.adopt(container)
+      var failure: (any Error)?
+      container.loadPersistentStores { _, error in failure = error }
+      #expect(failure != nil)
+      let errors = [
+        await #expect(throws: TestDevice.StackError.self) { try await phone.sync() },
+        await #expect(throws: TestDevice.StackError.self) { try await container.sync() },
+      ]
+      for error in errors {
+        #expect(error?.description.contains("No store of the container App is mirrored") == true)
+      }
+      try await phone.quit()
+      await cloud.shutdown()
+    }
+  }
+
+  @Test("A launch beside a container that runs is refused, until it has ended")
+  func launchedBeside() async throws {
+    try await withFolder { folder in
+      let cloud = try await TestCloud()
+      let phone = try await TestDevice(
+        name: "phone",
+        model: BlogModel.make(),
+        folder: folder,
+        cloud: cloud
+      )
+      let stack = Stack(at: phone.storeURL, phone.cloudKitContainerOptions)
+      try stack.load()
+      try phone.adopt(stack.container)
+      let error = #expect(throws: TestDevice.StackError.self) { try phone.launch() }
+      #expect(error?.description.contains("Another container runs") == true)
+      #expect(phone.container === stack.container)
+      try await phone.quit()
       await cloud.shutdown()
     }
   }
