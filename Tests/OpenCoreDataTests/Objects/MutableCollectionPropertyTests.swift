@@ -49,4 +49,32 @@ struct MutableCollectionPropertyTests {
       #expect(stored == [chapters[1], chapters[0]])
     }
   }
+
+  @Test("The elements of a mutable set are its allObjects: a cast of it to a Set is empty")
+  func elements() throws {
+    let library = try Library()
+    let context = library.context()
+    try context.performAndWait {
+      let reader = Reader(context: context)
+      let book = Book(context: context)
+      reader[Self.loans].add(book)
+      let elements = try #require(reader[Self.loans].allObjects as? [Book])
+      #expect(Set(elements) == [book])
+      // What the page about moving a package warns of. If this fails, the page can lose its warning.
+      #expect(((reader[Self.loans] as? Set<Book>) ?? []).isEmpty)
+    }
+  }
+
+  @Test("A relationship that is declared with the wrong type of elements stops the program")
+  func wrongElements() async {
+    await #expect(processExitsWith: .failure) {
+      let library = try Library(inMemory: true)
+      let context = library.context()
+      context.performAndWait {
+        let reader = Reader(context: context)
+        reader.loans = [Book(context: context)]
+        _ = reader[ManagedObjectProperty<Set<NSString>>("loans")]
+      }
+    }
+  }
 }

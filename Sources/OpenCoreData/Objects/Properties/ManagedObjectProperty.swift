@@ -48,7 +48,9 @@ extension NSManagedObject {
       let slot = slot(named: property.named.key, property.named.cache)
       let value = boxedValue(at: slot)
       guard let typed = value as? Value ?? Self.bridged(value) as? Value else {
-        if case .toMany(let index) = slot.kind, let typed = mutableCollection(at: index) as? Value {
+        if case .toMany(let index) = slot.kind, Self.isMutableCollection(Value.self),
+          let typed = mutableCollection(at: index) as? Value
+        {
           return typed
         }
         if let destination = KeyPathNames.destination(of: property.key, in: template.layout),
@@ -105,6 +107,15 @@ extension NSManagedObject {
     case .toMany(let index): setToMany(destinations(value, key), at: index)
     case .fetched: _ = setModeledValue(value, forKey: key)
     }
+  }
+
+  /// Whether a property is declared as a mutable collection, whose changes are those of the relationship.
+  ///
+  /// Any other type has to be that of the value itself: Foundation casts a subclass of `NSMutableSet` to a `Set` of
+  /// every type of objects, and to an empty one.
+  private static func isMutableCollection<Value>(_ type: Value.Type) -> Bool {
+    type == NSMutableSet.self || type == NSMutableSet?.self || type == NSMutableOrderedSet.self
+      || type == NSMutableOrderedSet?.self
   }
 
   /// The value as an object, for a property that is declared as `NSDate` or `NSString`.

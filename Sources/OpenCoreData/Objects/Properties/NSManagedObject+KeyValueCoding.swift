@@ -101,8 +101,9 @@ extension NSManagedObject {
 
   /// A set that stands for a to-many relationship: changing it changes the relationship.
   ///
-  /// **Differs from Core Data:** `as? Set<…>` of the result is an empty set, because Foundation on Linux
-  /// converts no subclass of `NSMutableSet`. Iterate over it, or use `value(forKey:)` or its `allObjects`.
+  /// **Differs from Core Data:** `as? Set<…>` of the result, and of an `@NSManaged` property of `NSMutableSet`,
+  /// is an empty set, because Foundation on Linux converts no subclass of `NSMutableSet`. Iterate over it, or use
+  /// `value(forKey:)` or its `allObjects`.
   public final func mutableSetValue(forKey key: String) -> NSMutableSet {
     guard case .toMany(let index) = template.layout.slot(named: key) else {
       fatalError(
