@@ -18,7 +18,7 @@ struct EnvironmentTests {
     let planned = try await service.schemas.promoteSchema(container: Self.container, isDryRun: true)
     #expect(planned.changes.map(\.description) == ["+ record type Note"])
     let refused = await #expect(throws: ErrorDictionary.self) {
-      try await production.save(.create, "p", ["a": .int64(1)])
+      try await production.extended.save(.create, "p", ["a": .int64(1)])
     }
     #expect(refused?.reason == "Cannot create new type Note in production schema")
     let remedy = try #require(refused?.extension?.remedy)

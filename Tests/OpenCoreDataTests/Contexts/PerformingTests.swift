@@ -73,7 +73,7 @@ struct PerformingTests {
     let deleted = NoteCollector(context)
     #expect(reader.isDeleted)
     try context.performAndWait { try context.save() }
-    #expect(deleted.names == ["ObjectsDidChange", "WillSave", "DidSave"])
+    #expect(deleted.names == ["ObjectsDidChange", "WillSave", "DidSave", "DidSaveObjectIDs"])
   }
 
   @Test("Background tasks have contexts of their own; the view context is of the main queue")
