@@ -196,7 +196,7 @@ package struct ServiceLimits: Hashable, Sendable {
   /// each user receives one, without texts and fields.
   package var notificationBytesPerCommit = 4 * 1_048_576
   /// Bytes of notifications in a second that one user's saves may cause on average; beyond these,
-  /// each user whom a save concerns receives one, without texts and fields.
+  /// each recipient of a save's notifications receives one, without texts and fields.
   ///
   /// Events are kept for an hour, in no quota.
   package var notificationBytesPerSecond = 64.0 * 1024

@@ -8,7 +8,7 @@ import Musl
 import Darwin
 #endif
 
-/// The user and the group to whom a file belongs.
+/// The user and the group that own a file.
 package struct FileOwner: Hashable, Sendable {
   package var user: UInt32
   package var group: UInt32
@@ -17,14 +17,14 @@ package struct FileOwner: Hashable, Sendable {
   package init?(ofItemAt path: String) {
     var found = stat()
     guard lstat(path, &found) == 0 else { return nil }
-    (user, group) = (found.st_uid, found.st_gid)
+    self.init(found)
   }
 
   /// The owner of a folder, to which a link may lead: systemd's `/var/lib/watershed` is one.
   package init?(ofFolder folder: URL) {
     var found = stat()
     guard stat(folder.path, &found) == 0 else { return nil }
-    (user, group) = (found.st_uid, found.st_gid)
+    self.init(found)
   }
 
   init(_ found: stat) {

@@ -223,7 +223,7 @@ public final class CKContainer: NSObject, @unchecked Sendable {
 
   /// Whether the user's account can be used.
   ///
-  /// If the service can't be reached, a user whom it confirmed before still counts as signed in. Without a
+  /// If the service can't be reached, a user that it confirmed earlier is still signed in. Without a
   /// token there is no account. If the service refuses the token, as after the session has expired, the account
   /// is temporarily unavailable: keep cached data, and ask the user to sign in again.
   public func accountStatus() async throws -> CKAccountStatus {
